@@ -1,0 +1,31 @@
+# syntax=docker/dockerfile:1
+
+# The environment is built where there is a package manager, and runs where nothing needs one.
+FROM python:3.13-slim AS build
+WORKDIR /src
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN python -m venv /opt/psoup
+COPY pyproject.toml constraints.txt LICENSE README.md ./
+COPY engine engine
+COPY storage storage
+COPY pipeline pipeline
+COPY app app
+RUN /opt/psoup/bin/pip install --constraint constraints.txt .
+
+FROM python:3.13-slim
+# The root file system may be read-only: all that is written lies in /data, and short-lived files in
+# /tmp (give it a tmpfs). No Python bytecode is written beside the code.
+ENV PATH=/opt/psoup/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+RUN groupadd --gid 10001 psoup \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin psoup \
+    && install --directory --owner=10001 --group=10001 --mode=0700 /data
+COPY --from=build /opt/psoup /opt/psoup
+USER 10001:10001
+WORKDIR /data
+VOLUME ["/data"]
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+# Listening beyond the container takes keys (PSOUP_KEYS_FILE), or the word that something in front asks
+# for them (PSOUP_OPEN_BIND=on): without either psoup says so and ends.
+CMD ["psoup", "serve", "--host", "0.0.0.0", "--port", "8000", "--data", "/data"]

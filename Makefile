@@ -1,0 +1,81 @@
+# What one can do here. Needs Python >= 3.11, git and make; everything else goes into .venv.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= auto        # test processes; auto is one per core
+COVERAGE_MIN := 95  # per cent of the branches and lines of engine/ and storage/
+
+# The first interpreter that is new enough. Overridden by `make PYTHON=/path/to/python ...`.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo $$name; break; fi; done)
+
+PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+INSTALLED_BY := pyproject.toml constraints.txt
+
+.PHONY: help install demo test check format bench torture sim docs clean
+
+help: ## list what one can do here
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.installed-core ## create .venv with psoup in it
+
+demo: $(VENV)/.installed-core ## start the service, feed it a building's sensors, watch standing queries
+	@$(BIN)/psoup demo
+
+test: $(VENV)/.installed-dev ## run the whole suite and measure the branches it covers
+	@$(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
+		--cov --cov-report=term --cov-fail-under=$(strip $(COVERAGE_MIN))
+
+check: $(VENV)/.installed-dev ## lint, format, types and imports: what has to be clean before a commit
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev ## rewrite what the formatter and the safe fixes can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench ## measure at full size, beside the peers; text and plots in benchmarks/results/
+	@$(BIN)/python -m benchmarks --size full
+
+torture: $(VENV)/.installed-dev ## the long random runs that `make test` leaves out
+	@$(BIN)/pytest -m slow --timeout=3600
+
+sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim SEED=7 [STEPS=60]
+	@$(BIN)/python -m tests.simulation $(SEED) $(STEPS)
+
+docs: $(VENV)/.installed-dev ## regenerate the tables in docs/settings.md from the code
+	@$(BIN)/python -m tests.house.settings_tables
+
+clean: ## remove the environment and everything that was built or cached
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+
+# One stamp for each set of packages: a second call installs nothing.
+$(VENV)/.installed-core: $(VENV)/.created $(INSTALLED_BY)
+	@echo "installing psoup into $(VENV)"
+	@$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.created $(INSTALLED_BY)
+	@echo "installing psoup and its development tools into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[dev]'
+	@touch $@ $(VENV)/.installed-core
+
+$(VENV)/.installed-bench: $(VENV)/.created $(INSTALLED_BY)
+	@echo "installing psoup and the benchmarks' peers into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[bench]'
+	@touch $@ $(VENV)/.installed-core
+
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "psoup needs Python 3.11 or newer: none of python3, python3.11 to" \
+		"python3.14 on PATH is. Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) cannot create an environment: install its venv module" \
+		"(Debian and Ubuntu: the package python3-venv)" >&2; exit 1; }
+	@touch $@

@@ -1,0 +1,171 @@
+"""The files that install and start psoup say what psoup has: Dockerfile, compose, Makefile, CI."""
+
+import json
+import re
+import shlex
+import subprocess
+
+import pytest
+import yaml
+
+from tests.house import tree
+
+DOCKERFILE = tree.ROOT / "Dockerfile"
+MAKEFILE = tree.ROOT / "Makefile"
+CI = tree.ROOT / ".ci" / "run"
+USER_ID_MIN = 10_001
+
+OF_ONE_MACHINE = frozenset({"daemonize", "port", "unixsocketperm"})
+"""Settings of the embedded server that say how it is reached and run, not what it keeps."""
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """Return (instruction, arguments) of each instruction of the Dockerfile, continuations joined."""
+    text = re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = text.replace("\\\n", " ").splitlines()
+    parts = (line.strip().partition(" ") for line in lines if line.strip())
+    return [(name.upper(), arguments.strip()) for name, _, arguments in parts]
+
+
+def compose() -> dict[str, dict[str, object]]:
+    """Return the services of docker-compose.yml."""
+    page = yaml.safe_load((tree.ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    services: dict[str, dict[str, object]] = page["services"]
+    return services
+
+
+def psoup_commands() -> dict[str, list[str]]:
+    """Return the arguments of every `psoup ...` in the deployment files, by where it stands."""
+    found = {
+        f"Dockerfile {name}": json.loads(arguments)
+        for name, arguments in dockerfile()
+        if name in {"CMD", "ENTRYPOINT"}
+    }
+    for name, service in compose().items():
+        if isinstance(service.get("command"), list):
+            found[f"compose {name}"] = service["command"]
+    for match in re.finditer(r"\$\(BIN\)/(psoup .*)", MAKEFILE.read_text(encoding="utf-8")):
+        found[f"Makefile {match[1]}"] = shlex.split(match[1])
+    return {place: words[1:] for place, words in found.items() if words[0] == "psoup"}
+
+
+@pytest.mark.parametrize("place", psoup_commands())
+def test_command_in_a_deployment_file_is_one_the_cli_takes(place):
+    """Each subcommand exists and knows the options it is given: asked for help as well, it helps."""
+    from typer.testing import CliRunner
+
+    from app import cli
+
+    answer = CliRunner().invoke(cli.application, [*psoup_commands()[place], "--help"])
+    assert 0 == answer.exit_code, answer.output
+
+
+def test_dockerfile_runs_as_a_user_of_no_rights():
+    """The last stage ends as a fixed user and group far from the system's, both by number."""
+    users = [arguments for name, arguments in dockerfile() if name == "USER"]
+    assert users, "the image runs as root"
+    user, group = (int(part) for part in users[-1].split(":"))
+    assert min(user, group) >= USER_ID_MIN
+
+
+def test_dockerfile_checks_its_health_without_a_shell():
+    """The health probe asks /healthz, in exec form, at the port the service is told to listen on."""
+    instructions = dict(dockerfile())
+    form, _, arguments = instructions["HEALTHCHECK"].partition(" CMD ")
+    assert form, "the probe has an interval and a timeout"
+    probe = json.loads(arguments)
+    command = json.loads(instructions["CMD"])
+    port = command[command.index("--port") + 1]
+    assert "python" == probe[0]
+    assert f"http://127.0.0.1:{port}/healthz" in probe[-1]
+    assert port == instructions["EXPOSE"]
+
+
+def test_dockerfile_copies_what_is_there_and_not_ignored():
+    """What the build copies exists, and .dockerignore lets it through."""
+    ignore = (tree.ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    allowed = {line.removeprefix("!").rstrip("/") for line in ignore if line.startswith("!")}
+    for name, arguments in dockerfile():
+        if name == "COPY" and "--from" not in arguments:
+            *sources, _ = arguments.split()
+            assert set() == set(sources) - allowed
+            assert [] == [source for source in sources if not (tree.ROOT / source).exists()]
+
+
+def test_dockerfile_writes_below_its_volume_alone():
+    """The data folder of the command is the volume, so the root file system may be read-only."""
+    instructions = dict(dockerfile())
+    command = json.loads(instructions["CMD"])
+    assert [command[command.index("--data") + 1]] == json.loads(instructions["VOLUME"])
+    assert "PYTHONDONTWRITEBYTECODE=1" in instructions["ENV"]
+
+
+def test_compose_services_depend_on_services_that_exist():
+    """Names, volumes and published ports fit together; nothing is reachable from elsewhere."""
+    services = compose()
+    for service in services.values():
+        depends = service.get("depends_on", {})
+        assert isinstance(depends, dict)
+        assert set(depends) <= set(services)
+        ports = service.get("ports", [])
+        assert isinstance(ports, list)
+        assert [] == [port for port in ports if not str(port).startswith("127.0.0.1:")]
+
+
+def test_compose_store_is_set_as_psoup_sets_its_own():
+    """The store in compose has the settings of the embedded server, so it keeps the same promises."""
+    from storage.redis_settings import REQUIRED
+    from storage.server import CONFIGURATION
+
+    command = compose()["redis"]["command"]
+    assert isinstance(command, list)
+    given = dict(shlex.split(words.removeprefix("--")) for words in command[1:])
+    own = {name: value for name, value in CONFIGURATION.items() if name not in OF_ONE_MACHINE}
+    required = {name: value for name, (value, _) in REQUIRED.items()}
+    expected = {**own, **required, "appendfsync": "always"}
+    assert _in_bytes(expected) == _in_bytes(given)
+
+
+def test_compose_environment_names_settings_that_exist():
+    """Every PSOUP_ variable in compose and Dockerfile is a setting."""
+    from app.settings import ENVIRONMENT_PREFIX, SETTINGS
+
+    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in SETTINGS}
+    files = [DOCKERFILE, tree.ROOT / "docker-compose.yml"]
+    named = {
+        name
+        for path in files
+        for name in re.findall(rf"{ENVIRONMENT_PREFIX}[A-Z_]+", path.read_text(encoding="utf-8"))
+    }
+    assert set() == named - known
+
+
+def test_makefile_lists_each_target_it_describes():
+    """`make help`, the default, prints every target that has a sentence, and no target lacks one."""
+    text = MAKEFILE.read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", text, flags=re.MULTILINE)
+    assert phony is not None
+    described = set(re.findall(r"^([a-z]+):.*## ", text, flags=re.MULTILINE))
+    assert set(phony[1].split()) == described
+    run = subprocess.run(
+        ["make", "--no-print-directory"], cwd=tree.ROOT, capture_output=True, text=True, check=True
+    )
+    assert described == {line.split()[1] for line in run.stdout.splitlines()}
+
+
+def test_ci_calls_targets_that_exist():
+    """What CI runs is what a developer runs: an executable script, targets of the Makefile."""
+    text = CI.read_text(encoding="utf-8")
+    called = set(re.findall(r"^make ([a-z]+)", text, flags=re.MULTILINE))
+    assert {"check", "test"} == called
+    assert "set -euo pipefail" in text
+    assert CI.stat().st_mode & 0o111, ".ci/run is not executable"
+
+
+def _in_bytes(settings: dict[str, str]) -> dict[str, str]:
+    """Return `settings` with sizes such as 512mb as numbers."""
+    units = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+    sizes = {name: re.fullmatch(r"(\d+)([kmg]b)", value) for name, value in settings.items()}
+    return settings | {
+        name: str(int(size[1]) * units[size[2]]) for name, size in sizes.items() if size is not None
+    }

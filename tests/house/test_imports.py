@@ -1,0 +1,85 @@
+"""Who may import whom: the contracts of `pyproject.toml`, and every third party declared there."""
+
+import functools
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+
+PYPROJECT = tomllib.loads((tree.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SPARK_PACKAGES = ("pyspark", "pandas")
+
+
+def test_import_contracts_are_kept():
+    """The layers and the finer rules hold: import-linter finds nothing broken."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    run = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True, check=False)
+    assert 0 == run.returncode, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("package", tree.PACKAGES)
+def test_third_party_imports_are_declared_dependencies(package):
+    """What a package imports is installed with it: nothing rides in on somebody else's needs."""
+    declared = _distributions(PYPROJECT["project"]["dependencies"])
+    if package == "pipeline":
+        declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["spark"])
+    undeclared = [
+        f"{tree.place(path, line)}: {module} is not among the dependencies"
+        for path in tree.python_files(package)
+        for module, line in tree.imported_modules(tree.syntax_tree(path))
+        if not _is_declared(module, declared)
+    ]
+    assert [] == undeclared
+
+
+def test_spark_finds_the_connector_through_one_import():
+    """`pyspark_psoup.py`, where it exists, holds a docstring, one import and its public name."""
+    path = tree.ROOT / "pyspark_psoup.py"
+    if not path.exists():
+        pytest.skip("the Spark connector is not part of this version")
+    kinds = [type(node).__name__ for node in tree.syntax_tree(path).body]
+    assert ["Expr", "ImportFrom", "Assign"][: len(kinds)] == kinds
+
+
+def test_constraints_name_every_dependency_and_no_registry():
+    """The committed versions cover what is declared, and say nothing of where they came from."""
+    lines = (tree.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {_normal(line.split("==")[0]) for line in lines if "==" in line}
+    project = PYPROJECT["project"]
+    declared = _distributions(project["dependencies"]).union(
+        *map(_distributions, project["optional-dependencies"].values())
+    )
+    assert set() == declared - pinned
+    assert [] == [line for line in lines if "://" in line or line.startswith(("-", "#", "/"))]
+
+
+def _is_declared(module: str, declared: set[str]) -> bool:
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top in tree.PACKAGES:
+        return True
+    if top in SPARK_PACKAGES:  # installed only with the extra
+        return top in declared
+    providers = _providers().get(top, [])
+    return any(_normal(provider) in declared for provider in providers)
+
+
+@functools.cache
+def _providers() -> Mapping[str, list[str]]:
+    """Return the distributions that hold each top-level module; reading them takes a second."""
+    return importlib.metadata.packages_distributions()
+
+
+def _distributions(requirements: list[str]) -> set[str]:
+    names = (re.match(r"[A-Za-z0-9._-]+", requirement) for requirement in requirements)
+    return {_normal(name[0]) for name in names if name is not None}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).strip().lower()
