@@ -1,0 +1,1 @@
+"""The eddy: routes fresh data and fresh queries through the SteMs."""

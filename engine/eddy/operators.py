@@ -1,0 +1,27 @@
+"""A grouped filter or a residual factor as an operator of the eddy: it narrows blocks and is counted."""
+
+from engine.eddy.policy import Counts
+from engine.stems.contract import Narrowing
+from engine.tuples.block import Block
+
+
+class Operator:
+    """One step on a block's way, and how many tuples came in and went on."""
+
+    __slots__ = ("_left", "_seen", "step")
+
+    def __init__(self, step: Narrowing) -> None:
+        """Begin with nothing counted."""
+        self.step = step
+        self._seen = 0
+        self._left = 0
+
+    def apply(self, block: Block) -> None:
+        """Narrow the block and count."""
+        passed = self.step.narrow(block)
+        self._seen += passed.seen
+        self._left += passed.left
+
+    def counts(self) -> Counts:
+        """Return what a policy may know."""
+        return Counts(self.step.indexed, self._seen, self._left)

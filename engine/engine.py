@@ -1,0 +1,170 @@
+"""`Engine`: State(k), the fold of operations 1 … k, and the one way to the next: `apply`.
+
+Deterministic: it reads no clock, draws no chance and walks over nothing unordered, so the same log gives the
+same deltas bit for bit, whether folded at once, in pieces or by an engine that took over in between.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from engine import expire, ingest, register
+from engine.eddy.eddy import Eddy, EddyStatistics
+from engine.errors import EngineError
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
+from engine.results.contract import Checkpoint
+from engine.results.delta import Delta
+from engine.results.draft import Draft
+from engine.stems.grouped_filter import GroupedFilter
+from engine.stems.query_stem import FilterMaker, QuerySteMStatistics
+from engine.stems.restore import restore
+from engine.stems.state import State
+from engine.tuples.batch import Seq
+from engine.tuples.source import TupleSource
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """Counters since the start of this engine; `streams` and `queries` as they stand."""
+
+    applied: Seq
+    operations: int
+    voided: int
+    streams: int
+    queries: int
+    rows_held: int
+    bytes_held: int
+    query_stem: QuerySteMStatistics
+    eddy: EddyStatistics
+
+
+class Engine:
+    """The fold. One thread applies; any number of threads may read `source` meanwhile."""
+
+    def __init__(self, *, make_filter: FilterMaker = GroupedFilter) -> None:
+        """Begin before the first operation; `make_filter` makes the filter of an attribute."""
+        self._state = State(make_filter)
+        self._eddy = Eddy(query_stem=self._state.query_stem, tuples=self._state.tuples)
+        self._operations = 0
+        self._voided = 0
+
+    @property
+    def applied(self) -> Seq:
+        """The seq of the last operation applied; 0 before the first."""
+        return self._state.applied
+
+    @property
+    def voided(self) -> int:
+        """How many operations were void."""
+        return self._voided
+
+    @property
+    def source(self) -> TupleSource:
+        """The tuples held, for invocations in this process."""
+        return self._state.tuples
+
+    def apply(self, operation: Operation) -> Delta:
+        """Fold the next operation and return what it changes.
+
+        An operation that cannot be applied (a stream that is not in force, a text that does not bind, a
+        body of another shape) is void: it changes nothing, and is counted. Time passes in any case.
+
+        Args:
+            operation: the one after the last, arrived no earlier.
+        """
+        state = self._state
+        assert operation.seq == state.applied + 1, "operations are applied in order, without gaps"
+        assert operation.arrival_us >= state.arrival_us, "arrival times never decrease"
+        draft = Draft(state.applied, operation.seq, operation.arrival_us)
+        try:
+            self._dispatch(draft, operation)
+        except EngineError:
+            # Verbs raise before they change anything, so there is nothing to undo.
+            self._voided += 1
+            if isinstance(operation.content, Rows):  # the log need not keep it
+                draft.dropped_batches.add((operation.content.stream_id, operation.seq))
+        expire.expire(state, draft)
+        state.applied, state.arrival_us = operation.seq, operation.arrival_us
+        self._operations += 1
+        return draft.delta()
+
+    def published(self) -> None:
+        """Let go of tuples that applied operations have dropped: their deltas are published now.
+
+        Not before: until then readers at the published position are owed them.
+        """
+        self._state.let_go()
+
+    def due(self, now_us: int) -> bool:
+        """Return whether a Tick that arrives at `now_us` would forget something."""
+        return expire.due(self._state, now_us)
+
+    @classmethod
+    def restore(
+        cls,
+        checkpoint: Checkpoint,
+        batches: Iterable[Operation],
+        *,
+        make_filter: FilterMaker = GroupedFilter,
+    ) -> "Engine":
+        """Return the engine at the checkpoint's position, made from its records and the log's batches.
+
+        Tuples are built and not probed, but for the open chunk of each stream, whose pages the next batch
+        writes again. Segments on their way out of retention get their full time anew.
+
+        Args:
+            checkpoint: everything published but the pages.
+            batches: the operations of the checkpoint's batch records, ascending by seq.
+            make_filter: as in the constructor.
+
+        Raises:
+            IntegrityError: batches and records do not agree, or a stored clause does not bind.
+        """
+        engine = cls(make_filter=make_filter)
+        state = engine._state
+        restore(state, checkpoint, batches)
+        for stream_id, stream in state.streams.items():
+            first_row = stream.open_chunk * CHUNK_ROWS
+            for hits in engine._eddy.rejoin(stream_id, first_row):
+                for _, offsets in hits.by_chunk():
+                    stream.open_hits[hits.clause_id] = offsets
+            expire.note_leaving(stream, state.arrival_us)
+        return engine
+
+    def statistics(self) -> EngineStatistics:
+        """Return counters. Cost: O(segments held)."""
+        held = [stream.stem.statistics() for stream in self._state.streams.values()]
+        return EngineStatistics(
+            applied=self._state.applied,
+            operations=self._operations,
+            voided=self._voided,
+            streams=len(self._state.streams),
+            queries=len(self._state.queries),
+            rows_held=sum(one.rows for one in held),
+            bytes_held=sum(one.nbytes for one in held),
+            query_stem=self._state.query_stem.statistics(),
+            eddy=self._eddy.statistics(),
+        )
+
+    def check(self) -> None:
+        """Assert the invariants of the whole state. O(everything), for tests."""
+        self._state.check()
+
+    def _dispatch(self, draft: Draft, operation: Operation) -> None:
+        state, eddy, content = self._state, self._eddy, operation.content
+        match content:
+            case Declare():
+                ingest.declare(state, draft, operation=operation, content=content)
+            case Drop():
+                ingest.drop(state, draft, eddy=eddy, content=content)
+            case Rows():
+                ingest.ingest(state, draft, eddy=eddy, operation=operation, content=content)
+            case Register():
+                register.register(state, draft, eddy=eddy, operation=operation, content=content)
+            case Remove():
+                register.remove(state, draft, content=content)
+            case Tick():
+                pass
+            case _:
+                assert_never(content)

@@ -1,0 +1,194 @@
+"""Every error the engine raises: one root, a stable `code` each, a message that says what to do.
+
+The code travels to clients unchanged (`app/problems.py` maps it to an HTTP status), so a code is
+never renamed. `detail` holds no text a user sent; `extras` may quote the sender's own request.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class EngineError(Exception):
+    """Root of all errors of psoup. `code` is stable; `extras` are the members its problem body adds."""
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, detail: str, **extras: object) -> None:
+        """Keep the sentence and the extra members of the problem body."""
+        super().__init__(detail)
+        self.detail = detail
+        self.extras: Mapping[str, object] = extras
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a query's text: line and column count from 1, `length` in characters."""
+
+    line: int
+    column: int
+    length: int
+
+
+class SqlError(EngineError):
+    """A query was refused: says where (position, excerpt with caret), what, and what to write instead."""
+
+    def __init__(
+        self, detail: str, *, position: Position, excerpt: str, hint: str, **extras: object
+    ) -> None:
+        """Keep the place in the text beside the sentence."""
+        super().__init__(detail, excerpt=excerpt, hint=hint, **extras)
+        self.position = position
+        self.excerpt = excerpt
+        self.hint = hint
+
+
+class SqlSyntaxError(SqlError):
+    """The text does not parse."""
+
+    code = "sql-syntax"
+
+
+class UnknownStreamError(SqlError):
+    """FROM names a stream that is not declared."""
+
+    code = "unknown-stream"
+
+
+class UnknownColumnError(SqlError):
+    """A column is not declared by the stream in FROM."""
+
+    code = "unknown-column"
+
+
+class TypeMismatchError(SqlError):
+    """An operator is applied to types it does not take."""
+
+    code = "type-mismatch"
+
+
+class UnsupportedSqlError(SqlError):
+    """The text parses, but lies outside the dialect."""
+
+    code = "unsupported-sql"
+
+
+class WindowEmptyError(SqlError):
+    """The window can never hold an instant: BEGIN lies after END."""
+
+    code = "window-empty"
+
+
+class QueryTooComplexError(SqlError):
+    """The query is over a limit; extras `limit`, `actual`."""
+
+    code = "query-too-complex"
+
+
+class InvalidFieldError(EngineError):
+    """Known members with a wrong type or value; `errors` lists pointer and reason, 20 at most."""
+
+    code = "invalid-field"
+
+    def __init__(self, detail: str, *, errors: Sequence[tuple[str, str]]) -> None:
+        """Keep (pointer, reason) pairs."""
+        listed = [{"pointer": pointer, "reason": reason} for pointer, reason in errors[:20]]
+        super().__init__(detail, errors=listed)
+
+
+class NotFoundError(EngineError):
+    """No such stream or query for this caller."""
+
+    code = "not-found"
+
+
+class StreamDiffersError(EngineError):
+    """A stream of that name exists with another definition; extra `diff`."""
+
+    code = "stream-differs"
+
+
+class HasQueriesError(EngineError):
+    """A stream that queries use is not dropped without cascade; extra `queries` is their number."""
+
+    code = "has-queries"
+
+
+class NameTakenError(EngineError):
+    """Another query has this name; extra `id`."""
+
+    code = "name-taken"
+
+
+class TxnContentDiffersError(EngineError):
+    """A producer sent other content under a version it had used; extra `seq` of the first."""
+
+    code = "txn-content-differs"
+
+
+class StaleDeclarationError(EngineError):
+    """The caller checked against a declaration that is no longer in force: load it again, check again."""
+
+    code = "stale-declaration"
+
+
+class QuotaExceededError(EngineError):
+    """A number of things is at its limit; extra `limit`."""
+
+    code = "quota-exceeded"
+
+
+class OverloadedError(EngineError):
+    """The service has taken all the work it may hold; extras `reason`, `retry_after_s`."""
+
+    code = "overloaded"
+
+
+class RowsRejectedError(EngineError):
+    """Rows do not fit their stream, nothing is stored; extras `errors` (first 100), `errors_total`."""
+
+    code = "rows-rejected"
+
+
+class NowOutOfRangeError(EngineError):
+    """`now=` lies outside what is kept; extras `oldest`, `newest`."""
+
+    code = "now-out-of-range"
+
+
+class NotYetVisibleError(EngineError):
+    """`min_seq` is not applied yet; extra `applied`."""
+
+    code = "not-yet-visible"
+
+
+class QueryFillingError(EngineError):
+    """The query is registered and its old data are not applied yet."""
+
+    code = "query-filling"
+
+
+class BadPageError(EngineError):
+    """The page token is forged, damaged, or belongs to another query."""
+
+    code = "bad-page"
+
+
+class PageExpiredError(EngineError):
+    """A page needs what is no longer kept; extra `action` says what to do."""
+
+    code = "page-expired"
+
+    def __init__(
+        self,
+        detail: str = "This page needs tuples that left retention and are not held any more."
+        " Invoke the query again.",
+    ) -> None:
+        """Keep the sentence; the cure is always the same."""
+        super().__init__(detail, action="invoke")
+
+
+class IntegrityError(EngineError):
+    """State and store disagree: a bug or damage. The engine stops and repairs nothing silently."""
+
+    code = "integrity"

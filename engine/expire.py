@@ -1,0 +1,145 @@
+"""Verb 4, expire: forget what retention lets go. Every operation runs it, with its own arrival time.
+
+First floors move: tuples below them are shown no more. Ten minutes of the log's time later the segments that
+lie wholly below are dropped, hits first, then tuples: pages handed out earlier can be finished meanwhile.
+Nothing here depends on which queries stand: a future one may ask for anything that is retained.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
+from engine.results.delta import StreamRecord
+from engine.results.draft import Draft
+from engine.stems.state import State, StreamState
+from engine.tuples.schema import ClockKind
+
+
+def expire(state: State, draft: Draft) -> None:
+    """Move the floors of every stream, and drop the segments that left retention long enough ago."""
+    for stream_id, stream in state.streams.items():
+        before = stream.record
+        move_floors(stream, draft.arrival_us)
+        note_leaving(stream, draft.arrival_us)
+        drop_segments(state, stream, draft)
+        if stream.record != before:
+            draft.streams[stream_id] = stream.record
+
+
+def due(state: State, now_us: int) -> bool:
+    """Return whether an operation that arrives at `now_us` would forget a tuple or drop a segment.
+
+    Cost: O(chunks) for streams with a time to keep, O(1) for others.
+    """
+    return any(
+        (stream.leaving and now_us - stream.leaving[0][1] >= RETIRED_US)
+        or forgets(stream, time_floor(stream.record, now_us))
+        for stream in state.streams.values()
+    )
+
+
+def time_floor(record: StreamRecord, arrival_us: int) -> int | None:
+    """Return the earliest tuple time that retention keeps, for an operation of this arrival time."""
+    kept_us = record.schema.retention.time_us
+    now_us = record.high_water_us if record.schema.clock is ClockKind.HIGH_WATER else arrival_us
+    if kept_us is None or now_us is None:
+        return None
+    return now_us - kept_us if record.floor_us is None else max(record.floor_us, now_us - kept_us)
+
+
+def move_floors(stream: StreamState, arrival_us: int) -> None:
+    """Move both floors up to what the stream's retention keeps, and account for what goes.
+
+    Batches go one by one, oldest first: those out of retention as a whole, then as many as it takes for
+    the rest to fit into the bytes kept; the newest batch stays, however large.
+    """
+    record, kept = stream.record, stream.record.schema.retention
+    floor_us = time_floor(record, arrival_us)
+    floor_row = record.floor_row
+    if kept.rows is not None:
+        floor_row = max(floor_row, record.rows - kept.rows)
+    size = record.bytes
+    while stream.retained:
+        oldest = stream.retained[0]
+        over = kept.bytes is not None and size > kept.bytes and len(stream.retained) > 1
+        dated_out = floor_us is not None and oldest.newest_us < floor_us
+        if not (over or dated_out or oldest.past_row <= floor_row):
+            break
+        stream.retired.append(stream.retained.popleft())
+        size -= oldest.record.bytes
+        floor_row = max(floor_row, oldest.past_row)
+    floor_row = behind_dated_out(stream, floor_row, floor_us)
+    forgotten_us = record.forgotten_us
+    if floor_row > record.floor_row:
+        newest_us = int(stream.stem.times(record.floor_row, floor_row).max())
+        forgotten_us = newest_us if forgotten_us is None else max(forgotten_us, newest_us)
+    stream.record = replace(
+        record, bytes=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
+    )
+
+
+def behind_dated_out(stream: StreamState, floor_row: int, floor_us: int | None) -> int:
+    """Return the floor moved past full segments without a retained row.
+
+    They are parts of a batch that reaches into a later segment: they can go before it does.
+    """
+    number = floor_row // SEGMENT_ROWS
+    while floor_us is not None and (number + 1) * SEGMENT_ROWS <= stream.record.rows:
+        if stream.stem.segments[number].time_span[1] >= floor_us:
+            break
+        number += 1
+        floor_row = number * SEGMENT_ROWS
+    return floor_row
+
+
+def note_leaving(stream: StreamState, arrival_us: int) -> None:
+    """Note the segments that have no retained row left since this operation, in order."""
+    begin = stream.record.dropped_row // SEGMENT_ROWS + len(stream.leaving)
+    for number in range(begin, stream.record.floor_row // SEGMENT_ROWS):
+        stream.leaving.append((number, arrival_us))
+
+
+def drop_segments(state: State, stream: StreamState, draft: Draft) -> None:
+    """Drop the segments that left retention RETIRED_US ago: pages, batches, tuples.
+
+    Those beyond RETIRED_SEGMENTS_MAX go at once: what is not retained must not fill the memory.
+    """
+    record = stream.record
+    dropped_row = record.dropped_row
+    while stream.leaving and (
+        draft.arrival_us - stream.leaving[0][1] >= RETIRED_US
+        or len(stream.leaving) > RETIRED_SEGMENTS_MAX
+    ):
+        number, _ = stream.leaving.popleft()
+        dropped_row = (number + 1) * SEGMENT_ROWS
+    if dropped_row == record.dropped_row:
+        return
+    chunks = range(record.dropped_row // CHUNK_ROWS, dropped_row // CHUNK_ROWS)
+    draft.dropped_chunks |= {(clause_id, chunk) for clause_id in stream.clauses for chunk in chunks}
+    while stream.retired and stream.retired[0].past_row <= dropped_row:
+        draft.dropped_batches.add((record.stream_id, stream.retired.popleft().record.seq))
+    state.going.append((record.stream_id, dropped_row))
+    stream.record = replace(record, dropped_row=dropped_row)
+
+
+def forgets(stream: StreamState, floor_us: int | None) -> bool:
+    """Return whether some retained tuple is dated before `floor_us`. Exact; looks only where it may be."""
+    record = stream.record
+    if floor_us is None or floor_us == record.floor_us:
+        return False
+    for number, segment in stream.stem.segments.items():
+        base = number * SEGMENT_ROWS
+        begin = max(segment.start, record.floor_row - base)
+        oldest_us, newest_us = segment.time_span
+        if begin >= segment.past or oldest_us >= floor_us:
+            continue
+        if record.floor_us is not None and newest_us < record.floor_us:
+            continue
+        times = segment.times[begin : segment.past]
+        going = times < floor_us
+        if record.floor_us is not None:
+            going &= times >= record.floor_us
+        if np.any(going):
+            return True
+    return False

@@ -1,0 +1,168 @@
+"""Verb 1, ingest: new tuples meet all standing clauses. Also: the streams they go to come and go.
+
+A verb checks first and raises before it changes anything: what it raises makes the operation void.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.eddy.eddy import Eddy, FreshData
+from engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Declare, Drop, Operation, Rows
+from engine.results.delta import BatchRecord, StreamRecord
+from engine.results.draft import Draft
+from engine.results.page import page_of
+from engine.stems.state import HeldBatch, State, StreamState
+from engine.tuples.arrow import tuple_batch
+from engine.tuples.batch import TupleBatch
+from engine.tuples.schema import ColumnType, StreamId
+
+VALUE_BYTES = {
+    ColumnType.INT64: 8,
+    ColumnType.FLOAT64: 8,
+    ColumnType.TIMESTAMP: 8,
+    ColumnType.BOOL: 1,
+    ColumnType.STRING: 4,
+}
+"""What a value counts in `retention.bytes`; a string also its UTF-8, a nullable value one more."""
+
+
+def declare(state: State, draft: Draft, *, operation: Operation, content: Declare) -> None:
+    """Add a stream; its id is the operation's seq.
+
+    Raises:
+        StreamDiffersError: a stream of this name is in force.
+    """
+    name = content.schema.name
+    if name in state.names:
+        raise StreamDiffersError(f"A stream {name} is in force: drop it first.")
+    record = StreamRecord(StreamId(operation.seq), content.schema)
+    state.hold_stream(record)
+    draft.streams[record.stream_id] = record
+
+
+def drop(state: State, draft: Draft, *, eddy: Eddy, content: Drop) -> None:
+    """Take a stream out of everything, with its tuples and the queries that read it.
+
+    Raises:
+        NotFoundError: the stream is not in force.
+        HasQueriesError: other queries stand than the operation names.
+    """
+    stream = stream_in_force(state, stream_id=content.stream_id, name=content.name)
+    standing = {q for clause_id in stream.clauses for q in state.clauses[clause_id].queries}
+    if standing != set(content.queries):
+        raise HasQueriesError(
+            f"{len(standing)} queries read stream {content.name}, the operation names"
+            f" {len(content.queries)}: name exactly those that stand.",
+            queries=len(standing),
+        )
+    for query_id in content.queries:
+        gone = state.release_query(query_id)
+        draft.dropped_queries.add(query_id)
+        if gone is not None:
+            draft.dropped_clauses.add(gone)
+    held = [*stream.retired, *stream.retained]
+    draft.dropped_batches |= {(content.stream_id, batch.record.seq) for batch in held}
+    draft.dropped_streams.add(content.stream_id)
+    eddy.forget(content.stream_id)
+    state.release_stream(content.stream_id)
+
+
+def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, content: Rows) -> None:
+    """Add a batch of tuples, and their hits to the pages of the clauses they satisfy.
+
+    A batch without rows leaves no trace but the time of its arrival.
+
+    Raises:
+        NotFoundError: the stream is not in force.
+        IntegrityError: the body is not a batch of this stream.
+    """
+    stream = stream_in_force(state, stream_id=content.stream_id, name=content.name)
+    batch = tuple_batch(
+        stream.record.schema,
+        content.body,
+        stream_id=content.stream_id,
+        first_tuple_id=operation.first_tuple_id,
+        seq=operation.seq,
+        arrival_us=operation.arrival_us,
+    )
+    keep_pages(stream, draft, eddy=eddy, batch=batch)
+    note_batch(stream, draft, batch)
+    draft.streams[content.stream_id] = stream.record
+
+
+def stream_in_force(state: State, *, stream_id: StreamId, name: str) -> StreamState:
+    """Return the stream of this id and name. Raises NotFoundError if it is not in force."""
+    stream = state.streams.get(stream_id)
+    if stream is None or stream.record.schema.name != name:
+        raise NotFoundError(f"No stream {name} with id {stream_id} is in force.")
+    return stream
+
+
+def keep_pages(stream: StreamState, draft: Draft, *, eddy: Eddy, batch: TupleBatch) -> None:
+    """Join the batch, and write the pages of clauses with new hits, whole; advance the open chunk.
+
+    Pages of sealed chunks are never written again, and those of the open one only where hits came in.
+    """
+    open_chunk = stream.open_chunk
+    past_row = stream.record.rows + len(batch)
+    next_open = past_row // CHUNK_ROWS
+    still_open = stream.open_hits if next_open == open_chunk else {}
+    for hits in eddy.join(fresh=FreshData(batch)):
+        for chunk, fresh in hits.by_chunk():
+            offsets = fresh
+            if chunk == open_chunk:
+                offsets = appended(stream.open_hits.get(hits.clause_id), fresh)
+            draft.pages[hits.clause_id, chunk] = page_of(offsets)
+            if chunk == next_open:
+                still_open[hits.clause_id] = offsets
+    stream.open_hits = still_open
+
+
+def appended(known: NDArray[np.uint16] | None, fresh: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return the hits of a chunk after `fresh` ones came in behind the `known`."""
+    return fresh if known is None else np.concatenate((known, fresh))
+
+
+def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
+    """Bring the stream's record up to date with a batch that has been built."""
+    record = stream.record
+    if not len(batch):
+        # No row of it is held, now or later: the log need not keep it.
+        draft.dropped_batches.add((record.stream_id, batch.seq))
+        stream.record = replace(record, arrival_us=batch.arrival_us)
+        return
+    newest_us = int(batch.times_us.max())
+    size = value_bytes(batch)
+    noted = BatchRecord(
+        record.stream_id, batch.seq, record.rows, len(batch), size, batch.first_tuple_id
+    )
+    stream.retained.append(HeldBatch(noted, newest_us))
+    draft.batches[record.stream_id, batch.seq] = noted
+    stream.record = replace(
+        record,
+        rows=record.rows + len(batch),
+        bytes=record.bytes + size,
+        high_water_us=newest_us
+        if record.high_water_us is None
+        else max(newest_us, record.high_water_us),
+        arrival_us=batch.arrival_us,
+    )
+
+
+def value_bytes(batch: TupleBatch) -> int:
+    """Return what a batch counts in `retention.bytes`: a function of its values alone.
+
+    Cost: O(columns), and for strings O(values).
+    """
+    total = 0
+    for schema, column in zip(batch.schema.columns, batch.columns, strict=True):
+        total += len(column) * (VALUE_BYTES[schema.type] + schema.nullable)
+        if column.dictionary is not None:
+            lengths = np.array([len(text.encode()) for text in column.dictionary], dtype=np.int64)
+            codes = column.values if column.valid is None else column.values[column.valid]
+            total += int(lengths[codes].sum())
+    return total

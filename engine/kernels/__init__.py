@@ -1,0 +1,1 @@
+"""Loops over arrays with primitive arguments; knows nothing of psoup."""

@@ -1,0 +1,200 @@
+"""Every bound of psoup: name, value, unit last in the name, and the reason.
+
+`docs/settings.md` lists them and `GET /v1/limits` answers them; a test compares all three.
+"""
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+SECOND_US: Final = 1_000_000
+DAY_US: Final = 86_400 * SECOND_US
+
+# Tuples in memory. A chunk is the unit of a result page, a segment the unit of expiry.
+CHUNK_ROWS: Final = 4_096
+"""The unit of a result page: its bitmap takes 512 bytes."""
+SEGMENT_ROWS: Final = 65_536
+"""16 chunks: an offset inside a segment fits 16 bits."""
+
+# Declarations.
+COLUMNS_COUNT_MAX: Final = 64
+"""Wider tuples cost memory in every chunk, and no known stream needs them."""
+COLUMN_NAME_LENGTH_MAX: Final = 128
+"""Characters, as in the databases that streams come from; also for names of streams."""
+STREAMS_COUNT_MAX: Final = 64
+"""Each stream costs a Data SteM and at least one open segment."""
+RETENTION_ROWS_DEFAULT: Final = 10_000_000
+"""What a laptop holds of an ordinary stream; there is no bound on time by default."""
+RETENTION_ROWS_MAX: Final = 1_000_000_000
+"""Far past the memory of one machine: the bound in bytes is met first."""
+RETENTION_BYTES_DEFAULT: Final = 2 * GIB
+"""Reached first by streams of wide rows."""
+RETENTION_BYTES_MAX: Final = 6 * GIB
+"""The memory cap of the store and of the engine."""
+RETENTION_TIME_US_MAX: Final = 36_525 * DAY_US
+"""A century: longer than any stream, short enough for sums of instants in 64 bits."""
+RETIRED_US: Final = 600 * SECOND_US
+"""Tuples out of retention stay readable this long, so that pages already handed out can be finished."""
+RETIRED_SEGMENTS_MAX: Final = 16
+"""Segments of one stream so kept: a fast stream must not hold ten minutes of what it has let go."""
+FUTURE_US_DEFAULT: Final = DAY_US
+"""Rows dated further past the server's clock are refused: one wrong year would end every window."""
+FUTURE_US_MAX: Final = 36_525 * DAY_US
+"""A century, as for retention."""
+TIMESTAMP_US_MIN: Final = -62_135_596_800 * SECOND_US
+"""0001-01-01: the first instant RFC 3339 can write."""
+TIMESTAMP_US_MAX: Final = 253_402_300_800 * SECOND_US - 1
+"""9999-12-31T23:59:59.999999: the last instant RFC 3339 can write."""
+
+# Ingest.
+BODY_INGEST_BYTES_MAX: Final = 32 * MIB
+"""Of a batch as it travels, counted while it streams in."""
+BODY_DECODED_BYTES_MAX: Final = 64 * MIB
+"""Of a compressed batch once unpacked, counted while it is unpacked."""
+BODY_RATIO_MAX: Final = 50
+"""Unpacked to packed: real rows stay below, bombs reach a thousand."""
+BODY_RATIO_FREE_BYTES: Final = MIB
+"""The compression ratio is judged after this many decoded bytes."""
+BODY_REGISTER_BYTES_MAX: Final = 6 * 64 * KIB + 64 * KIB
+"""A query text of 64 KiB, all of it escaped, and its envelope: the text has QUERY_TEXT_BYTES_MAX."""
+BODIES_IN_FLIGHT_BYTES_MAX: Final = 256 * MIB
+"""Bodies held by all requests under way: eight of the largest, and far below the memory of one machine."""
+BODY_OTHER_BYTES_MAX: Final = 16 * KIB
+"""Of a declaration and everything else."""
+BATCH_ROWS_MAX: Final = 200_000
+"""A batch is applied whole: a larger one would hold up every other operation."""
+ROW_BYTES_MAX: Final = 32 * KIB
+"""Of one row as text."""
+STRING_BYTES_MAX: Final = 8 * KIB
+"""Of one value, in UTF-8."""
+ENTRY_BYTES_MAX: Final = 16 * MIB
+"""One entry of the log: the Arrow IPC stream of a batch."""
+JSON_DEPTH_MAX: Final = 32
+"""Rows are flat and requests nearly so; nesting only costs stack."""
+JSON_MEMBERS_MAX: Final = 256
+"""Of one object."""
+JSON_NUMBER_LENGTH_MAX: Final = 32
+"""Characters of a number: every int64 and float64 fits."""
+ROW_ERRORS_SHOWN_MAX: Final = 100
+"""Of a refused batch; the number of all of them is told as well."""
+FLOAT64_EXACT_INT_MAX: Final = 2**53
+"""An integer literal for a float64 column has to be exact."""
+APP_NAME_BYTES_MAX: Final = 200
+"""Of a producer's name, in UTF-8."""
+APP_VERSION_MAX: Final = 2**53 - 1
+"""The largest integer that every JSON reader keeps exactly."""
+APP_DIGESTS_KEPT: Final = 64
+"""Versions per producer whose content can still be compared."""
+APPS_COUNT_MAX: Final = 1_000
+"""Producers per stream: their last versions are kept as long as the stream."""
+
+# HTTP.
+HEADERS_BYTES_MAX: Final = 16 * KIB
+"""Of the request line and all headers."""
+HEADER_BYTES_MAX: Final = 8 * KIB
+"""Of one header."""
+HEADERS_COUNT_MAX: Final = 64
+"""Headers of one request."""
+URL_BYTES_MAX: Final = 2 * KIB
+"""Of the request target; queries travel in bodies."""
+REQUEST_SECONDS_MAX: Final = 60
+"""A request has arrived by then: a slow one holds its connection no longer."""
+REQUEST_BYTES_PER_SECOND_MIN: Final = 8 * KIB
+"""The least rate at which a body arrives."""
+CONNECTIONS_PER_ADDRESS_MAX: Final = 50
+"""Open at once from one address."""
+REQUESTS_IN_FLIGHT_MAX: Final = 64
+"""Worked on at once by one worker; more are turned away at once, cheaply."""
+APPENDS_IN_FLIGHT_MAX: Final = 64
+"""On their way into the log: as many resends as a worker can recognise."""
+APPENDS_IN_FLIGHT_BYTES_MAX: Final = 128 * MIB
+"""Of the same, in bodies: a server counts them as its clients' memory and cuts those off past 512 MiB."""
+INGEST_DEADLINE_S: Final = 10.0
+"""A batch committed and not applied by then is answered 202."""
+INVOKE_DEADLINE_S: Final = 2.0
+"""How long an invocation waits for its turn and for the position it asks for."""
+REGISTER_DEADLINE_S: Final = 30.0
+"""Registering reads old data, hence longer."""
+
+# Log.
+BACKLOG_OPERATIONS_MAX: Final = 10_000
+"""Committed and not yet applied: past it appends are refused, so that recovery stays short."""
+BACKLOG_BYTES_MAX: Final = 256 * MIB
+"""Of the same, in bodies: they lie in the store's memory."""
+FOLD_OPERATIONS_MAX: Final = 64
+"""Operations folded into one publish."""
+FOLD_BYTES_MAX: Final = 8 * MIB
+"""Bodies folded into one publish."""
+LOG_ENTRIES_KEPT: Final = 10_000
+"""Control entries kept behind the applied one; batches are kept as long as their tuples."""
+PUBLISH_WRITES_MAX: Final = 1_000
+"""Writes of one Function call: a call holds every other client up (measured 3 ms for 1,000)."""
+
+# Queries.
+QUERIES_COUNT_MAX: Final = 10_000
+"""Standing queries; each costs a bit per tuple in flight."""
+QUERY_TEXT_BYTES_MAX: Final = 64 * KIB
+"""Checked before the parser sees the text."""
+QUERY_FACTORS_MAX: Final = 64
+"""Of one clause, once normalised."""
+QUERY_STREAMS_MAX: Final = 4
+"""In one FROM."""
+QUERY_IN_LIST_MAX: Final = 1_000
+"""Values of one IN list."""
+QUERY_DEPTH_MAX: Final = 16
+"""Nesting of one expression: parser and evaluator recurse."""
+QUERY_PATTERN_LENGTH_MAX: Final = 1_024
+"""Characters of a LIKE pattern: a row costs at most pattern times text."""
+QUERY_OUTPUTS_MAX: Final = 256
+"""Columns of one select list."""
+QUERY_NAME_LENGTH_MAX: Final = 128
+"""Characters of the name a client gives a query."""
+QUERY_LABELS_MAX: Final = 16
+"""Labels of one query."""
+QUERY_LABEL_LENGTH_MAX: Final = 128
+"""Characters of a label's name and of its value."""
+WINDOW_US_MAX: Final = 36_525 * DAY_US
+"""A century, as for retention."""
+GROUPED_FILTER_BYTES_MAX: Final = 64 * MIB
+"""Rank-to-bitmap tables of one grouped filter; past it ranks are compared instead."""
+
+# Answers.
+PAGE_ROWS_DEFAULT: Final = 1_000
+"""Rows of a page where none are asked for."""
+PAGE_ROWS_MAX: Final = 100_000
+"""Rows of a page at most; the rest follows under `next`."""
+PAGE_BYTES_MAX: Final = 16 * MIB
+"""A page ends before its body gets larger."""
+LIST_ROWS_DEFAULT: Final = 100
+"""Streams or queries of one listing where no number is asked for."""
+LIST_ROWS_MAX: Final = 1_000
+"""Streams or queries of one listing at most."""
+CUT_CACHE_BYTES_MAX: Final = 64 * MIB
+"""Row orders of answers being paged through, kept so that a page costs a page."""
+
+# Store.
+STORE_MEMORY_BYTES_MAX: Final = 6 * GIB
+"""What the embedded server may use for data; past it appends are refused and removals still run."""
+STORE_MEMORY_HIGH_PERCENT: Final = 85
+"""From here on the store reports `memory-high`."""
+STORE_CONNECTIONS_MAX: Final = 32
+"""Connections of one process to its store; more calls than that wait for one."""
+STORE_CONNECTION_WAIT_S: Final = 5.0
+"""How long a call waits for a connection of the pool."""
+STORE_CONNECT_S: Final = 2.0
+"""How long connecting to the store may take."""
+STORE_ANSWER_S: Final = 10.0
+"""How long one call may take: the largest entry of the log, written to a slow disk."""
+STORE_LOAD_S: Final = 120.0
+"""How long a starting server may show no sign of work."""
+STORE_WORK_S: Final = 7_200.0
+"""How long it may take to read its files and to write them anew (measured: 1.2 s for 750 MB)."""
+STORE_STOP_S: Final = 10.0
+"""How long an embedded server may take to end; what is committed is on its disk before."""
+STORE_SETTINGS_CHECK_S: Final = 10.0
+"""How often the settings that durability hangs on are looked at again."""
+PUBLISH_BYTES_MAX: Final = 8 * MIB
+"""Arguments of one Function call: larger deltas are staged in slices."""
+SEQ_REMEMBERED_EVERY: Final = 1_000
+"""Operations after which the highest seq is written to `cluster.json`."""

@@ -1,0 +1,1 @@
+"""Operations and the Log contract: the New Tuple Pool of the paper."""

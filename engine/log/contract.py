@@ -1,0 +1,114 @@
+"""The Log: one total order of accepted operations. The paper's New Tuple Pool, made durable.
+
+Many may append; one reads in order and folds. An operation that `append` returned for is committed at
+the store's durability level and valid at its position: nothing committed is refused later.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.log.operation import Content, Operation, QueryId
+from engine.tuples.batch import Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of an append.
+
+    `duplicate` = nothing was stored, because the same thing had been: the same producer's version, an
+    identical declaration, a named query with the same definition. `seq` is then that of the original
+    (0 where it is no longer known), `query_id` for a named query the original's handle.
+    """
+
+    seq: Seq
+    arrival_us: int
+    duplicate: bool = False
+    query_id: QueryId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatistics:
+    """Counters of a log. Bytes are those of bodies."""
+
+    head: Seq
+    entries: int
+    bytes: int
+    appended: int
+    duplicates: int
+
+
+class Log(Protocol):
+    """Append, read, trim. Thread-safe."""
+
+    def append(self, content: Content) -> Appended:
+        """Append one operation, or refuse it and change nothing. Checks and append are one atomic step.
+
+        Checks by kind:
+            every kind: the backlog (committed and not yet applied) is below its limits.
+            Declare: an identical declaration in force -> duplicate; another one of that name ->
+                StreamDiffersError (extra `stream_id`); STREAMS_COUNT_MAX -> QuotaExceededError.
+            Drop: `stream_id` is in force, else NotFoundError; `queries` are exactly the standing
+                queries that read it: if it is empty and there are some -> HasQueriesError (extra
+                `queries`: their number); if it lists others than there are -> StaleDeclarationError.
+            Rows: `stream_id` is in force for `name`, else StaleDeclarationError. A producer's version
+                at or below the last one committed for (stream, app) -> duplicate, unless its digest
+                is among the APP_DIGESTS_KEPT known ones and differs -> TxnContentDiffersError (extra
+                `seq`). Duplicates are answered even at the backlog limit. More than APPS_COUNT_MAX
+                apps -> QuotaExceededError.
+            Register: every stream is in force under the id given, else StaleDeclarationError; a taken
+                name with the same `sql` -> duplicate, with another -> NameTakenError (extra `id`);
+                QUERIES_COUNT_MAX -> QuotaExceededError. A handle that stands already, with the same
+                `sql`, is the same call sent again -> duplicate.
+            Remove: the query is standing, else NotFoundError.
+
+        Raises:
+            OverloadedError: the backlog is full.
+            EngineError: as above; and what a store adds (storage/errors.py).
+        """
+        ...
+
+    def head(self) -> Seq:
+        """Return the largest seq in the log, 0 if there was never an operation."""
+        ...
+
+    def read(self, after: Seq, *, operations_max: int, bytes_max: int) -> Sequence[Operation]:
+        """Return the operations after `after` in order, without gaps; empty if there are none.
+
+        At least one where there is one, even if it alone is over `bytes_max`. IntegrityError if the
+        first of them has been trimmed.
+        """
+        ...
+
+    def read_at(self, seqs: Sequence[Seq]) -> Iterator[Operation]:
+        """Yield the operations at `seqs`, in that order. KeyError where one has been trimmed.
+
+        Read as they are asked for, FOLD_BYTES_MAX of bodies at a time or a single larger one: so
+        all that a log holds can be gone through.
+        """
+        ...
+
+    def held_batches(self, up_to: Seq) -> Sequence[Seq]:
+        """Return the seqs of the batches up to `up_to` that are not forgotten, ascending. O(batches).
+
+        Appends and reads may go on meanwhile; trims may not.
+        """
+        ...
+
+    def trim(self, *, batches: Sequence[Seq], below: Seq) -> None:
+        """Forget the entries of `batches`, and control entries (every kind but Rows) below `below`.
+
+        Entries that are not there are passed over. Producers' versions are not forgotten. Nothing is
+        forgotten and IntegrityError raised if one of them is above the applied seq.
+        """
+        ...
+
+    def statistics(self) -> LogStatistics:
+        """Return counters."""
+        ...
+
+    def check(self) -> None:
+        """Assert the log's invariants: seqs rise by one from entry to entry but for trimmed ones,
+        arrival times never decrease, the head is the last entry. O(entries), for tests.
+        """  # noqa: D205
+        ...

@@ -1,0 +1,94 @@
+"""Operations: everything that changes anything, as values. One operation = one entry = one seq."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NewType
+
+from engine.tuples.batch import Seq, TupleId
+from engine.tuples.schema import StreamId, StreamSchema
+
+QueryId = NewType("QueryId", str)
+"""The handle: `q_` and 22 base62 characters; drawn by the app, never reused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A stream is declared."""
+
+    schema: StreamSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A stream is dropped, together with `queries`: all standing queries that read it, or none."""
+
+    stream_id: StreamId
+    name: str
+    queries: tuple[QueryId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Txn:
+    """A producer's name for its batch: at most once per (stream, app, version).
+
+    `digest` is 32 bytes, equal for equal bags of typed rows whatever their order.
+    """
+
+    app: str
+    version: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream."""
+
+    stream_id: StreamId
+    name: str
+    rows: int
+    body: bytes = field(repr=False)
+    txn: Txn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A standing query, already bound against the declarations `streams` (name -> id).
+
+    `sql` is the canonical text, window included: the definition. Two registrations under one `name`
+    are the same query iff their `sql` is.
+    """
+
+    query_id: QueryId
+    sql: str
+    streams: Mapping[str, StreamId]
+    name: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """A standing query is removed."""
+
+    query_id: QueryId
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Nothing but the passing of time: lets idle streams expire."""
+
+
+Content = Declare | Drop | Rows | Register | Remove | Tick
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One entry of the log.
+
+    `arrival_us` never decreases with `seq`. `first_tuple_id` is the id of a batch's first tuple; for
+    other kinds the id the next tuple will get.
+    """
+
+    seq: Seq
+    arrival_us: int
+    first_tuple_id: TupleId
+    content: Content

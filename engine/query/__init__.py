@@ -1,0 +1,1 @@
+"""From query text to standing query clause, window and values."""

@@ -1,0 +1,71 @@
+"""The standing query clause (SQC): the canonical SELECT-FROM-WHERE part of a query.
+
+Equal clauses share one evaluation and one result; handles stay separate. Equal means: the same
+`text`, over the same declarations. Windows are not part of it (`window.py`).
+"""
+
+from dataclasses import dataclass
+
+from engine.query.expression import Expression
+from engine.query.factor import BooleanFactor
+from engine.query.window import Window
+from engine.tuples.schema import ColumnType, StreamId
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One entry of FROM: a stream under an alias (its own name where none was given)."""
+
+    alias: str
+    stream: str
+    stream_id: StreamId
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the answer."""
+
+    name: str
+    expression: Expression
+
+    @property
+    def type(self) -> ColumnType:
+        """The type of its values."""
+        return self.expression.type
+
+
+@dataclass(frozen=True, slots=True)
+class StandingQueryClause:
+    """What is asked of which streams, and what is shown of a match.
+
+    Attributes:
+        text: canonical SQL of the whole clause, without the window.
+        sources: FROM, in its order; one entry until joins are bound.
+        factors: conjuncts of WHERE, at most one AttributeFactor per column; () = every tuple.
+        outputs: the select list, `*` resolved.
+        distinct: rows equal in all outputs are shown once.
+    """
+
+    text: str
+    sources: tuple[Source, ...]
+    factors: tuple[BooleanFactor, ...]
+    outputs: tuple[Output, ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWarning:
+    """Something a query's author should know: a stable code and a sentence."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query text after binding: its clause, its window, its canonical text, its warnings."""
+
+    clause: StandingQueryClause
+    window: Window
+    canonical: str
+    warnings: tuple[QueryWarning, ...] = ()

@@ -1,0 +1,94 @@
+"""Constants take the type of what they stand beside; what cannot be said exactly is refused."""
+
+from engine import limits
+from engine.errors import TypeMismatchError
+from engine.query.expression import Constant, Expression
+from engine.query.instant import INSTANT_FORMS, format_instant, parse_instant
+from engine.query.refusal import Refused, Span
+from engine.query.syntax import NumberSyntax
+from engine.query.value_set import INT64_MAX, INT64_MIN
+from engine.tuples.schema import ColumnType
+
+_INTEGER_DIGITS_MAX = 40
+"""Far above 64 bits; keeps int() away from texts of thousands of digits."""
+
+
+def bound_number(syntax: NumberSyntax) -> Constant:
+    """Return the number: BIGINT without point and exponent, else DOUBLE."""
+    if syntax.is_integer:
+        digits = syntax.text.lstrip("-").lstrip("0") or "0"
+        if len(digits) <= _INTEGER_DIGITS_MAX:
+            value = int(digits) * (-1 if syntax.text.startswith("-") else 1)
+            if INT64_MIN <= value <= INT64_MAX:
+                return Constant(value, ColumnType.INT64)
+        raise Refused(
+            TypeMismatchError,
+            "The integer does not fit 64 bits.",
+            syntax.span,
+            f"integers go from {INT64_MIN} to {INT64_MAX}; with a decimal point it is a DOUBLE",
+        )
+    number = float(syntax.text)
+    if number in (float("inf"), float("-inf")):
+        raise Refused(
+            TypeMismatchError,
+            "The number does not fit a DOUBLE.",
+            syntax.span,
+            "the largest DOUBLE is 1.7976931348623157e308",
+        )
+    return Constant(number + 0.0, ColumnType.FLOAT64)
+
+
+def constant_instant(text: str, span: Span) -> Constant:
+    """Return the TIMESTAMP that a literal's text names."""
+    us = parse_instant(text)
+    if us is None:
+        raise Refused(
+            TypeMismatchError,
+            f"{text[:40]!r} is no time.",
+            span,
+            f"write {INSTANT_FORMS}, years 0001 to 9999",
+        )
+    return Constant(us, ColumnType.TIMESTAMP)
+
+
+def alike(expression: Expression, span: Span, beside: ColumnType) -> Expression:
+    """Return a constant as it is meant beside something of type `beside`; anything else unchanged.
+
+    Raises:
+        Refused: `type-mismatch`: an integer that no DOUBLE is equal to, a string that is no time.
+    """
+    if not isinstance(expression, Constant) or expression.value is None:
+        return expression
+    value = expression.value
+    match expression.type, beside:
+        case ColumnType.INT64, ColumnType.FLOAT64:
+            if int(float(value)) != value:
+                raise Refused(
+                    TypeMismatchError,
+                    f"The integer {value} is beyond what a DOUBLE holds exactly.",
+                    span,
+                    f"write it as a DOUBLE: {float(value)!r}",
+                )
+            return Constant(float(value), ColumnType.FLOAT64)
+        case ColumnType.FLOAT64, ColumnType.INT64:
+            number = float(value)
+            if number.is_integer() and abs(number) < limits.FLOAT64_EXACT_INT_MAX:
+                return Constant(int(number), ColumnType.INT64)
+        case ColumnType.STRING, ColumnType.TIMESTAMP:
+            return constant_instant(str(value), span)
+        case _:
+            pass
+    return expression
+
+
+def described(expression: Expression) -> str:
+    """Return how a message names an expression: by its type, and as a constant where it is one."""
+    if isinstance(expression, Constant):
+        if expression.value is None:
+            return "NULL"
+        value = expression.value
+        shown = repr(value[:40]) if isinstance(value, str) else str(value).upper()
+        if expression.type is ColumnType.TIMESTAMP:
+            shown = repr(format_instant(int(value)))
+        return f"{expression.type.sql_name} constant {shown}"
+    return expression.type.sql_name

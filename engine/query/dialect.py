@@ -1,0 +1,139 @@
+"""The edges of the dialect: reserved words, and what to say about SQL that is not offered.
+
+What is offered is written down in `grammar.py` and `parser.py`: nothing else is ever accepted. The tables
+here only make refusals helpful.
+"""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RESERVED = _words(
+    "ALL AND ANY AS BEGIN BETWEEN CASE CAST COLLATE CROSS DISTINCT ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH "
+    "FOR FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTO IS JOIN LATERAL LEFT LIKE LIMIT NATURAL NOT "
+    "NULL OFFSET ON OR ORDER OUTER OVER QUALIFY REGEXP RIGHT RLIKE SELECT SIMILAR SOME TABLESAMPLE THEN TRUE "
+    "UNION USING VALUES WHEN WHERE WINDOW WITH"
+)
+"""Words that are names only in quotes."""
+
+STATEMENTS = _words(
+    "ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DECLARE DELETE DESCRIBE "
+    "DETACH DROP EXECUTE EXPLAIN EXPORT FROM GRANT IMPORT INSERT INSTALL LOAD LOCK MERGE PIVOT PRAGMA PREPARE "
+    "REFRESH REINDEX REPLACE REVOKE ROLLBACK SAVEPOINT SET SHOW START SUMMARIZE TABLE TRUNCATE UPDATE UPSERT "
+    "USE VACUUM VALUES WITH"
+)
+"""Words that begin other statements of SQL."""
+
+_AGGREGATE = "select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ..."
+_SUBQUERY = "write constants instead, or register the inner query on its own"
+_JOIN = "joins are not offered yet: read one stream in FROM"
+_SORT = "answers come in the order of tuple time; leave it out"
+_SETS = "register each SELECT on its own"
+_PATTERN = "use LIKE with % and _"
+
+CLAUSES = {
+    "GROUP": ("GROUP BY", _AGGREGATE),
+    "HAVING": ("HAVING", _AGGREGATE),
+    "ORDER": ("ORDER BY", _SORT),
+    "LIMIT": ("LIMIT", "leave it out; limit= of an invocation bounds a page"),
+    "OFFSET": ("OFFSET", "leave it out; an invocation pages through its answer"),
+    "FETCH": ("FETCH", "leave it out; limit= of an invocation bounds a page"),
+    "UNION": ("UNION", _SETS),
+    "INTERSECT": ("INTERSECT", _SETS),
+    "EXCEPT": ("EXCEPT", _SETS),
+    "JOIN": ("JOIN", _JOIN),
+    "INNER": ("JOIN", _JOIN),
+    "LEFT": ("JOIN", _JOIN),
+    "RIGHT": ("JOIN", _JOIN),
+    "FULL": ("JOIN", _JOIN),
+    "CROSS": ("JOIN", _JOIN),
+    "NATURAL": ("JOIN", _JOIN),
+    "LATERAL": ("LATERAL", _JOIN),
+    "ON": ("ON", _JOIN),
+    "USING": ("USING", _JOIN),
+    "WINDOW": ("WINDOW", "the window of a query is BEGIN (...) END (...)"),
+    "OVER": ("A window function", _AGGREGATE),
+    "QUALIFY": ("QUALIFY", _AGGREGATE),
+    "TABLESAMPLE": ("TABLESAMPLE", "leave it out"),
+    "INTO": ("INTO", "invoke the query to read its answer"),
+    "FOR": ("FOR", "leave it out"),
+    "COLLATE": ("COLLATE", "strings compare by code point"),
+    "ILIKE": ("ILIKE", "use LIKE; it minds capitals"),
+    "SIMILAR": ("SIMILAR TO", _PATTERN),
+    "REGEXP": ("A regular expression", _PATTERN),
+    "RLIKE": ("A regular expression", _PATTERN),
+    "GLOB": ("GLOB", _PATTERN),
+    "AT": ("AT TIME ZONE", "timestamps are UTC; write the offset into the literal"),
+    "ISNULL": ("ISNULL", "write IS NULL"),
+    "NOTNULL": ("NOTNULL", "write IS NOT NULL"),
+    "DIV": ("DIV", "use / (DOUBLE) and %"),
+    "MOD": ("MOD", "use %"),
+    "XOR": ("XOR", "write a <> b"),
+    "||": ("||", "select the columns side by side"),
+    "::": ("A cast", "literals take the type of what they stand beside"),
+    "==": ("==", "write ="),
+    "&&": ("&&", "write AND"),
+    "~": ("~", _PATTERN),
+    "!": ("!", "write NOT"),
+    "[": ("A subscript", "columns hold single values"),
+    "->": ("->", "columns hold single values"),
+    "->>": ("->>", "columns hold single values"),
+    "^": ("^", "the operators are + - * / %"),
+    "&": ("&", "write AND; the operators are + - * / %"),
+    "|": ("|", "write OR; the operators are + - * / %"),
+    "<<": ("<<", "the operators are + - * / %"),
+    ">>": (">>", "the operators are + - * / %"),
+}
+"""What may stand behind a finished part in SQL: its name, and the nearest supported form."""
+
+OPERANDS = {
+    "SELECT": ("A subquery", _SUBQUERY),
+    "WITH": ("A common table expression", _SUBQUERY),
+    "VALUES": ("VALUES", _SUBQUERY),
+    "EXISTS": ("EXISTS", _SUBQUERY),
+    "ANY": ("ANY", "write IN (...)"),
+    "SOME": ("SOME", "write IN (...)"),
+    "ALL": ("ALL", "write NOT IN (...)"),
+    "CASE": ("CASE", "select the parts; register one query for each branch"),
+    "CAST": ("CAST", "literals take the type of what they stand beside"),
+    "DISTINCT": ("DISTINCT inside an expression", "SELECT DISTINCT takes whole rows"),
+    "?": ("A parameter", "write the constant into the text"),
+    ":": ("A parameter", "write the constant into the text"),
+    "$": ("A parameter", "write the constant into the text"),
+    "@": ("A parameter", "write the constant into the text"),
+    "[": ("A list", "use IN (1, 2, 3)"),
+    "{": ("A struct", "columns hold single values"),
+    "+": ("Unary plus", "leave it out"),
+    "~": ("~", "the operators are + - * / %"),
+    "!": ("!", "write NOT"),
+}
+"""What may stand in place of an operand in SQL: its name, and the nearest supported form."""
+
+TYPED_LITERALS = {
+    "DATE": ("A DATE literal", "write TIMESTAMP '2014-01-05'"),
+    "TIME": ("A TIME literal", "write a whole TIMESTAMP '2014-01-05 12:00:00'"),
+    "TIMESTAMPTZ": ("A TIMESTAMPTZ literal", "write TIMESTAMP '2014-01-05T12:00:00+02:00'"),
+    "DATETIME": ("A DATETIME literal", "write TIMESTAMP '2014-01-05 12:00:00'"),
+}
+
+AGGREGATES = _words(
+    "ANY_VALUE APPROX_COUNT_DISTINCT ARRAY_AGG AVG COUNT FIRST LAST LISTAGG MAX MEDIAN MIN MODE QUANTILE "
+    "STDDEV STRING_AGG SUM VAR_POP VAR_SAMP VARIANCE"
+)
+AGGREGATE_HINT = _AGGREGATE
+FUNCTION_HINTS = {
+    "LOWER": "compare with each spelling: IN ('a', 'A')",
+    "UPPER": "compare with each spelling: IN ('a', 'A')",
+    "STARTS_WITH": "use LIKE 'text%'",
+    "CONTAINS": "use LIKE '%text%'",
+    "REGEXP_MATCHES": _PATTERN,
+    "COALESCE": "use IS NULL: (a > 5 OR a IS NULL)",
+    "IFNULL": "use IS NULL: (a > 5 OR a IS NULL)",
+    "MOD": "use %",
+    "NOW": "NOW is written without brackets, and only in BEGIN (...) END (...)",
+    "CURRENT_TIMESTAMP": "use NOW, in BEGIN (...) END (...)",
+    "TRY_CAST": "literals take the type of what they stand beside",
+    "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00'",
+}
+FUNCTION_HINT = "the one function is ABS(x); the operators are + - * / %"

@@ -1,0 +1,198 @@
+"""Bound expressions: trees of typed nodes over the columns of a FROM list.
+
+Values, equal iff they are the same expression; `canonical.py` prints them, `evaluate.py` computes them.
+NULL is unknown in every comparison (three-valued logic). Arithmetic that has no finite result (overflow
+of int64, division by zero, a float that would be infinite, a timestamp that RFC 3339 cannot write) is
+NULL, so no NaN or infinity ever exists.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal as OneOf
+
+from engine.tuples.schema import ColumnType
+
+Value = int | float | bool | str
+"""A constant; timestamps are int microseconds, the node's type tells."""
+
+
+class CompareOp(StrEnum):
+    """The six comparisons."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+class ArithmeticOp(StrEnum):
+    """`/` is always DOUBLE; `%` has the sign of its left side."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    MODULO = "%"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal. `value` None is NULL. An INTERVAL only ever occurs folded into a TIMESTAMP sum."""
+
+    value: Value | None
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """Column `name` of the FROM list's `source`-th stream (0 = the first)."""
+
+    source: int
+    name: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """-x of a number."""
+
+    operand: "Expression"
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """ABS(x) of a number."""
+
+    operand: "Expression"
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """left op right. Both int64 -> int64 (but `/`), else float64; a timestamp plus or minus int64
+    microseconds (an INTERVAL) -> timestamp.
+    """  # noqa: D205
+
+    op: ArithmeticOp
+    left: "Expression"
+    right: "Expression"
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """left op right; sides of one type, or both numbers (an int64 beside a float64 is taken as DOUBLE).
+
+    Strings compare by code point, false < true.
+    """
+
+    op: CompareOp
+    left: "Expression"
+    right: "Expression"
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """operand IN (constants); at least one. A NULL constant makes a miss unknown."""
+
+    operand: "Expression"
+    options: tuple[Constant, ...]
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """operand LIKE pattern: `%` any run, `_` any one character, `escape` takes the next one literally."""
+
+    operand: "Expression"
+    pattern: str
+    escape: str | None = None
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """operand IS NULL: never unknown."""
+
+    operand: "Expression"
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class IsTrue:
+    """operand IS TRUE: FALSE where the operand is FALSE or unknown, never unknown itself.
+
+    IS FALSE is IS TRUE of the negation; IS NOT TRUE and IS NOT FALSE are a `Not` around either.
+    """
+
+    operand: "Expression"
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """NOT operand."""
+
+    operand: "Expression"
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of `operands`; two at least."""
+
+    operands: tuple["Expression", ...]
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of `operands`; two at least."""
+
+    operands: tuple["Expression", ...]
+    type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
+
+
+Expression = (
+    Constant
+    | ColumnRef
+    | Negate
+    | Absolute
+    | Arithmetic
+    | Compare
+    | InList
+    | Like
+    | IsNull
+    | IsTrue
+    | Not
+    | And
+    | Or
+)
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """Return the expressions directly below this one, left to right."""
+    match expression:
+        case Constant() | ColumnRef():
+            return ()
+        case Negate(operand=one) | Absolute(operand=one) | IsNull(operand=one) | Not(operand=one):
+            return (one,)
+        case Like(operand=one) | IsTrue(operand=one):
+            return (one,)
+        case InList(operand=one, options=options):
+            return (one, *options)
+        case Arithmetic(left=left, right=right) | Compare(left=left, right=right):
+            return (left, right)
+        case And(operands=many) | Or(operands=many):
+            return many
+
+
+def column_refs(expression: Expression) -> frozenset[ColumnRef]:
+    """Return every column the expression reads."""
+    if isinstance(expression, ColumnRef):
+        return frozenset({expression})
+    return frozenset[ColumnRef]().union(*(column_refs(child) for child in children(expression)))

@@ -1,0 +1,250 @@
+"""Query text to syntax: `SELECT list FROM stream [WHERE expression] [BEGIN t END t]`.
+
+The grammar is our own, so that nothing is accepted that is not written down in it, every node knows its
+place in the text, and a query kept in the log means tomorrow what it means today. sqlglot is asked one
+thing: whether a text that the grammar refuses is SQL (`unsupported-sql`) or no SQL at all (`sql-syntax`).
+This is the only module that imports it; its pure Python parser alone, whose recursion can be caught.
+"""
+
+import sqlglot
+from sqlglot.errors import SqlglotError
+
+from engine import limits
+from engine.errors import (
+    QueryTooComplexError,
+    SqlSyntaxError,
+    UnsupportedSqlError,
+)
+from engine.query import dialect
+from engine.query.grammar import expression
+from engine.query.reader import (
+    TokenReader,
+    UnexpectedError,
+    alias,
+    expect,
+    name,
+    refuse_rest,
+    shown,
+)
+from engine.query.refusal import Refused, Span
+from engine.query.scanner import TokenKind, scan
+from engine.query.syntax import (
+    ExpressionSyntax,
+    LogicalSyntax,
+    NotSyntax,
+    OutputSyntax,
+    QuerySyntax,
+    SourceSyntax,
+    StarSyntax,
+    operands,
+)
+from engine.query.window_grammar import window_syntax
+
+_JUDGED_LENGTH_MAX = 4 * limits.KIB
+"""Longer texts are not judged by sqlglot, which takes a second for 64 KiB: they are no SQL of ours anyway."""
+_WINDOW = ("BEGIN", "END")
+_FORM = "SELECT a, b FROM stream WHERE a > 5 BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
+
+
+def parse(text: str) -> QuerySyntax:
+    """Return the syntax of one query.
+
+    Raises:
+        Refused: `sql-syntax`, `unsupported-sql` or `query-too-complex` (length, nesting,
+            lists, reach of the window), with its place in the text.
+
+    Cost: linear in the text, and one call of sqlglot for a text of at most 4 KiB that is refused.
+    """
+    _check_text(text)
+    reader = TokenReader(scan(text))
+    try:
+        return _query(reader)
+    except UnexpectedError as refused:
+        if not _is_select_to(text, refused.span):
+            raise
+        detail = f"{refused.detail} This is SQL outside the dialect of standing queries."
+        raise Refused(UnsupportedSqlError, detail, refused.span, f"the form is {_FORM}") from None
+
+
+def _check_text(text: str) -> None:
+    size = len(text.encode("utf-8", errors="surrogatepass"))
+    if size > limits.QUERY_TEXT_BYTES_MAX:
+        raise Refused(
+            QueryTooComplexError,
+            f"The text has {size} bytes; {limits.QUERY_TEXT_BYTES_MAX} are accepted.",
+            Span(0, 0),
+            "split the query into several",
+            limit=limits.QUERY_TEXT_BYTES_MAX,
+            actual=size,
+        )
+    for at, character in enumerate(text):
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            raise Refused(
+                SqlSyntaxError,
+                f"The text holds U+{ord(character):04X}, which is no character of text.",
+                Span(at, at + 1),
+                "send plain UTF-8 text",
+            )
+
+
+def _query(reader: TokenReader) -> QuerySyntax:
+    _select(reader)
+    distinct = reader.take_if("DISTINCT") is not None
+    outputs = _outputs(reader)
+    sources = _sources(reader)
+    where = None
+    if reader.take_if("WHERE"):
+        where = expression(reader)
+        _check_height(where)
+        _check_factors(where)
+    window = window_syntax(reader) if reader.at(*_WINDOW) else None
+    _check_end(reader)
+    return QuerySyntax(distinct, outputs, sources, where, window)
+
+
+def _select(reader: TokenReader) -> None:
+    token = reader.token
+    if reader.take_if("SELECT"):
+        return
+    if token.kind is TokenKind.END or token.keyword == ";":
+        raise Refused(UnsupportedSqlError, "The text holds no query.", token.span, f"write {_FORM}")
+    if token.keyword in dialect.STATEMENTS or (
+        token.keyword == "(" and reader.following.keyword == "SELECT"
+    ):
+        raise Refused(
+            UnsupportedSqlError,
+            "A standing query is one SELECT, without brackets around it.",
+            token.span,
+            f"the form is {_FORM}",
+        )
+    raise Refused(
+        SqlSyntaxError, f"Expected SELECT, found {shown(token)}.", token.span, f"write {_FORM}"
+    )
+
+
+def _outputs(reader: TokenReader) -> tuple[OutputSyntax, ...]:
+    found = [_output(reader)]
+    while comma := reader.take_if(","):
+        if len(found) == limits.QUERY_OUTPUTS_MAX:
+            raise Refused(
+                QueryTooComplexError,
+                f"The select list has more than {limits.QUERY_OUTPUTS_MAX} entries.",
+                comma.span,
+                "select fewer columns",
+                limit=limits.QUERY_OUTPUTS_MAX,
+                actual=len(found) + 1,
+            )
+        found.append(_output(reader))
+    return tuple(found)
+
+
+def _output(reader: TokenReader) -> OutputSyntax:
+    token = reader.token
+    if reader.take_if("*"):
+        return OutputSyntax(StarSyntax(None, token.span), None)
+    if reader.following.keyword == "." and reader.peek(2).keyword == "*":
+        qualifier = name(reader, "a stream")
+        reader.take()
+        star = reader.take()
+        return OutputSyntax(StarSyntax(qualifier, token.span.to(star.span)), None)
+    found = expression(reader)
+    _check_height(found)
+    return OutputSyntax(found, alias(reader))
+
+
+def _sources(reader: TokenReader) -> tuple[SourceSyntax, ...]:
+    expect(reader, "FROM", "a comma or FROM")
+    found: list[SourceSyntax] = []
+    while not found or reader.take_if(","):
+        token = reader.token
+        if token.keyword == "(":
+            raise Refused(
+                UnsupportedSqlError,
+                "A subquery in FROM is not offered.",
+                token.span,
+                "FROM takes the name of a stream",
+            )
+        if len(found) == limits.QUERY_STREAMS_MAX:
+            raise Refused(
+                QueryTooComplexError,
+                f"FROM has more than {limits.QUERY_STREAMS_MAX} streams.",
+                token.span,
+                "join fewer streams",
+                limit=limits.QUERY_STREAMS_MAX,
+                actual=len(found) + 1,
+            )
+        stream = name(reader, "the name of a stream")
+        found.append(SourceSyntax(stream, alias(reader)))
+    return tuple(found)
+
+
+def _check_height(top: ExpressionSyntax) -> None:
+    """Refuse an expression of more operators above each other than the limit; level by level."""
+    level: tuple[ExpressionSyntax, ...] = (top,)
+    for _ in range(limits.QUERY_DEPTH_MAX):
+        level = tuple(child for node in level for child in operands(node))
+        if not level:
+            return
+    for node in level:
+        if operands(node):
+            raise Refused(
+                QueryTooComplexError,
+                f"The expression nests more than {limits.QUERY_DEPTH_MAX} operators deep.",
+                node.span,
+                "write it with fewer operators inside each other",
+                limit=limits.QUERY_DEPTH_MAX,
+                actual=limits.QUERY_DEPTH_MAX + 1,
+            )
+
+
+def _check_factors(where: ExpressionSyntax) -> None:
+    """Refuse a WHERE of more conditions than the limit; the height is bounded already."""
+    found = 0
+    waiting = [where]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, LogicalSyntax | NotSyntax):
+            waiting.extend(reversed(operands(node)))
+            continue
+        found += 1
+        if found > limits.QUERY_FACTORS_MAX:
+            raise Refused(
+                QueryTooComplexError,
+                f"WHERE has more than {limits.QUERY_FACTORS_MAX} conditions.",
+                node.span,
+                "use IN (...) for many values of one column, or split the query into several",
+                limit=limits.QUERY_FACTORS_MAX,
+                actual=found,
+            )
+
+
+def _check_end(reader: TokenReader) -> None:
+    ended = False
+    while reader.take_if(";"):
+        ended = True
+    token = reader.token
+    if token.kind is TokenKind.END:
+        return
+    if ended:
+        raise Refused(
+            UnsupportedSqlError,
+            "The text holds more than one statement.",
+            token.span,
+            "register each query on its own",
+        )
+    refuse_rest(reader, "the end of the query")
+
+
+def _is_select_to(text: str, refused: Span) -> bool:
+    """Return whether the refused place lies before the window, and sqlglot takes what does as SQL."""
+    if len(text) > _JUDGED_LENGTH_MAX:
+        return False
+    tokens = scan(text)
+    past = next(token for token in tokens if token.keyword in _WINDOW or token is tokens[-1])
+    if refused.start >= past.span.start and past is not tokens[-1]:
+        return False
+    try:
+        sqlglot.parse_one(text[: past.span.start])
+    except (SqlglotError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,70 @@
+"""Refusals that point: from a span of the text to line, column, excerpt and caret."""
+
+from dataclasses import dataclass
+
+from engine.errors import Position, SqlError
+
+_EXCERPT_BEFORE = 60
+_EXCERPT_AFTER = 60
+_ELLIPSIS = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `[start, past)` of a query's text."""
+
+    start: int
+    past: int
+
+    def to(self, other: "Span") -> "Span":
+        """Return the span from the beginning of this one to the end of the other."""
+        return Span(self.start, other.past)
+
+
+class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a SqlError, which is the error
+    """Carries what will be a SqlError up to where the text is known."""
+
+    def __init__(
+        self, error: type[SqlError], detail: str, span: Span, hint: str, **extras: object
+    ) -> None:
+        """Keep what the error will say."""
+        super().__init__(detail)
+        self.error = error
+        self.detail = detail
+        self.span = span
+        self.hint = hint
+        self.extras = extras
+
+    def in_text(self, text: str) -> SqlError:
+        """Return the error, pointing into `text`."""
+        return self.error(
+            self.detail,
+            position=position_of(text, self.span),
+            excerpt=excerpt_of(text, self.span),
+            hint=self.hint,
+            **self.extras,
+        )
+
+
+def position_of(text: str, span: Span) -> Position:
+    """Return line and column (from 1, in characters) of a span, and its length."""
+    line_start = text.rfind("\n", 0, span.start) + 1
+    return Position(
+        line=text.count("\n", 0, span.start) + 1,
+        column=span.start - line_start + 1,
+        length=span.past - span.start,
+    )
+
+
+def excerpt_of(text: str, span: Span) -> str:
+    """Return the line in which the span begins, cut to a screen's width, with carets under the span."""
+    line_start = text.rfind("\n", 0, span.start) + 1
+    line_past = text.find("\n", span.start)
+    line_past = len(text) if line_past < 0 else line_past
+    first = max(line_start, span.start - _EXCERPT_BEFORE)
+    past = min(line_past, span.start + _EXCERPT_AFTER)
+    before = (_ELLIPSIS if first > line_start else "") + text[first : span.start]
+    after = text[span.start : past] + (_ELLIPSIS if past < line_past else "")
+    shown = "".join(character if character.isprintable() else " " for character in before + after)
+    carets = "^" * max(1, min(span.past, past) - span.start)
+    return f"{shown}\n{' ' * len(before)}{carets}"

@@ -1,0 +1,118 @@
+"""The window: `BEGIN bound END bound`, a bound with brackets around it or without.
+
+bound := NOW [- (seconds | INTERVAL)] | TIMESTAMP string | string
+"""
+
+from engine import limits
+from engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from engine.query.instant import whole_us
+from engine.query.reader import TokenReader, expect, interval, shown, string
+from engine.query.refusal import Refused, Span
+from engine.query.scanner import Token, TokenKind
+from engine.query.syntax import BoundSyntax, WindowSyntax
+
+_FUTURE = "A bound after NOW is not offered: tuples of the future are not known."
+_BOUND_HINT = "a bound is NOW, NOW - 600 (seconds), NOW - INTERVAL '10' MINUTE or TIMESTAMP '2014-01-05 12:00:00'"
+
+
+def window_syntax(reader: TokenReader) -> WindowSyntax:
+    """Return the window that begins at the next token; the reader stands behind it."""
+    start = expect(reader, "BEGIN", "BEGIN (...) before END (...)")
+    begin = _bound(reader)
+    expect(reader, "END", "END (...) after BEGIN (...)")
+    end = _bound(reader)
+    return WindowSyntax(begin, end, start.span.to(reader.last_span))
+
+
+def _bound(reader: TokenReader) -> BoundSyntax:
+    brackets = 0
+    while reader.take_if("("):
+        brackets += 1
+    found = _bound_value(reader)
+    for _ in range(brackets):
+        if not reader.at(")"):
+            raise Refused(
+                SqlSyntaxError,
+                f"Expected a closing bracket behind the bound, found {shown(reader.token)}.",
+                reader.token.span,
+                _BOUND_HINT,
+            )
+        reader.take()
+    return found
+
+
+def _bound_value(reader: TokenReader) -> BoundSyntax:
+    start = reader.token
+    if start.keyword == "NOW":
+        reader.take()
+        return _now_minus(reader, start)
+    if start.keyword == "TIMESTAMP":
+        reader.take()
+    elif start.kind is not TokenKind.STRING:
+        missing = start.kind is TokenKind.END or start.keyword in (")", "END")
+        raise Refused(
+            SqlSyntaxError if missing else UnsupportedSqlError,
+            f"Expected a bound of the window, found {shown(start)}.",
+            start.span,
+            _BOUND_HINT,
+        )
+    constant = string(reader, "a time in single quotes")
+    return BoundSyntax(constant, 0, start.span.to(constant.span))
+
+
+def _now_minus(reader: TokenReader, start: Token) -> BoundSyntax:
+    if reader.at("+"):
+        raise Refused(
+            UnsupportedSqlError,
+            _FUTURE,
+            start.span.to(reader.token.span),
+            _BOUND_HINT,
+        )
+    if reader.at("("):
+        raise Refused(
+            UnsupportedSqlError,
+            "NOW is no function.",
+            start.span.to(reader.token.span),
+            "write NOW without brackets behind it",
+        )
+    if not reader.take_if("-"):
+        return BoundSyntax(None, 0, start.span)
+    token = reader.token
+    offset: int | None
+    if token.keyword == "INTERVAL":
+        offset = interval(reader).us
+    elif token.kind is TokenKind.NUMBER:
+        offset = whole_us(reader.take().text, limits.SECOND_US)
+    else:
+        raise Refused(
+            SqlSyntaxError,
+            f"Expected seconds or an INTERVAL after NOW -, found {shown(token)}.",
+            token.span,
+            _BOUND_HINT,
+        )
+    span = start.span.to(reader.last_span)
+    return BoundSyntax(None, _checked_offset(offset, span), span)
+
+
+def _checked_offset(offset: int | None, span: Span) -> int:
+    if offset is None:
+        raise Refused(
+            SqlSyntaxError, "The offset is no whole number of microseconds.", span, _BOUND_HINT
+        )
+    if offset < 0:
+        raise Refused(
+            UnsupportedSqlError,
+            _FUTURE,
+            span,
+            _BOUND_HINT,
+        )
+    if offset > limits.WINDOW_US_MAX:
+        raise Refused(
+            QueryTooComplexError,
+            f"A window reaches at most {limits.WINDOW_US_MAX // limits.DAY_US} days back.",
+            span,
+            "leave BEGIN and END out to see everything that is kept",
+            limit=limits.WINDOW_US_MAX,
+            actual=offset,
+        )
+    return offset

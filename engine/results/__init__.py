@@ -1,0 +1,1 @@
+"""The Results Structure: which tuples satisfied which clause, and its contract."""

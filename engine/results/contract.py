@@ -1,0 +1,140 @@
+"""The Results Structure: what the engine publishes and any worker reads.
+
+One writer publishes deltas; any number of readers take snapshots. A reader never sees part of a delta:
+everything it gets belongs to one applied seq. Join results will be a second kind of page beside `Page`.
+Source: Chandrasekaran & Franklin 2002, 2.4 and 4.1 (stream-prefix consistency).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NewType, Protocol
+
+from engine.log.operation import QueryId
+from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
+from engine.results.hits import ClauseId
+from engine.results.page import Page
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+
+Gen = NewType("Gen", int)
+"""Generation of the history: the millisecond it began. Changes only if history was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The position every answer names. `arrival_us` is that of the applied operation (0 before any)."""
+
+    gen: Gen
+    seq: Seq
+    arrival_us: int
+    server_now_us: int
+    """max(the store's clock, `arrival_us`): a clock set back stops at the last arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One query at one cut: everything an invocation needs but the pages. `streams` in FROM order."""
+
+    cut: Cut
+    query: QueryRecord
+    clause: ClauseRecord
+    streams: tuple[StreamRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything published at the applied seq but the pages: where a restarted engine begins."""
+
+    cut: Cut
+    streams: tuple[StreamRecord, ...]
+    clauses: tuple[ClauseRecord, ...]
+    queries: tuple[QueryRecord, ...]
+    batches: tuple[BatchRecord, ...]
+    """Ascending by seq within each stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many streams and standing queries there are at one applied seq."""
+
+    streams: int
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsStatistics:
+    """Counters of a Results Structure. Bytes are those of page payloads written since the start."""
+
+    publishes: int
+    pages_written: int
+    page_bytes_written: int
+    reads: int
+
+
+class ResultsStructure(Protocol):
+    """Publish, read, recover. Thread-safe; `publish` is called by one writer."""
+
+    def publish(self, delta: Delta) -> None:
+        """Apply the delta atomically: readers see all of it or nothing; the applied seq moves last.
+
+        After an error of `storage/errors.py` the delta may have been applied or not. Once the store is
+        open again, `cut` tells; where it is not at `delta.seq`, publish the same delta before any other.
+
+        Raises:
+            IntegrityError: the applied seq is not `delta.expect`, or `delta.seq` is past the log's head.
+        """
+        ...
+
+    def cut(self) -> Cut:
+        """Return the present position."""
+        ...
+
+    def snapshot(self, query_id: QueryId) -> Snapshot:
+        """Return one query at one cut. NotFoundError if it is not standing at that cut."""
+        ...
+
+    def pages(self, clause_id: ClauseId, chunks: Sequence[int]) -> Mapping[int, Page]:
+        """Return the clause's pages among `chunks`; a chunk without hits is absent.
+
+        May be newer than a snapshot taken before: mask rows at or past its `rows`. Empty for a clause
+        that has been dropped.
+        """
+        ...
+
+    def streams(self) -> Sequence[StreamRecord]:
+        """Return all streams at the applied seq, ascending by name."""
+        ...
+
+    def stream(self, name: str) -> StreamRecord:
+        """Return the stream in force under this name. NotFoundError if there is none."""
+        ...
+
+    def queries(self) -> Sequence[QueryRecord]:
+        """Return all standing queries at the applied seq, ascending by seq."""
+        ...
+
+    def query(self, query_id: QueryId) -> QueryRecord:
+        """Return one standing query. NotFoundError if there is none."""
+        ...
+
+    def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
+        """Return the standing queries that read this stream, ascending by seq; none if it is unknown."""
+        ...
+
+    def counts(self) -> Counts:
+        """Return how many streams and queries there are at the applied seq, without reading them."""
+        ...
+
+    def checkpoint(self) -> Checkpoint:
+        """Return everything but the pages at the applied seq, for a restart. O(records)."""
+        ...
+
+    def statistics(self) -> ResultsStatistics:
+        """Return counters."""
+        ...
+
+    def check(self) -> None:
+        """Assert invariants: every query has its clause, every clause its streams and a query, every
+        page its clause, every batch its stream. O(everything), for tests.
+        """  # noqa: D205
+        ...

@@ -1,0 +1,43 @@
+"""DISTINCT over columns: which rows are shown for those that are equal."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.tuples.batch import Column
+
+
+def first_and_last(
+    columns: Sequence[Column], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each set of equal rows, the position of its first and of its last row.
+
+    NULL equals NULL. Both arrays are in order of the first positions.
+
+    Args:
+        columns: the values compared, `count` each.
+        count: number of rows.
+
+    Cost: one sort of `count` numbers a column.
+    """
+    group = np.zeros(count, dtype=np.int64)
+    for column in columns:
+        codes = codes_of(column)
+        # Both factors are at most `count` + 1, so the product is far from overflow.
+        together = group * (int(codes.max(initial=0)) + 1) + codes
+        _, group = np.unique(together, return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    last = np.zeros(len(first), dtype=np.int64)
+    np.maximum.at(last, group, np.arange(count, dtype=np.int64))
+    order = np.argsort(first)
+    return first[order], last[order]
+
+
+def codes_of(column: Column) -> NDArray[np.int64]:
+    """Return small integers, from 0, that are equal iff the values are; NULL has one of its own."""
+    _, codes = np.unique(column.values, return_inverse=True)
+    codes = codes.astype(np.int64)
+    if column.valid is not None:
+        codes[~column.valid] = int(codes.max(initial=-1)) + 1
+    return codes

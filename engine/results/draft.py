@@ -1,0 +1,54 @@
+"""A delta while it is being written: what the verbs of one operation change, gathered."""
+
+from dataclasses import dataclass, field
+
+from engine.log.operation import QueryId
+from engine.results.delta import (
+    BatchRecord,
+    ClauseRecord,
+    Delta,
+    PageKey,
+    QueryRecord,
+    StreamRecord,
+)
+from engine.results.hits import ClauseId
+from engine.results.page import Page
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+
+
+@dataclass(slots=True)
+class Draft:
+    """The members of `Delta`, still open. What is dropped is no longer written."""
+
+    expect: Seq
+    seq: Seq
+    arrival_us: int
+    streams: dict[StreamId, StreamRecord] = field(default_factory=dict)
+    clauses: dict[ClauseId, ClauseRecord] = field(default_factory=dict)
+    queries: dict[QueryId, QueryRecord] = field(default_factory=dict)
+    batches: dict[tuple[StreamId, Seq], BatchRecord] = field(default_factory=dict)
+    pages: dict[PageKey, Page] = field(default_factory=dict)
+    dropped_streams: set[StreamId] = field(default_factory=set)
+    dropped_clauses: set[ClauseId] = field(default_factory=set)
+    dropped_queries: set[QueryId] = field(default_factory=set)
+    dropped_batches: set[tuple[StreamId, Seq]] = field(default_factory=set)
+    dropped_chunks: set[PageKey] = field(default_factory=set)
+
+    def delta(self) -> Delta:
+        """Return the delta; nothing in it is both written and dropped."""
+        return Delta(
+            expect=self.expect,
+            seq=self.seq,
+            arrival_us=self.arrival_us,
+            streams={k: v for k, v in self.streams.items() if k not in self.dropped_streams},
+            clauses={k: v for k, v in self.clauses.items() if k not in self.dropped_clauses},
+            queries={k: v for k, v in self.queries.items() if k not in self.dropped_queries},
+            batches={k: v for k, v in self.batches.items() if k not in self.dropped_batches},
+            pages={k: v for k, v in self.pages.items() if k not in self.dropped_chunks},
+            dropped_streams=frozenset(self.dropped_streams),
+            dropped_clauses=frozenset(self.dropped_clauses),
+            dropped_queries=frozenset(self.dropped_queries),
+            dropped_batches=frozenset(self.dropped_batches),
+            dropped_chunks=frozenset(self.dropped_chunks),
+        )

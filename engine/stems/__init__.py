@@ -1,0 +1,1 @@
+"""State modules: the Query SteM and the Data SteMs. Verbs: build, probe, evict."""

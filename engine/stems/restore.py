@@ -1,0 +1,95 @@
+"""State(k) made again from a checkpoint: records as they were published, tuples from the log's batches.
+
+Tuples are built and not probed: what they satisfied is in the store already.
+"""
+
+from collections.abc import Iterable
+
+from engine.errors import EngineError, IntegrityError
+from engine.log.operation import Operation, Rows
+from engine.query.binder import bind
+from engine.query.clause import StandingQueryClause
+from engine.results.contract import Checkpoint
+from engine.results.delta import BatchRecord, ClauseRecord
+from engine.stems.state import HeldBatch, State
+from engine.tuples.arrow import tuple_batch
+from engine.tuples.batch import TupleBatch, TupleId
+
+
+def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) -> None:
+    """Fill a fresh state with everything the checkpoint and its batches say, but for open pages.
+
+    Segments on their way out get their full time anew, since a checkpoint does not say when they left.
+
+    Raises:
+        IntegrityError: a record's batch, stream or clause is missing, or a stored text does not bind.
+    """
+    state.applied, state.arrival_us = checkpoint.cut.seq, checkpoint.cut.arrival_us
+    for record in sorted(checkpoint.streams, key=lambda record: record.stream_id):
+        state.hold_stream(record)
+    for clause_record in sorted(checkpoint.clauses, key=lambda record: record.clause_id):
+        clause = bound_clause(state, clause_record)
+        state.hold_clause(clause_record)
+        state.query_stem.build(clause_record.clause_id, clause)
+    for query in sorted(checkpoint.queries, key=lambda record: record.seq):
+        if query.clause_id not in state.clauses:
+            raise IntegrityError(f"Query {query.query_id} has no clause {query.clause_id}.")
+        state.hold_query(query)
+    records = {record.seq: record for record in checkpoint.batches}
+    for operation in batches:
+        hold_batch(state, records.pop(operation.seq, None), operation)
+    if records:
+        raise IntegrityError(f"The log lacks {len(records)} batches that are still held.")
+    for stream in state.streams.values():
+        if stream.stem.past_row != stream.record.rows:
+            raise IntegrityError(
+                f"Stream {stream.record.schema.name} has {stream.record.rows} rows, its batches end at"
+                f" {stream.stem.past_row}."
+            )
+
+
+def bound_clause(state: State, record: ClauseRecord) -> StandingQueryClause:
+    """Return the clause that was published as text."""
+    try:
+        streams = [state.streams[stream_id].record for stream_id in record.streams]
+        declared = {one.schema.name: (one.stream_id, one.schema) for one in streams}
+        return bind(record.text, declared).clause
+    except (EngineError, KeyError) as error:
+        raise IntegrityError(f"Clause {record.clause_id} does not bind any more.") from error
+
+
+def hold_batch(state: State, record: BatchRecord | None, operation: Operation) -> None:
+    """Build a batch where its record says it lies; rows of dropped segments are left out."""
+    content = operation.content
+    if record is None or not isinstance(content, Rows) or record.stream_id not in state.streams:
+        raise IntegrityError(f"Operation {operation.seq} is no batch that is held.")
+    stream = state.streams[record.stream_id]
+    batch = tuple_batch(
+        stream.record.schema,
+        content.body,
+        stream_id=record.stream_id,
+        first_tuple_id=record.first_tuple_id,
+        seq=operation.seq,
+        arrival_us=operation.arrival_us,
+    )
+    held = HeldBatch(record, int(batch.times_us.max()))
+    skipped = stream.stem.past_row - record.first_row
+    if len(batch) != record.rows or not 0 <= skipped < len(batch):
+        raise IntegrityError(f"Batch {operation.seq} does not lie where its record says.")
+    stream.stem.build(behind(batch, skipped))
+    retained = held.past_row > stream.record.floor_row
+    (stream.retained if retained else stream.retired).append(held)
+
+
+def behind(batch: TupleBatch, skipped: int) -> TupleBatch:
+    """Return the batch without its first `skipped` rows."""
+    some = slice(skipped, len(batch))
+    return TupleBatch(
+        stream_id=batch.stream_id,
+        schema=batch.schema,
+        columns=tuple(column.part(some) for column in batch.columns),
+        first_tuple_id=TupleId(batch.first_tuple_id + skipped),
+        times_us=batch.times_us[some],
+        seq=batch.seq,
+        arrival_us=batch.arrival_us,
+    )

@@ -1,0 +1,196 @@
+"""State(k): everything the fold of operations 1 … k has made. The verbs change it, nothing else does.
+
+Records are what a store keeps as well; SteMs, open pages and batches' newest times are derived from them and
+from the tuples, so a restart can make them again.
+"""
+
+import itertools
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from engine.log.operation import QueryId
+from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from engine.results.hits import ClauseId
+from engine.stems.data_stem import DataSteM, StoredTuples
+from engine.stems.grouped_filter import GroupedFilter
+from engine.stems.query_stem import FilterMaker, QuerySteM
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBatch:
+    """A batch with rows that are held, and the largest of its tuple times."""
+
+    record: BatchRecord
+    newest_us: int
+
+    @property
+    def past_row(self) -> int:
+        """Row number past the batch's last."""
+        return self.record.first_row + self.record.rows
+
+
+@dataclass(slots=True)
+class StreamState:
+    """One stream.
+
+    Attributes:
+        record: what is published of it.
+        stem: its tuples.
+        retained: batches with a row at or above the floor, oldest first; their bytes are the record's.
+        retired: batches below the floor that are still held, oldest first.
+        leaving: full segments out of retention that are still held, oldest first: (number, arrival time
+            of the operation that let it go).
+        clauses: clauses over it, in order of registration.
+        open_hits: the hits in the chunk that the next row falls into, as offsets, by clause.
+    """
+
+    record: StreamRecord
+    stem: DataSteM
+    retained: deque[HeldBatch] = field(default_factory=deque)
+    retired: deque[HeldBatch] = field(default_factory=deque)
+    leaving: deque[tuple[int, int]] = field(default_factory=deque)
+    clauses: dict[ClauseId, None] = field(default_factory=dict)
+    open_hits: dict[ClauseId, NDArray[np.uint16]] = field(default_factory=dict)
+
+    @property
+    def open_chunk(self) -> int:
+        """Number of the chunk that the next row falls into."""
+        return self.record.rows // CHUNK_ROWS
+
+    def check(self) -> None:
+        """Assert the invariants of the record against the tuples and the batches."""
+        self.stem.check()
+        record = self.record
+        assert record.rows == self.stem.past_row, "rows are counted once"
+        assert record.dropped_row <= record.floor_row <= record.rows, "floors are in order"
+        assert record.dropped_row % SEGMENT_ROWS == 0, "whole segments are dropped"
+        assert self.stem.first_row <= record.dropped_row or not self.stem.segments
+        held = [*self.retired, *self.retained]
+        for one, following in itertools.pairwise(held):
+            assert one.past_row == following.record.first_row, "batches follow each other"
+        for held_batch in self.retained:
+            assert held_batch.past_row > record.floor_row, "a retained batch has a retained row"
+        for held_batch in self.retired:
+            assert record.dropped_row < held_batch.past_row <= record.floor_row, (
+                "held, not retained"
+            )
+        assert record.bytes == sum(one.record.bytes for one in self.retained), "bytes are counted"
+        assert record.rows == 0 or record.high_water_us is not None
+        for offsets in self.open_hits.values():
+            assert len(offsets), "a clause without hits has no open page"
+            assert (np.diff(offsets.astype(np.int64)) > 0).all(), "each hit once, ascending"
+            assert int(offsets[-1]) < record.rows % CHUNK_ROWS, "hits are rows that exist"
+        assert self.open_hits.keys() <= self.clauses.keys()
+
+
+@dataclass(slots=True)
+class StandingClause:
+    """A clause and the handles that share it."""
+
+    record: ClauseRecord
+    queries: dict[QueryId, None] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, tuple[StreamId, ...]]:
+        """What makes two clauses the same one."""
+        return self.record.text, self.record.streams
+
+
+class State:
+    """All streams, clauses and queries, and the SteMs they are joined in."""
+
+    def __init__(self, make_filter: FilterMaker = GroupedFilter) -> None:
+        """Begin before the first operation."""
+        self.applied = Seq(0)
+        self.arrival_us = 0
+        self.streams: dict[StreamId, StreamState] = {}
+        self.names: dict[str, StreamId] = {}
+        self.clauses: dict[ClauseId, StandingClause] = {}
+        self.shared: dict[tuple[str, tuple[StreamId, ...]], ClauseId] = {}
+        self.queries: dict[QueryId, QueryRecord] = {}
+        self.query_stem = QuerySteM(make_filter)
+        self.tuples = StoredTuples()
+        self.going: list[tuple[StreamId, int | None]] = []
+        """Tuples dropped and still held: of a stream those below a row, or all of them (None)."""
+
+    def hold_stream(self, record: StreamRecord) -> StreamState:
+        """Add a stream; its first row to come is `record.dropped_row`."""
+        stem = DataSteM(record.schema, first_row=record.dropped_row)
+        stream = StreamState(record, stem)
+        self.streams[record.stream_id] = stream
+        self.names[record.schema.name] = record.stream_id
+        self.tuples.hold(record.stream_id, stem)
+        return stream
+
+    def hold_clause(self, record: ClauseRecord) -> StandingClause:
+        """Add a clause that has no handle yet; its SteM is the eddy's to fill."""
+        standing = StandingClause(record)
+        self.clauses[record.clause_id] = standing
+        self.shared[standing.key] = record.clause_id
+        for stream_id in record.streams:
+            self.streams[stream_id].clauses[record.clause_id] = None
+        return standing
+
+    def hold_query(self, record: QueryRecord) -> None:
+        """Add a handle to a clause that is held; its streams' records count it."""
+        self.queries[record.query_id] = record
+        self.clauses[record.clause_id].queries[record.query_id] = None
+
+    def release_query(self, query_id: QueryId) -> ClauseId | None:
+        """Take a handle out; return its clause if that went with it, None if others share it."""
+        clause_id = self.queries.pop(query_id).clause_id
+        standing = self.clauses[clause_id]
+        del standing.queries[query_id]
+        if standing.queries:
+            return None
+        del self.clauses[clause_id]
+        del self.shared[standing.key]
+        self.query_stem.evict(clause_id)
+        for stream_id in standing.record.streams:
+            stream = self.streams[stream_id]
+            del stream.clauses[clause_id]
+            stream.open_hits.pop(clause_id, None)
+        return clause_id
+
+    def release_stream(self, stream_id: StreamId) -> None:
+        """Take a stream without clauses out of everything."""
+        stream = self.streams.pop(stream_id)
+        assert not stream.clauses, "clauses go before their streams"
+        del self.names[stream.record.schema.name]
+        self.going.append((stream_id, None))
+
+    def let_go(self) -> None:
+        """Hold dropped tuples no longer; without any, does nothing."""
+        for stream_id, below_row in self.going:
+            if below_row is None:
+                self.tuples.release(stream_id)
+            else:
+                self.tuples[stream_id].evict(below_row)
+        self.going.clear()
+
+    def check(self) -> None:
+        """Assert that records, SteMs and handles agree. O(everything), for tests."""
+        self.query_stem.check()
+        assert self.query_stem.statistics().clauses == len(self.clauses)
+        assert self.names == {s.record.schema.name: i for i, s in self.streams.items()}
+        assert self.shared == {standing.key: i for i, standing in self.clauses.items()}
+        for stream_id, stream in self.streams.items():
+            stream.check()
+            assert stream_id == stream.record.stream_id
+            assert self.tuples[stream_id] is stream.stem
+            readers = [i for i, c in self.clauses.items() if stream_id in c.record.streams]
+            assert sorted(readers) == sorted(stream.clauses), "a stream knows its clauses"
+            handles = sum(len(self.clauses[clause_id].queries) for clause_id in readers)
+            assert handles == stream.record.queries, "a stream counts its queries"
+        for clause_id, standing in self.clauses.items():
+            assert clause_id == standing.record.clause_id
+            assert standing.queries, "a clause goes with its last handle"
+        for query_id, query in self.queries.items():
+            assert query_id in self.clauses[query.clause_id].queries, "a query has its clause"
+        assert len(self.queries) == sum(len(c.queries) for c in self.clauses.values())

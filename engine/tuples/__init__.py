@@ -1,0 +1,1 @@
+"""Streams, columns, batches, lineage: what flows."""

@@ -1,0 +1,115 @@
+"""A stream's tuples as Arrow: the form in which batches rest in the log and travel in bulk.
+
+The Arrow schema of a stream is exact: int64, float64, bool, string (UTF-8), timestamp[us, UTC], in
+declared order. Whoever makes a batch casts and checks first (`app/wire/tuples.py`); whoever reads one
+asserts.
+"""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.errors import IntegrityError
+from engine.tuples.batch import DTYPES, Column, Seq, TupleBatch, TupleId
+from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+
+ARROW_TYPES: dict[ColumnType, pa.DataType] = {
+    ColumnType.INT64: pa.int64(),
+    ColumnType.FLOAT64: pa.float64(),
+    ColumnType.BOOL: pa.bool_(),
+    ColumnType.STRING: pa.string(),
+    ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+}
+
+
+def arrow_schema(schema: StreamSchema) -> pa.Schema:
+    """Return the Arrow schema that every batch of this stream has."""
+    return pa.schema(
+        [pa.field(c.name, ARROW_TYPES[c.type], nullable=c.nullable) for c in schema.columns]
+    )
+
+
+def encode_batch(batch: pa.RecordBatch) -> bytes:
+    """Return the batch as one Arrow IPC stream, uncompressed."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
+    """Return the record batch that `encode_batch` wrote.
+
+    Raises:
+        IntegrityError: the bytes are not one Arrow IPC stream of one batch of exactly this stream.
+    """
+    try:
+        with pa.ipc.open_stream(body) as reader:
+            fits = reader.schema.equals(arrow_schema(schema))
+            batches = list(reader)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise IntegrityError(f"A batch of stream {schema.name} is not Arrow IPC.") from error
+    if not fits or len(batches) != 1:
+        raise IntegrityError(f"A batch does not have the columns of stream {schema.name}.")
+    return batches[0]
+
+
+def columns_from_arrow(schema: StreamSchema, batch: pa.RecordBatch) -> tuple[Column, ...]:
+    """Return the record batch's columns; strings become codes into the batch's own dictionary.
+
+    Cost: O(values); no Python object per value, one per distinct string.
+    """
+    return tuple(
+        column_from_arrow(c.type, array)
+        for c, array in zip(schema.columns, batch.columns, strict=True)
+    )
+
+
+def column_from_arrow(kind: ColumnType, array: pa.Array) -> Column:
+    """Return one Arrow array of the type's exact Arrow type as a column."""
+    valid: NDArray[np.bool_] | None = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+    if kind is ColumnType.STRING:
+        coded = array.dictionary_encode()
+        codes = coded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
+        return Column(kind, codes, valid, tuple(coded.dictionary.to_pylist()) or ("",))
+    if kind is ColumnType.TIMESTAMP:
+        array = array.cast(pa.int64())
+    fill = False if kind is ColumnType.BOOL else 0
+    values = (array.fill_null(fill) if array.null_count else array).to_numpy(zero_copy_only=False)
+    return Column(kind, np.asarray(values, dtype=DTYPES[kind]), valid)
+
+
+def column_to_arrow(column: Column) -> pa.Array:
+    """Return the column as an Arrow array of its type's Arrow type."""
+    mask = None if column.valid is None else ~column.valid
+    if column.dictionary is not None:
+        used, codes = np.unique(column.values, return_inverse=True)
+        texts = pa.array([column.dictionary[code] for code in used.tolist()], pa.string())
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes.astype(np.int32), mask=mask), texts
+        ).cast(pa.string())
+    if column.type is ColumnType.TIMESTAMP:
+        return pa.array(column.values, pa.int64(), mask=mask).cast(ARROW_TYPES[column.type])
+    return pa.array(column.values, ARROW_TYPES[column.type], mask=mask)
+
+
+def tuple_batch(
+    schema: StreamSchema,
+    body: bytes,
+    *,
+    stream_id: StreamId,
+    first_tuple_id: TupleId,
+    seq: Seq,
+    arrival_us: int,
+) -> TupleBatch:
+    """Return the tuples of one logged batch; undated tuples get the arrival time."""
+    record_batch = decode_batch(schema, body)
+    columns = columns_from_arrow(schema, record_batch)
+    index = schema.time_index
+    if index is None:
+        times_us = np.full(record_batch.num_rows, arrival_us, dtype=np.int64)
+    else:
+        times_us = np.asarray(columns[index].values, dtype=np.int64)
+    return TupleBatch(stream_id, schema, columns, first_tuple_id, times_us, seq, arrival_us)

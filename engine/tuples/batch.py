@@ -1,0 +1,113 @@
+"""Columns of values, and a batch of tuples made of them.
+
+A `Column` is the one form values take between the wire, the SteMs and the evaluator. Invariants:
+`values` and `valid` have the same length and are never written after construction; under a NULL
+(`valid` false) `values` holds an arbitrary value of the dtype; floats are finite.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NewType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+
+TupleId = NewType("TupleId", int)
+"""Global, given by the log: 1, 2, 3 … over all streams."""
+
+Seq = NewType("Seq", int)
+"""Position in the one total order of accepted operations: 1, 2, 3 …; 0 = before the first."""
+
+DTYPES: dict[ColumnType, np.dtype[Any]] = {
+    ColumnType.INT64: np.dtype(np.int64),
+    ColumnType.FLOAT64: np.dtype(np.float64),
+    ColumnType.BOOL: np.dtype(np.bool_),
+    ColumnType.STRING: np.dtype(np.int32),
+    ColumnType.TIMESTAMP: np.dtype(np.int64),
+}
+"""dtype of `Column.values` by type; strings are codes into a dictionary, timestamps microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """n values of one type.
+
+    Attributes:
+        type: what the values mean.
+        values: (n,) of `DTYPES[type]`; for strings codes into `dictionary`.
+        valid: (n,) bool, False = NULL; None = no NULL.
+        dictionary: for strings only: code -> text. May hold texts no row uses, each text once.
+    """
+
+    type: ColumnType
+    values: NDArray[Any]
+    valid: NDArray[np.bool_] | None = None
+    dictionary: Sequence[str] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return len(self.values)
+
+    def take(self, rows: NDArray[Any]) -> "Column":
+        """Return the values at positions `rows` (indices or a bool mask), in that order."""
+        valid = None if self.valid is None else self.valid[rows]
+        return Column(self.type, self.values[rows], valid, self.dictionary)
+
+    def part(self, some: slice) -> "Column":
+        """Return the values of a slice, as a view."""
+        valid = None if self.valid is None else self.valid[some]
+        return Column(self.type, self.values[some], valid, self.dictionary)
+
+    def to_list(self) -> list[int | float | bool | str | None]:
+        """Return Python values, None for NULL. For small results and tests: O(n) objects."""
+        if self.dictionary is not None:
+            dictionary = self.dictionary
+            plain: list[Any] = (
+                [dictionary[code] for code in self.values.tolist()]
+                if (self.valid is None)
+                else [
+                    dictionary[code] if ok else None
+                    for code, ok in zip(self.values.tolist(), self.valid.tolist(), strict=True)
+                ]
+            )
+            return plain
+        plain = self.values.tolist()
+        if self.valid is not None:
+            plain = [v if ok else None for v, ok in zip(plain, self.valid.tolist(), strict=True)]
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class TupleBatch:
+    """The tuples of one operation, in the order they were sent.
+
+    Attributes:
+        stream_id: the stream they belong to.
+        schema: its declaration; `columns` are in its order.
+        columns: one per column of the schema, n values each.
+        first_tuple_id: row i has tuple id `first_tuple_id + i`.
+        times_us: (n,) int64: declared time, or the arrival time for every row.
+        seq: the operation that brought them.
+        arrival_us: when the log took them.
+    """
+
+    stream_id: StreamId
+    schema: StreamSchema
+    columns: tuple[Column, ...]
+    first_tuple_id: TupleId
+    times_us: NDArray[np.int64]
+    seq: Seq
+    arrival_us: int
+
+    def __len__(self) -> int:
+        """Return the number of tuples."""
+        return len(self.times_us)
+
+    def column(self, name: str) -> Column:
+        """Return the column of this name; KeyError if the schema has none."""
+        for schema, column in zip(self.schema.columns, self.columns, strict=True):
+            if schema.name == name:
+                return column
+        raise KeyError(name)
