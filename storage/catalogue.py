@@ -1,0 +1,194 @@
+"""What an append is checked against: the streams, queries and producers at the head of the log.
+
+The same rules as `check_*` and `enter_*` in `functions.lua`; `tests/storage/test_stores_agree.py`
+compares the two step by step.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from engine import limits
+from engine.log.operation import (
+    Content,
+    Declare,
+    Drop,
+    QueryId,
+    Register,
+    Remove,
+    Rows,
+    Tick,
+    Txn,
+)
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId, StreamSchema
+from storage import refusals
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What a duplicate repeats. `seq` 0 = no longer known."""
+
+    seq: Seq
+    query_id: QueryId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    seq: Seq
+    sql: str
+    name: str | None
+    streams: frozenset[StreamId]
+
+
+@dataclass(slots=True)
+class _Producer:
+    """The last version committed, and digest and seq of the last APP_DIGESTS_KEPT ones."""
+
+    last: int = -1
+    known: dict[int, tuple[bytes, Seq]] = field(default_factory=dict)
+
+
+class Catalogue:
+    """Streams in force, standing queries and producers. Not thread-safe: the log's lock guards it."""
+
+    def __init__(self) -> None:
+        """Begin with nothing declared."""
+        self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
+        self._queries: dict[QueryId, _Standing] = {}
+        self._names: dict[str, QueryId] = {}
+        self._producers: dict[StreamId, dict[str, _Producer]] = {}
+
+    def admit(self, content: Content) -> Original | None:
+        """Return what `content` repeats, None if it is to be stored; raise if it is refused.
+
+        Changes nothing. Raises what `Log.append` names, all but the backlog.
+        """
+        match content:
+            case Declare():
+                return self._admit_declare(content)
+            case Drop():
+                self._admit_drop(content)
+                return None
+            case Rows():
+                return self._admit_rows(content)
+            case Register():
+                return self._admit_register(content)
+            case Remove():
+                if content.query_id not in self._queries:
+                    raise refusals.query_not_found()
+                return None
+            case Tick():
+                return None
+        assert_never(content)
+
+    def enter(self, seq: Seq, content: Content) -> None:
+        """Take note of `content`, admitted just before and now operation `seq`."""
+        match content:
+            case Declare():
+                self._streams[content.schema.name] = (StreamId(seq), content.schema)
+            case Drop():
+                self._remove(content.queries)
+                del self._streams[content.name]
+                self._producers.pop(content.stream_id, None)
+            case Rows():
+                self._enter_version(seq, content.stream_id, content.txn)
+            case Register():
+                streams = frozenset(content.streams.values())
+                standing = _Standing(seq, content.sql, content.name, streams)
+                self._queries[content.query_id] = standing
+                if content.name is not None:
+                    self._names[content.name] = content.query_id
+            case Remove():
+                self._remove([content.query_id])
+            case Tick():
+                pass
+            case _:
+                assert_never(content)
+
+    def check(self) -> None:
+        """Assert that names, queries, streams and producers fit together. O(everything)."""
+        in_force = {stream_id for stream_id, _ in self._streams.values()}
+        for name, (_, schema) in self._streams.items():
+            assert name == schema.name
+        for query_id, standing in self._queries.items():
+            assert standing.streams <= in_force, "a standing query reads streams in force"
+            assert standing.name is None or self._names[standing.name] == query_id
+        for name, query_id in self._names.items():
+            assert self._queries[query_id].name == name
+        assert self._producers.keys() <= in_force, "producers go with their stream"
+        for producers in self._producers.values():
+            for producer in producers.values():
+                assert len(producer.known) <= limits.APP_DIGESTS_KEPT
+                assert max(producer.known) == producer.last
+
+    def _admit_declare(self, content: Declare) -> Original | None:
+        found = self._streams.get(content.schema.name)
+        if found is not None:
+            stream_id, schema = found
+            if schema != content.schema:
+                raise refusals.stream_differs(stream_id)
+            return Original(Seq(stream_id))
+        if len(self._streams) >= limits.STREAMS_COUNT_MAX:
+            raise refusals.streams_quota()
+        return None
+
+    def _admit_drop(self, content: Drop) -> None:
+        if not self._in_force(content.name, content.stream_id):
+            raise refusals.stream_not_found()
+        readers = {q for q, held in self._queries.items() if content.stream_id in held.streams}
+        if readers and not content.queries:
+            raise refusals.has_queries(len(readers))
+        if readers != set(content.queries):
+            raise refusals.stale_declaration()
+
+    def _admit_rows(self, content: Rows) -> Original | None:
+        if not self._in_force(content.name, content.stream_id):
+            raise refusals.stale_declaration()
+        txn = content.txn
+        if txn is None:
+            return None
+        producer = self._producers.get(content.stream_id, {}).get(txn.app)
+        if producer is None:
+            if sum(map(len, self._producers.values())) >= limits.APPS_COUNT_MAX:
+                raise refusals.apps_quota()
+            return None
+        if txn.version > producer.last:
+            return None
+        digest, seq = producer.known.get(txn.version, (txn.digest, Seq(0)))
+        if digest != txn.digest:
+            raise refusals.txn_content_differs(seq)
+        return Original(seq)
+
+    def _admit_register(self, content: Register) -> Original | None:
+        if not all(self._in_force(name, held) for name, held in content.streams.items()):
+            raise refusals.stale_declaration()
+        taken = None if content.name is None else self._names.get(content.name)
+        known = taken if taken is not None else content.query_id
+        standing = self._queries.get(known)
+        if standing is None:
+            if len(self._queries) >= limits.QUERIES_COUNT_MAX:
+                raise refusals.queries_quota()
+            return None
+        if standing.sql != content.sql:
+            raise refusals.name_taken(known)
+        return Original(standing.seq, known)
+
+    def _in_force(self, name: str, stream_id: StreamId) -> bool:
+        found = self._streams.get(name)
+        return found is not None and found[0] == stream_id
+
+    def _enter_version(self, seq: Seq, stream_id: StreamId, txn: Txn | None) -> None:
+        if txn is None:
+            return
+        producer = self._producers.setdefault(stream_id, {}).setdefault(txn.app, _Producer())
+        producer.last = txn.version
+        producer.known[txn.version] = (txn.digest, seq)
+        if len(producer.known) > limits.APP_DIGESTS_KEPT:
+            del producer.known[min(producer.known)]
+
+    def _remove(self, query_ids: Iterable[QueryId]) -> None:
+        for query_id in query_ids:
+            standing = self._queries.pop(query_id)
+            if standing.name is not None:
+                del self._names[standing.name]

@@ -1,0 +1,225 @@
+"""Operations, records and pages as bytes, and back. Every form begins with its version.
+
+What one side writes the other asserts: encoding checks that it can read back what it wrote, decoding
+that it reads what it knows. Decoding trusts its input otherwise: psoup wrote it.
+"""
+
+import hashlib
+import struct
+from typing import Any, Final, assert_never
+
+import numpy as np
+import orjson
+from bitarray import bitarray
+
+from engine.limits import APP_VERSION_MAX, CHUNK_ROWS, ENTRY_BYTES_MAX
+from engine.log.operation import (
+    Content,
+    Declare,
+    Drop,
+    QueryId,
+    Register,
+    Remove,
+    Rows,
+    Tick,
+    Txn,
+)
+from engine.query.window import Bound, Window
+from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from engine.results.hits import ClauseId
+from engine.results.page import Page
+from engine.tuples.batch import Seq, TupleId
+from engine.tuples.schema import StreamId, StreamSchema, schema_from_dict, schema_to_dict
+
+FORMAT: Final = 1
+PAGE_LIST: Final = 1
+PAGE_BITMAP: Final = 2
+PAGE_PAYLOAD_BYTES_MAX: Final = CHUNK_ROWS // 8
+"""A list is never larger than the bitmap: `page_of` chooses the smaller."""
+
+BATCH: Final = struct.Struct("<Bqqqq")
+
+
+def encode_content(content: Content) -> tuple[str, bytes, bytes]:
+    """Return (kind, header, body) of an operation; only batches have a body, the others an empty one."""
+    body = b""
+    value: Any
+    match content:
+        case Declare():
+            kind, value = "declare", schema_to_dict(content.schema)
+        case Drop():
+            assert len(set(content.queries)) == len(content.queries)
+            kind, value = "drop", [content.stream_id, content.name, content.queries]
+        case Rows():
+            assert len(content.body) <= ENTRY_BYTES_MAX, "the app refuses larger batches"
+            kind, body = "rows", content.body
+            value = [content.stream_id, content.name, content.rows, _encode_txn(content.txn)]
+        case Register():
+            assert content.streams, "a query reads a stream"
+            kind = "register"
+            streams, labels = dict(content.streams), dict(content.labels)
+            value = [content.query_id, content.sql, streams, content.name, labels]
+        case Remove():
+            kind, value = "remove", content.query_id
+        case Tick():
+            kind, value = "tick", None
+        case _:
+            assert_never(content)
+    header = orjson.dumps([FORMAT, value])
+    assert decode_content(kind, header, body) == content, "what is written can be read"
+    return kind, header, body
+
+
+def decode_content(kind: str, header: bytes, body: bytes) -> Content:
+    """Return the operation that `encode_content` wrote."""
+    version, value = orjson.loads(header)
+    assert version == FORMAT
+    match kind:
+        case "declare":
+            return Declare(schema_from_dict(value))
+        case "drop":
+            return Drop(StreamId(value[0]), value[1], tuple(value[2]))
+        case "rows":
+            return Rows(StreamId(value[0]), value[1], value[2], body, _decode_txn(value[3]))
+        case "register":
+            return Register(QueryId(value[0]), value[1], value[2], value[3], value[4])
+        case "remove":
+            return Remove(QueryId(value))
+        case "tick":
+            return Tick()
+        case _:
+            pass
+    raise AssertionError(f"an operation of unknown kind {kind!r} in the log")
+
+
+def _encode_txn(txn: Txn | None) -> list[object] | None:
+    if txn is None:
+        return None
+    assert 0 <= txn.version <= APP_VERSION_MAX
+    return [txn.app, txn.version, txn.digest.hex()]
+
+
+def _decode_txn(value: list[Any] | None) -> Txn | None:
+    return None if value is None else Txn(value[0], value[1], bytes.fromhex(value[2]))
+
+
+def declaration_digest(schema: StreamSchema) -> str:
+    """Return what is equal for identical declarations: SHA-256 of their one written form, in hex."""
+    return hashlib.sha256(encode_declaration(schema)).hexdigest()
+
+
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def encode_declaration(schema: StreamSchema) -> bytes:
+    """Return a stream's declaration, the part of its record that never changes."""
+    return orjson.dumps([FORMAT, schema_to_dict(schema)])
+
+
+def encode_stream(record: StreamRecord) -> bytes:
+    """Return a stream's record without its declaration."""
+    return orjson.dumps(
+        [
+            FORMAT,
+            record.stream_id,
+            record.rows,
+            record.bytes,
+            record.high_water_us,
+            record.floor_row,
+            record.floor_us,
+            record.forgotten_us,
+            record.dropped_row,
+            record.arrival_us,
+            record.queries,
+        ]
+    )
+
+
+def decode_stream(record: bytes, declaration: bytes) -> StreamRecord:
+    """Return the record that `encode_stream` and `encode_declaration` wrote."""
+    version, stream_id, *counters = orjson.loads(record)
+    declared_version, schema = orjson.loads(declaration)
+    assert version == declared_version == FORMAT
+    return StreamRecord(StreamId(stream_id), schema_from_dict(schema), *counters)
+
+
+def encode_clause(record: ClauseRecord) -> bytes:
+    """Return a clause's record, its streams in front for the Function that reads them."""
+    streams = ",".join(map(str, record.streams))
+    return streams.encode() + b" " + orjson.dumps([FORMAT, record.clause_id, record.text])
+
+
+def decode_clause(value: bytes) -> ClauseRecord:
+    """Return the record that `encode_clause` wrote."""
+    streams, _, rest = value.partition(b" ")
+    version, clause_id, text = orjson.loads(rest)
+    assert version == FORMAT
+    stream_ids = tuple(StreamId(int(stream_id)) for stream_id in streams.split(b","))
+    return ClauseRecord(ClauseId(clause_id), text, stream_ids)
+
+
+def encode_query(record: QueryRecord) -> bytes:
+    """Return a query's record, seq and clause in front for the Function that reads them."""
+    front = f"{record.seq} {record.clause_id} ".encode()
+    window = [
+        None if bound is None else [bound.us, bound.moving]
+        for bound in (record.window.begin, record.window.end)
+    ]
+    labels = dict(record.labels)
+    return front + orjson.dumps(
+        [FORMAT, record.query_id, record.canonical, window, record.name, labels]
+    )
+
+
+def decode_query(value: bytes) -> QueryRecord:
+    """Return the record that `encode_query` wrote."""
+    seq, clause_id, rest = value.split(b" ", 2)
+    version, query_id, canonical, window, name, labels = orjson.loads(rest)
+    assert version == FORMAT
+    begin, end = (None if bound is None else Bound(*bound) for bound in window)
+    return QueryRecord(
+        query_id=QueryId(query_id),
+        seq=Seq(int(seq)),
+        clause_id=ClauseId(int(clause_id)),
+        canonical=canonical,
+        window=Window(begin, end),
+        name=name,
+        labels=labels,
+    )
+
+
+def encode_batch(record: BatchRecord) -> bytes:
+    """Return a batch's record: 33 bytes, without the stream and seq it is kept under."""
+    return BATCH.pack(FORMAT, record.first_row, record.rows, record.bytes, record.first_tuple_id)
+
+
+def decode_batch(stream_id: StreamId, seq: Seq, value: bytes) -> BatchRecord:
+    """Return the record that `encode_batch` wrote."""
+    version, first_row, rows, size, first_tuple_id = BATCH.unpack(value)
+    assert version == FORMAT
+    return BatchRecord(stream_id, seq, first_row, rows, size, TupleId(first_tuple_id))
+
+
+def encode_page(page: Page) -> bytes:
+    """Return a page: one byte that says which form, then 16-bit offsets or the bitmap, little-endian."""
+    if page.offsets is not None:
+        assert page.bitmap is None
+        assert page.offsets.nbytes <= PAGE_PAYLOAD_BYTES_MAX
+        return bytes([PAGE_LIST]) + page.offsets.astype("<u2", copy=False).tobytes()
+    assert page.bitmap is not None
+    assert len(page.bitmap) == CHUNK_ROWS
+    assert page.bitmap.endian == "little"
+    return bytes([PAGE_BITMAP]) + page.bitmap.tobytes()
+
+
+def decode_page(value: bytes) -> Page:
+    """Return the page that `encode_page` wrote. An array is read-only."""
+    if value[0] == PAGE_LIST:
+        return Page(np.frombuffer(value[1:], dtype="<u2"), None)
+    assert value[0] == PAGE_BITMAP, "a page is a list or a bitmap"
+    assert len(value) == 1 + PAGE_PAYLOAD_BYTES_MAX
+    bits = bitarray(endian="little")
+    bits.frombytes(value[1:])
+    return Page(None, bits)

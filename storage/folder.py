@@ -1,0 +1,91 @@
+"""The data folder: one process at a time, nobody else's eyes, and a place for the server's socket."""
+
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from storage.errors import StoreUnsuitableError
+
+SOCKET_PATH_BYTES_MAX: Final = 100
+"""Linux takes 107, macOS 103."""
+
+
+class FolderLock:
+    """The right of one process to use a data folder; given back when it closes or ends."""
+
+    def __init__(self, data: Path) -> None:
+        """Make the folder if it is not there, and lock it.
+
+        An empty one of this user's is closed to others, as one made here is. One with other files in it
+        keeps its mode: it may have other uses, and what is written here is private by its own mode.
+
+        Raises:
+            StoreUnsuitableError: another psoup uses it; the message names its process.
+            OSError: it cannot be made or written.
+        """
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if data.stat().st_uid == os.geteuid() and not any(data.iterdir()):
+            data.chmod(0o700)
+        lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.fdopen(lock, "r+", encoding="utf-8")
+        if not lock_file(lock):
+            holder = self._file.read().strip()
+            self._file.close()
+            raise StoreUnsuitableError(
+                f"The data folder {data} is used by another psoup, process {holder}."
+                " Stop that one, or give this one another folder with --data."
+            )
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Give the folder back. Twice is harmless."""
+        self._file.close()
+
+
+def unusable(data: Path, error: OSError) -> StoreUnsuitableError:
+    """Return the refusal of a data folder that the system does not let psoup use."""
+    return StoreUnsuitableError(
+        f"The data folder {data} cannot be used: {error.strerror or error}"
+        f"{'' if error.filename is None else f' ({error.filename})'}."
+        " Give psoup a folder that this user can write, with space on its disk, with --data."
+    )
+
+
+def lock_file(descriptor: int) -> bool:
+    """Return whether the file is now locked for this descriptor and those who inherit it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def socket_path(data: Path) -> Path:
+    """Return where a socket may lie: in the data folder, or for a long path in a folder of this user."""
+    path = private_folder(data / "run") / "psoup.sock"
+    if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+        return path
+    own = private_folder(Path(tempfile.gettempdir()) / f"psoup-{os.getuid()}")
+    name = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    return own / f"{name}.sock"
+
+
+def private_folder(path: Path) -> Path:
+    """Return `path`, made if absent; refuse one that others could have put there or can enter."""
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    if (
+        not stat.S_ISDIR(found.st_mode)
+        or found.st_uid != os.geteuid()
+        or stat.S_IMODE(found.st_mode) & 0o077
+    ):
+        raise StoreUnsuitableError(
+            f"{path} has to be a folder of this user that nobody else can enter (mode 0700)."
+        )
+    return path

@@ -1,0 +1,404 @@
+#!lua name=psoup
+--[[
+Every write to the store, and its atomic reads. docs/storage_layout.md explains the keys.
+
+A Function runs alone, so each is one step. Redis does not roll a Function back if it fails half-way, hence
+three rules: check everything first; write absolute values only; write last what makes the rest count (the
+head of the log, the applied operation).
+
+Numbers are Lua doubles, exact to 2^53: enough for seqs, tuple ids and microseconds. Other 64-bit values pass
+through as text. Answers are arrays whose first item says what happened; no user's text is put into an error.
+]]
+
+local UNPACK_MAX = 1000 -- values of one variadic command; unpack itself fails at 8,000
+
+local function int(number)
+  return string.format('%.0f', number)
+end
+
+local function now_us()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+-- Changes with every start of the server: whoever compares it with meta's `run` knows whether the engine has
+-- looked at this life of the server.
+local function run_id()
+  return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+end
+
+-- Calls `command key value...` in slices that unpack can take. Pairs stay together: UNPACK_MAX is even.
+local function call_sliced(command, key, values, first, last)
+  for from = first, last, UNPACK_MAX do
+    redis.call(command, key, unpack(values, from, math.min(from + UNPACK_MAX - 1, last)))
+  end
+end
+
+---- Append --------------------------------------------------------------------------------------------------
+-- keys: head log sizes streams queries names readers apps producers
+-- args: meta kind header body rows backlog_operations backlog_bytes count_max, then by kind:
+--   declare  name declaration
+--   drop     name stream_id (query_id)*
+--   rows     name stream_id digests_kept app version digest   (app '' = no producer's version)
+--   register query_id query_name sql (name stream_id)*        (query_name '' = unnamed)
+--   remove   query_id
+--   tick
+-- `declaration`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
+-- meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
+
+local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local COUNT_MAX, FIRST = 8, 9
+
+local function in_force(k, name, stream_id)
+  local row = redis.call('HGET', k[STREAMS], name)
+  return row and string.match(row, '^%d+') == stream_id
+end
+
+-- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams.
+local function query_row(row)
+  return string.match(row, '^(%d+) (%S+) (%S+) (%S+)$')
+end
+
+local check, enter = {}, {}
+
+function check.declare(k, a)
+  local row = redis.call('HGET', k[STREAMS], a[FIRST])
+  if row then
+    local stream_id, declaration = string.match(row, '^(%d+) (%S+)$')
+    if declaration ~= a[FIRST + 1] then return {'DIFFERS', stream_id} end
+    return {'DUP', stream_id, ''}
+  end
+  if redis.call('HLEN', k[STREAMS]) >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
+end
+
+function enter.declare(k, a, seq)
+  redis.call('HSET', k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
+end
+
+function check.drop(k, a)
+  local stream_id = a[FIRST + 1]
+  if not in_force(k, a[FIRST], stream_id) then return {'NOSTREAM'} end
+  local readers = tonumber(redis.call('HGET', k[READERS], stream_id) or '0')
+  local listed = #a - FIRST - 1
+  if readers > 0 and listed == 0 then return {'HASQUERIES', int(readers)} end
+  if listed ~= readers then return {'STALE'} end
+  for i = FIRST + 2, #a do
+    local row = redis.call('HGET', k[QUERIES], a[i])
+    if not row then return {'STALE'} end
+    local _, _, _, streams = query_row(row)
+    if not string.find(',' .. streams .. ',', ',' .. stream_id .. ',', 1, true) then return {'STALE'} end
+  end
+end
+
+local function remove_query(k, query_id)
+  local _, name, _, streams = query_row(redis.call('HGET', k[QUERIES], query_id))
+  if name ~= '-' then redis.call('HDEL', k[NAMES], name) end
+  for stream_id in string.gmatch(streams, '%d+') do
+    redis.call('HINCRBY', k[READERS], stream_id, -1)
+  end
+  redis.call('HDEL', k[QUERIES], query_id)
+end
+
+function enter.drop(k, a)
+  local stream_id = a[FIRST + 1]
+  for i = FIRST + 2, #a do remove_query(k, a[i]) end
+  redis.call('HDEL', k[STREAMS], a[FIRST])
+  redis.call('HDEL', k[READERS], stream_id)
+  redis.call('HDEL', k[APPS], stream_id)
+  redis.call('UNLINK', k[PRODUCERS])
+end
+
+-- Producers of one stream are one hash. Field `app`: last version, number of versions committed. Fields
+-- `app:0` to `app:63`, a ring: version, seq and digest of the last committed ones.
+local function known_version(k, app, version, kept)
+  for slot = 0, kept - 1 do
+    local row = redis.call('HGET', k[PRODUCERS], app .. ':' .. int(slot))
+    if not row then return end
+    local found, seq, digest = string.match(row, '^(%d+) (%d+) (%S+)$')
+    if found == version then return seq, digest end
+  end
+end
+
+function check.rows(k, a)
+  local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 2], a[FIRST + 3], a[FIRST + 4]
+  if not in_force(k, a[FIRST], stream_id) then return {'STALE'} end
+  if app == '' then return end
+  local row = redis.call('HGET', k[PRODUCERS], app)
+  if not row then
+    local apps = 0
+    for _, count in ipairs(redis.call('HVALS', k[APPS])) do apps = apps + tonumber(count) end
+    if apps >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
+    return
+  end
+  if tonumber(version) > tonumber(string.match(row, '^%d+')) then return end
+  local seq, digest = known_version(k, app, version, tonumber(kept))
+  if seq and digest ~= a[FIRST + 5] then return {'TXN', seq} end
+  return {'DUP', seq or '0', ''}
+end
+
+function enter.rows(k, a, seq)
+  local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 2], a[FIRST + 3], a[FIRST + 4]
+  if app == '' then return end
+  local committed = 0
+  local row = redis.call('HGET', k[PRODUCERS], app)
+  if row then
+    committed = tonumber(string.match(row, ' (%d+)$'))
+  else
+    redis.call('HINCRBY', k[APPS], stream_id, 1)
+  end
+  local slot = app .. ':' .. int(committed % tonumber(kept))
+  redis.call('HSET', k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. a[FIRST + 5])
+  redis.call('HSET', k[PRODUCERS], app, version .. ' ' .. int(committed + 1))
+end
+
+function check.register(k, a)
+  for i = FIRST + 3, #a, 2 do
+    if not in_force(k, a[i], a[i + 1]) then return {'STALE'} end
+  end
+  local query_id, name = a[FIRST], a[FIRST + 1]
+  local known = name ~= '' and redis.call('HGET', k[NAMES], name) or query_id
+  local row = redis.call('HGET', k[QUERIES], known)
+  if row then
+    local seq, _, sql = query_row(row)
+    if sql ~= a[FIRST + 2] then return {'NAMETAKEN', known} end
+    return {'DUP', seq, known}
+  end
+  if redis.call('HLEN', k[QUERIES]) >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
+end
+
+function enter.register(k, a, seq)
+  local query_id, name = a[FIRST], a[FIRST + 1]
+  local streams, seen = {}, {}
+  for i = FIRST + 4, #a, 2 do
+    if not seen[a[i]] then
+      seen[a[i]] = true
+      streams[#streams + 1] = a[i]
+      redis.call('HINCRBY', k[READERS], a[i], 1)
+    end
+  end
+  if name ~= '' then redis.call('HSET', k[NAMES], name, query_id) end
+  local row = {seq, name ~= '' and name or '-', a[FIRST + 2], table.concat(streams, ',')}
+  redis.call('HSET', k[QUERIES], query_id, table.concat(row, ' '))
+end
+
+function check.remove(k, a)
+  if redis.call('HEXISTS', k[QUERIES], a[FIRST]) == 0 then return {'NOQUERY'} end
+end
+
+function enter.remove(k, a)
+  remove_query(k, a[FIRST])
+end
+
+function check.tick() end
+function enter.tick() end
+
+local function append(k, a)
+  local kind = a[2]
+  local meta = redis.call('HMGET', a[1], 'run', 'applied')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local head = redis.call('HMGET', k[HEAD], 'seq', 'ts', 'tuple_id', 'bytes', 'waiting')
+  local answer = check[kind](k, a)
+  if answer then
+    answer[#answer + 1] = head[2]
+    return answer
+  end
+  if tonumber(head[1]) - tonumber(meta[2]) >= tonumber(a[6]) or tonumber(head[5]) >= tonumber(a[7]) then
+    return {'BACKLOG'} -- after the duplicates: they add nothing
+  end
+  local seq = int(tonumber(head[1]) + 1)
+  local ts = int(math.max(tonumber(head[2]), now_us())) -- a clock set back stops here
+  redis.call('XADD', k[LOG], seq .. '-0', 'f', '1', 'k', kind, 't', ts, 'i', head[3], 'h', a[3], 'b', a[4])
+  if kind == 'rows' then redis.call('HSET', k[SIZES], seq, int(#a[4])) end
+  enter[kind](k, a, seq)
+  redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', int(tonumber(head[3]) + tonumber(a[5])),
+    'bytes', int(tonumber(head[4]) + #a[4]), 'waiting', int(tonumber(head[5]) + #a[4]))
+  return {'OK', seq, ts}
+end
+
+-- The same for what frees memory, so that it runs when there is none left.
+local FREEING = {drop = true, remove = true, tick = true}
+
+local function append_freeing(k, a)
+  if not FREEING[a[2]] then return redis.error_reply('ERR psoup_append_freeing takes drop, remove and tick') end
+  return append(k, a)
+end
+
+-- keys: head log sizes      args: meta below (seq of a batch)*
+-- Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
+local function trim(k, a)
+  local meta = redis.call('HMGET', a[1], 'run', 'applied')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local below, last = tonumber(a[2]), tonumber(a[2]) - 1
+  for i = 3, #a do last = math.max(last, tonumber(a[i])) end
+  if last > tonumber(meta[2]) then return {'UNAPPLIED', meta[2], int(last)} end
+  local head = redis.call('HMGET', k[1], 'bytes', 'controls_from')
+  local bytes, from = tonumber(head[1]), tonumber(head[2])
+  local past = math.max(from, math.min(below, from + UNPACK_MAX))
+  local doomed, range = {}, {}
+  for seq = from, past - 1 do range[#range + 1] = int(seq) end
+  if #range > 0 then
+    for i, size in ipairs(redis.call('HMGET', k[3], unpack(range))) do
+      if not size then doomed[#doomed + 1] = range[i] .. '-0' end
+    end
+  end
+  for i = 3, #a do
+    bytes = bytes - tonumber(redis.call('HGET', k[3], a[i]) or '0')
+    redis.call('HDEL', k[3], a[i])
+    doomed[#doomed + 1] = a[i] .. '-0'
+  end
+  call_sliced('XDEL', k[2], doomed, 1, #doomed)
+  redis.call('HSET', k[1], 'bytes', int(bytes), 'controls_from', int(past))
+  return {'OK', int(past)}
+end
+
+---- Publish -------------------------------------------------------------------------------------------------
+-- Writes are a flat list: command, number of the key, count, that many values; again and again.
+
+local WRITES = {HSET = true, HSETNX = true, HDEL = true, UNLINK = true}
+
+local function write(k, a, i)
+  while i <= #a do
+    local command, key, count = a[i], k[tonumber(a[i + 1])], tonumber(a[i + 2])
+    assert(WRITES[command] and key)
+    if count == 0 then
+      redis.call(command, key)
+    else
+      call_sliced(command, key, a, i + 3, i + 2 + count)
+    end
+    i = i + 3 + count
+  end
+end
+
+-- Tells whether this call may write: {} if so, else the answer. expect == applied, never >=: a call from an
+-- earlier turn can then never apply to a later state.
+local function turn(k, a)
+  local meta = redis.call('HMGET', k[1], 'run', 'applied')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  if meta[2] ~= a[1] then return {'BADSEQ', meta[2]} end
+end
+
+local function set_untidy(meta, untidy)
+  if untidy == '' then
+    redis.call('HDEL', meta, 'untidy')
+  else
+    redis.call('HSET', meta, 'untidy', untidy)
+  end
+end
+
+-- keys: meta (key)*      args: applied untidy (write)*
+-- Writes what nobody can see at `applied`: parts of the next delta, or the removal of what the last one dropped.
+local function stage(k, a)
+  local refused = turn(k, a)
+  if refused then return refused end
+  if a[2] ~= '' then set_untidy(k[1], a[2]) end -- first: a half-done call has to be found
+  write(k, a, 3)
+  if a[2] == '' then set_untidy(k[1], '') end
+  return {'OK'}
+end
+
+-- keys: meta head sizes (key)*      args: expect new ts untidy (write)*
+local function publish(k, a)
+  local refused = turn(k, a)
+  if refused then return refused end
+  local head = redis.call('HMGET', k[2], 'seq', 'waiting')
+  if tonumber(a[2]) > tonumber(head[1]) then return {'AHEAD', head[1]} end
+  write(k, a, 5)
+  local waiting, seqs = tonumber(head[2]), {}
+  for seq = tonumber(a[1]) + 1, tonumber(a[2]) do
+    seqs[#seqs + 1] = int(seq)
+    if #seqs == UNPACK_MAX or seq == tonumber(a[2]) then
+      for _, size in ipairs(redis.call('HMGET', k[3], unpack(seqs))) do
+        waiting = waiting - tonumber(size or '0')
+      end
+      seqs = {}
+    end
+  end
+  redis.call('HSET', k[2], 'waiting', int(waiting))
+  set_untidy(k[1], a[4])
+  redis.call('HSET', k[1], 'applied', a[2], 'ts', a[3])
+  return {'OK'}
+end
+
+---- Open ----------------------------------------------------------------------------------------------------
+
+-- keys: meta head      args: fmt cluster gen library
+local function init(k, a)
+  if redis.call('EXISTS', k[1], k[2]) ~= 0 then return {'EXISTS'} end
+  redis.call('HSET', k[2], 'seq', '0', 'ts', '0', 'tuple_id', '1', 'bytes', '0', 'waiting', '0', 'controls_from', '1')
+  redis.call('HSET', k[1], 'fmt', a[1], 'cluster', a[2], 'gen', a[3], 'library', a[4], 'applied', '0', 'ts', '0',
+    'run', run_id())
+  return {'OK'}
+end
+
+-- keys: meta head log      args: head_seq gen library
+-- The engine has compared the log up to head_seq with what it knows: appends, publishes and reads may go on.
+local function open(k, a)
+  local seq = redis.call('HGET', k[2], 'seq')
+  if seq ~= a[1] then return {'BADSEQ', seq} end
+  if seq ~= '0' then
+    local stream = redis.call('XINFO', 'STREAM', k[3])
+    for i = 1, #stream, 2 do
+      if stream[i] == 'last-generated-id' and stream[i + 1] ~= seq .. '-0' then return {'TORN', stream[i + 1]} end
+    end
+  end
+  redis.call('HSET', k[1], 'gen', a[2], 'library', a[3], 'run', run_id())
+  return {'OK'}
+end
+
+-- keys: meta head
+local function state(k)
+  local meta = redis.call('HMGET', k[1], 'fmt', 'cluster', 'gen', 'applied', 'run', 'untidy')
+  return {run_id(), int(now_us()), redis.call('HGET', k[2], 'seq'), unpack(meta, 1, 6)}
+end
+
+---- Read ----------------------------------------------------------------------------------------------------
+
+local function position(meta)
+  local m = redis.call('HMGET', meta, 'run', 'gen', 'applied', 'ts')
+  if m[1] ~= run_id() then return {'RECOVERING'} end
+  return {'OK', m[2], m[3], m[4], int(now_us())}
+end
+
+-- keys: meta queries clauses streams declarations      args: query_id
+-- Answers the position, the query, its clause, and for each of its streams the record and the declaration.
+local function read(k, a)
+  local answer = position(k[1])
+  if answer[1] ~= 'OK' then return answer end
+  local query = redis.call('HGET', k[2], a[1])
+  if not query then return {'NOQUERY'} end
+  local seq, clause_id = string.match(query, '^(%d+) (%d+) ')
+  if tonumber(seq) > tonumber(answer[3]) then return {'NOQUERY'} end -- staged, not yet published
+  local clause = redis.call('HGET', k[3], clause_id)
+  answer[6], answer[7] = query, clause
+  for stream_id in string.gmatch(string.match(clause, '^(%S+) '), '%d+') do
+    answer[#answer + 1] = redis.call('HGET', k[4], stream_id)
+    answer[#answer + 1] = redis.call('HGET', k[5], stream_id)
+  end
+  return answer
+end
+
+-- keys: meta (hash)*
+-- Answers the position and each hash whole.
+local function list(k)
+  local answer = position(k[1])
+  if answer[1] ~= 'OK' then return answer end
+  for i = 2, #k do answer[#answer + 1] = redis.call('HGETALL', k[i]) end
+  return answer
+end
+
+-- Publishing, staging and trimming may go over the memory limit: what is committed has to be applied, or
+-- nothing would ever be forgotten again. The backlog bounds how much that is.
+local function register(name, callback, ...)
+  redis.register_function{function_name = name, callback = callback, flags = {...}}
+end
+
+register('psoup_append', append)
+register('psoup_append_freeing', append_freeing, 'allow-oom')
+register('psoup_trim', trim, 'allow-oom')
+register('psoup_stage', stage, 'allow-oom')
+register('psoup_publish', publish, 'allow-oom')
+register('psoup_init', init)
+register('psoup_open', open, 'allow-oom')
+register('psoup_state', state, 'no-writes')
+register('psoup_read', read, 'no-writes')
+register('psoup_list', list, 'no-writes')

@@ -1,0 +1,63 @@
+"""Every key of psoup's in a Redis, built here and nowhere else. `docs/storage_layout.md` has the table.
+
+One hash tag, so all keys share one cluster slot. Names that users choose are never part of a key: keys
+hold ids that psoup gave, which never come again.
+"""
+
+import base64
+import hashlib
+from typing import Final
+
+from engine.results.hits import ClauseId
+from engine.tuples.schema import StreamId
+
+LAYOUT_VERSION: Final = 1
+"""Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
+
+# Log side: written by appends and trims.
+LOG: Final = "{ps}:log"
+HEAD: Final = "{ps}:log:h"
+SIZES: Final = "{ps}:log:b"
+LOG_STREAMS: Final = "{ps}:log:s"
+LOG_QUERIES: Final = "{ps}:log:q"
+LOG_NAMES: Final = "{ps}:log:n"
+LOG_READERS: Final = "{ps}:log:r"
+LOG_APPS: Final = "{ps}:log:a"
+
+# Results side: written by the engine alone.
+META: Final = "{ps}:m"
+STREAMS: Final = "{ps}:s"
+DECLARATIONS: Final = "{ps}:d"
+CLAUSES: Final = "{ps}:c"
+QUERIES: Final = "{ps}:q"
+GARBAGE: Final = "{ps}:g"
+
+PAGES_PATTERN: Final = "{ps}:r:*"
+"""Matches every key of `pages`."""
+
+
+def producers(stream_id: StreamId) -> str:
+    """Return the key of a stream's producers."""
+    return f"{{ps}}:log:p:{stream_id}"
+
+
+def batches(stream_id: StreamId) -> str:
+    """Return the key of a stream's batch records."""
+    return f"{{ps}}:x:{stream_id}"
+
+
+def pages(clause_id: ClauseId, segment: int) -> str:
+    """Return the key of a clause's pages in one segment."""
+    return f"{{ps}}:r:{clause_id}:{segment}"
+
+
+def segment_of_pages(key: str) -> tuple[ClauseId, int]:
+    """Return clause and segment of a key that `pages` built."""
+    clause_id, segment = key.split(":")[2:]
+    return ClauseId(int(clause_id)), int(segment)
+
+
+def name_hash(name: str) -> str:
+    """Return what stands for a user's name inside a hash: 26 base32 characters of its SHA-256."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return base64.b32encode(digest)[:26].decode().lower()

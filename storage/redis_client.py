@@ -1,0 +1,260 @@
+"""The one door to Redis and its likes: connections, the Function library, errors. Only importer of redis.
+
+Nothing is ever sent twice: retries are off, and whoever calls decides whether a lost answer may be asked
+for again. A call borrows a connection from a bounded pool, so threads share it safely.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from redis import BlockingConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    BusyLoadingError,
+    ConnectionError as RedisConnectionError,
+    NoPermissionError,
+    OutOfMemoryError,
+    RedisError,
+    ResponseError,
+)
+from redis.retry import Retry
+
+from engine import limits
+from engine.errors import EngineError, IntegrityError
+from storage.errors import (
+    RecoveringError,
+    StoreFullError,
+    StoreUnavailableError,
+    StoreUnsuitableError,
+    StoreUrlError,
+)
+
+LIBRARY = "psoup"
+NOT_KNOWN = ("unknown command", "unknown subcommand", "Unknown subcommand", "ACL failure in script")
+RULES = "~{ps}:* +@read +@write +@scripting +@transaction +info +time +config|get +bgrewriteaof"
+"""What an ACL has to give psoup's user."""
+Argument = bytes | str | int
+Command = tuple[Argument, ...]
+
+
+class _Connection(Protocol):
+    """What is used of redis-py's connections, which are not typed."""
+
+    def pack_commands(self, commands: Sequence[Command]) -> list[bytes]: ...
+    def send_packed_command(self, packed: list[bytes], check_health: bool) -> None: ...  # noqa: FBT001
+    def read_response(self) -> Any: ...  # noqa: ANN401
+    def disconnect(self) -> None: ...
+
+
+class RedisClient:
+    """Calls of Functions and plain reads over a bounded pool of connections. Thread-safe."""
+
+    def __init__(self, url: str, *, answer_s: float = limits.STORE_ANSWER_S) -> None:
+        """Prepare connections to `redis://`, `rediss://` or `unix://`; none is made yet.
+
+        Args:
+            url: the address.
+            answer_s: how long one call may take.
+
+        Raises:
+            StoreUrlError: the address cannot be read.
+        """
+        try:
+            self._pool: Any = BlockingConnectionPool.from_url(
+                url,
+                max_connections=limits.STORE_CONNECTIONS_MAX,
+                timeout=limits.STORE_CONNECTION_WAIT_S,
+                socket_timeout=answer_s,
+                socket_connect_timeout=limits.STORE_CONNECT_S,
+                retry=Retry(NoBackoff(), 0),
+                protocol=2,
+                driver_info=None,  # 7.0 does not know CLIENT SETINFO
+            )
+        except ValueError as error:
+            raise StoreUrlError(
+                "The store's address cannot be read. Write redis://host:6379/0 or"
+                " unix:///path/to/socket?db=0."
+            ) from error
+        text = Path(__file__).with_name("functions.lua").read_bytes()
+        self._library_text = text
+        self.library_sha = hashlib.sha256(text).hexdigest()
+
+    def call(
+        self,
+        function: str,
+        keys: Sequence[str],
+        arguments: Sequence[Argument] = (),
+        *,
+        lost: type[EngineError] = StoreUnavailableError,
+    ) -> list[Any]:
+        """Return the answer of a Function that writes.
+
+        Args:
+            function: its name.
+            keys: all it touches.
+            arguments: what else it takes.
+            lost: raised where the call was sent and its answer never came, so that it may or may not
+                have run.
+
+        Raises:
+            StoreUnavailableError: no connection; the call was not sent.
+            RecoveringError: the server is loading its data, or was emptied, or nobody has opened it.
+            StoreFullError: no memory or disk is left; nothing was changed.
+            StoreUnsuitableError: it has no such command, or does not let this user run it.
+            IntegrityError: it refused what it should take.
+        """
+        return self._answer("FCALL", function, keys, arguments, lost)
+
+    def view(
+        self, function: str, keys: Sequence[str], arguments: Sequence[Argument] = ()
+    ) -> list[Any]:
+        """Return the answer of a Function that only reads. Raises what `call` does."""
+        return self._answer("FCALL_RO", function, keys, arguments, StoreUnavailableError)
+
+    def fetch(self, commands: Sequence[Command]) -> list[Any]:
+        """Return the answers of plain reads, sent together; each is a step of its own.
+
+        Raises what `call` does.
+        """
+        return self._exchange(commands, StoreUnavailableError) if commands else []
+
+    def fetch_together(self, commands: Sequence[Command]) -> list[Any]:
+        """Return the answers of plain reads, all of one instant. Raises what `call` does."""
+        answers = self._exchange([("MULTI",), *commands, ("EXEC",)], StoreUnavailableError)[-1]
+        for command, answer in zip(commands, answers, strict=True):
+            if isinstance(answer, ResponseError):
+                raise _refusal(answer, command) from answer
+            if isinstance(answer, list) and answer and answer[0] == b"RECOVERING":
+                raise _recovering()
+        return list(answers)
+
+    def fetch_one(self, *command: Argument) -> Any:  # noqa: ANN401 - as many types as commands
+        """Return the answer of one command. Raises what `call` does."""
+        return self._exchange([command], StoreUnavailableError)[0]
+
+    def info(self, section: str) -> Mapping[str, str]:
+        """Return one section of INFO."""
+        text: bytes = self.fetch_one("INFO", section)
+        lines = (line.partition(":") for line in text.decode().splitlines())
+        return {name: value for name, colon, value in lines if colon}
+
+    def configuration(self, names: Sequence[str]) -> Mapping[str, str]:
+        """Return these settings of the server; one it does not know is absent."""
+        found: dict[str, str] = {}
+        for answer in self.fetch([("CONFIG", "GET", name) for name in names]):
+            pairs = [item.decode() for item in answer]
+            found.update(zip(pairs[::2], pairs[1::2], strict=True))
+        return found
+
+    def load_library(self) -> None:
+        """Make the server's Function library the one this process knows; nothing if it is already."""
+        listed = self.fetch_one("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY, "WITHCODE")
+        texts = [dict(zip(item[::2], item[1::2], strict=True))[b"library_code"] for item in listed]
+        if texts != [self._library_text]:
+            self.fetch_one("FUNCTION", "LOAD", "REPLACE", self._library_text)
+
+    def shut_down(self) -> None:
+        """Tell the server to end; what is committed is on its disk already."""
+        with contextlib.suppress(StoreUnavailableError):  # a server that ends does not answer
+            self.fetch_one("SHUTDOWN", "NOSAVE")
+
+    def close(self) -> None:
+        """Close all connections. Twice is harmless."""
+        self._pool.disconnect()
+
+    def _answer(
+        self,
+        command: str,
+        function: str,
+        keys: Sequence[str],
+        arguments: Sequence[Argument],
+        lost: type[EngineError],
+    ) -> list[Any]:
+        full: Command = (command, function, len(keys), *keys, *arguments)
+        answer: list[Any] = self._exchange([full], lost)[0]
+        if answer[0] == b"RECOVERING":
+            raise _recovering()
+        return answer
+
+    def _exchange(self, commands: Sequence[Command], lost: type[EngineError]) -> list[Any]:
+        connection = self._borrow()
+        try:
+            connection.send_packed_command(connection.pack_commands(commands), False)  # noqa: FBT003
+            answers = [_response(connection) for _ in commands]
+        except BusyLoadingError as error:
+            connection.disconnect()
+            raise _recovering() from error
+        except (RedisError, OSError) as error:
+            connection.disconnect()
+            raise lost(
+                "The store's answer did not come. What was sent may have been carried out or not."
+            ) from error
+        except BaseException:
+            connection.disconnect()  # an answer left unread would be given to the next caller
+            raise
+        finally:
+            self._pool.release(connection)
+        for command, answer in zip(commands, answers, strict=True):
+            if isinstance(answer, ResponseError):
+                raise _refusal(answer, command) from answer
+        return answers
+
+    def _borrow(self) -> "_Connection":
+        try:
+            connection: _Connection = self._pool.get_connection()
+        except BusyLoadingError as error:
+            raise _recovering() from error
+        except (RedisError, OSError) as error:
+            raise StoreUnavailableError(
+                "The store cannot be reached, or refuses the connection. Nothing was sent."
+            ) from error
+        return connection
+
+
+def _response(connection: _Connection) -> Any:  # noqa: ANN401 - as many types as commands
+    """Return the next answer; a refusal is returned like one, since others may follow it."""
+    try:
+        return connection.read_response()
+    except RedisConnectionError:
+        raise
+    except ResponseError as error:
+        return error
+
+
+def _recovering() -> RecoveringError:
+    return RecoveringError(
+        "The store has restarted or is loading; its contents are not verified yet. Try again later."
+    )
+
+
+def _not_allowed(command: Command) -> StoreUnsuitableError:
+    words = [str(word) for word in command[:2]]  # a third may be data
+    if words[0] not in ("CONFIG", "FUNCTION", "FCALL", "FCALL_RO"):
+        del words[1:]
+    return StoreUnsuitableError(
+        f"The store does not run {' '.join(words)} for psoup: the server lacks it, or its ACL does not"
+        f" let this user use it on psoup's keys. Use Redis 7.0 or newer, or Valkey, and allow: {RULES}"
+    )
+
+
+def _refusal(error: ResponseError, command: Command) -> EngineError:
+    text = str(error)
+    if isinstance(error, NoPermissionError) or text.startswith(NOT_KNOWN):
+        return _not_allowed(command)
+    if isinstance(error, OutOfMemoryError):
+        return StoreFullError(
+            "The store has no memory left. Nothing was changed. Remove queries or streams, shorten"
+            " retention, or raise its maxmemory."
+        )
+    if text.startswith("MISCONF"):
+        return StoreFullError(
+            "The store cannot write to its disk. Nothing was changed. Free space on it."
+        )
+    if text.startswith("BUSY"):
+        return StoreUnavailableError("The store is busy with a long script. Nothing was changed.")
+    if "unction not found" in text:
+        return _recovering()
+    return IntegrityError(f"The store refused a call it should take: {text.split(' ', 1)[0]}.")

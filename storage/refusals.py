@@ -1,0 +1,129 @@
+"""The refusals of `Log.append`, worded once for every store. No text a user sent is repeated."""
+
+from engine import limits
+from engine.errors import (
+    HasQueriesError,
+    IntegrityError,
+    NameTakenError,
+    NotFoundError,
+    OverloadedError,
+    QuotaExceededError,
+    StaleDeclarationError,
+    StreamDiffersError,
+    TxnContentDiffersError,
+)
+
+BACKLOG_RETRY_AFTER_S = 1
+"""The engine folds thousands of operations a second: a full backlog has room again soon."""
+
+
+def stream_differs(stream_id: int) -> StreamDiffersError:
+    """Return the refusal of a declaration that differs from the one in force."""
+    return StreamDiffersError(
+        "A stream of this name is declared otherwise. Drop it first, or choose another name.",
+        stream_id=stream_id,
+    )
+
+
+def stream_not_found() -> NotFoundError:
+    """Return the refusal to touch a stream that is not declared."""
+    return NotFoundError("No such stream is declared.")
+
+
+def query_not_found() -> NotFoundError:
+    """Return the refusal to touch a query that does not stand."""
+    return NotFoundError("No such query is registered.")
+
+
+def has_queries(queries: int) -> HasQueriesError:
+    """Return the refusal to drop a stream that queries read."""
+    return HasQueriesError(
+        "Standing queries read this stream. Remove them first, or drop it with cascade=true.",
+        queries=queries,
+    )
+
+
+def stale_declaration() -> StaleDeclarationError:
+    """Return the refusal of an operation that was checked against what is no longer in force."""
+    return StaleDeclarationError(
+        "The streams or queries this was checked against have changed. Load them and check again."
+    )
+
+
+def txn_content_differs(seq: int) -> TxnContentDiffersError:
+    """Return the refusal of other content under a version that is committed."""
+    return TxnContentDiffersError(
+        "This version is committed with other rows. A producer repeats a version only with the"
+        " same rows.",
+        seq=seq,
+    )
+
+
+def name_taken(query_id: str) -> NameTakenError:
+    """Return the refusal of a query's name that another definition has."""
+    return NameTakenError(
+        "Another query has this name. Remove it first, or choose another name.", id=query_id
+    )
+
+
+def quota_exceeded(things: str, limit: int) -> QuotaExceededError:
+    """Return the refusal of one more of `things` than `limit`."""
+    return QuotaExceededError(
+        f"There are {limit} {things} already, as many as there may be. Remove some first.",
+        limit=limit,
+    )
+
+
+def streams_quota() -> QuotaExceededError:
+    """Return the refusal of one more stream."""
+    return quota_exceeded("streams", limits.STREAMS_COUNT_MAX)
+
+
+def queries_quota() -> QuotaExceededError:
+    """Return the refusal of one more standing query."""
+    return quota_exceeded("standing queries", limits.QUERIES_COUNT_MAX)
+
+
+def apps_quota() -> QuotaExceededError:
+    """Return the refusal of one more producer."""
+    return quota_exceeded("producers, counted by stream and app,", limits.APPS_COUNT_MAX)
+
+
+def backlog_full() -> OverloadedError:
+    """Return the refusal of any operation while too many wait to be applied."""
+    return OverloadedError(
+        "Too many committed operations wait to be applied. Send the same again later.",
+        reason="backlog",
+        retry_after_s=BACKLOG_RETRY_AFTER_S,
+    )
+
+
+def publish_out_of_order(*, applied: int, expect: int) -> IntegrityError:
+    """Return the refusal of a delta that does not follow the applied one."""
+    return IntegrityError(
+        f"A delta that follows operation {expect} was published, but {applied} is the applied one:"
+        " another engine writes here, or this one lost its place. Stop, and start one engine."
+    )
+
+
+def publish_past_head(*, head: int, seq: int) -> IntegrityError:
+    """Return the refusal of a delta for operations that are not in the log."""
+    return IntegrityError(
+        f"A delta up to operation {seq} was published, but the log ends at {head}: the engine has"
+        " folded another history. Stop, and start the engine again."
+    )
+
+
+def trim_past_applied(*, applied: int, seq: int) -> IntegrityError:
+    """Return the refusal to forget an operation whose effects are not published."""
+    return IntegrityError(
+        f"Operation {seq} was to be forgotten, but only those up to {applied} are applied."
+    )
+
+
+def read_across_trimmed(*, after: int) -> IntegrityError:
+    """Return the refusal to read on where entries have been forgotten."""
+    return IntegrityError(
+        f"The log was read on after operation {after}, but the next one has been forgotten, because"
+        " it is applied. Begin at the applied operation."
+    )
