@@ -1,0 +1,113 @@
+"""What every command shares: where the service is, exit codes, how an answer is written."""
+
+import functools
+import sys
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ExitCode(IntEnum):
+    """How a command ends; `docs/command_line.md` says what each means."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    DATA_FILE = 4
+    INTERRUPTED = 130
+
+
+class OutputFormat(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    NDJSON = "ndjson"
+
+
+class ListFormat(StrEnum):
+    """How a list or a description is written."""
+
+    TABLE = "table"
+    NDJSON = "ndjson"
+
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="PSOUP_URL", help="Where the service listens."),
+]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="PSOUP_TOKEN", help="Key, where the service asks for one."),
+]
+Handle = Annotated[str, typer.Argument(help="A query's handle: q_...")]
+URL_DEFAULT = "http://127.0.0.1:8000"
+
+
+def exits(command: Callable[P, R]) -> Callable[P, R]:
+    """Return the command with its errors printed to standard error and turned into exit codes."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        from pipeline.errors import (
+            AddressError,
+            DataFileError,
+            DefinitionError,
+            ServiceProblem,
+            ServiceUnreachableError,
+        )
+
+        try:
+            return command(*args, **kwargs)
+        except ServiceProblem as problem:
+            raise _ended(ExitCode.REFUSED, problem) from problem
+        except ServiceUnreachableError as error:
+            raise _ended(ExitCode.UNREACHABLE, error) from error
+        except DataFileError as error:
+            raise _ended(ExitCode.DATA_FILE, error) from error
+        except (AddressError, DefinitionError) as error:
+            raise _ended(ExitCode.USAGE, error) from error
+        except KeyboardInterrupt as error:
+            raise _ended(ExitCode.INTERRUPTED, error) from error
+        except BrokenPipeError:
+            from app.terminal import discard
+
+            discard(sys.stdout)  # the reader of the pipe has seen enough
+            raise typer.Exit(ExitCode.DONE) from None
+
+    return run
+
+
+def _ended(code: ExitCode, error: BaseException) -> typer.Exit:
+    from app import terminal
+    from pipeline.errors import ServiceProblem
+
+    console = terminal.standard_error()
+    if isinstance(error, ServiceProblem):
+        console.print(terminal.problem(error))
+    elif isinstance(error, KeyboardInterrupt):
+        console.print("interrupted", style=terminal.QUIET)
+    else:
+        console.print(terminal.failure(str(error)))
+    return typer.Exit(code)
+
+
+def write_line(value: Any) -> None:  # noqa: ANN401 (any JSON value)
+    """Write one JSON value and a line end to standard output."""
+    import orjson
+
+    write_bytes(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def write_bytes(content: bytes) -> None:
+    """Write to standard output as it is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,166 @@
+"""`psoup load`: a file into a stream; repeated after an interruption it goes on where it stopped."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli_common import URL_DEFAULT, Token, Url, exits
+from engine.tuples.schema import ClockKind
+from pipeline.files.options import BATCH_ROWS_DEFAULT, EpochUnit, FileFormat, ReadOptions
+
+_STREAM = "The stream"
+_READING = "How the file is read"
+
+
+class Compression(StrEnum):
+    """How bodies are compressed on the way."""
+
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+File = Annotated[
+    Path, typer.Argument(help="CSV, NDJSON, JSON or Parquet; also .gz, .xz, .bz2, .zst.")
+]
+Stream = Annotated[str, typer.Option("--stream", "-s", help="Where the rows go.")]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        help='"ts timestamp, id string, mag float64", or a JSON file as in PUT. Default: as the stream'
+        " is declared, else inferred from the whole file.",
+        rich_help_panel=_STREAM,
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", "-t", help="The column that dates a row.", rich_help_panel=_STREAM),
+]
+Clock = Annotated[
+    ClockKind | None,
+    typer.Option(
+        help="What NOW is: the largest tuple time, or the server's.", rich_help_panel=_STREAM
+    ),
+]
+RetentionRows = Annotated[
+    int | None, typer.Option(help="Keep at most so many rows.", min=1, rich_help_panel=_STREAM)
+]
+RetentionTime = Annotated[
+    str | None, typer.Option(help="Keep rows so long: 30m, 7d.", rich_help_panel=_STREAM)
+]
+RetentionBytes = Annotated[
+    str | None, typer.Option(help="Keep at most so much: 500MiB.", rich_help_panel=_STREAM)
+]
+InputFormat = Annotated[
+    FileFormat | None,
+    typer.Option(help="Where the file's name does not tell.", rich_help_panel=_READING),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="Between the fields of a CSV; tab for a tab.", rich_help_panel=_READING),
+]
+Null = Annotated[
+    list[str] | None,
+    typer.Option(help="A cell that means NULL, such as NA.", rich_help_panel=_READING),
+]
+Header = Annotated[
+    bool, typer.Option(help="Whether a CSV begins with its names.", rich_help_panel=_READING)
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="Names for the fields of a CSV: -,ts,mag (- leaves one out).",
+        rich_help_panel=_READING,
+    ),
+]
+SkipColumns = Annotated[
+    str | None, typer.Option(help="Columns to leave out: a,b.", rich_help_panel=_READING)
+]
+Epoch = Annotated[
+    EpochUnit | None,
+    typer.Option(help="What numbers in timestamps count.", rich_help_panel=_READING),
+]
+Sort = Annotated[
+    bool, typer.Option("--sort", help="Send in order of --time.", rich_help_panel=_READING)
+]
+BatchRows = Annotated[
+    int, typer.Option(help="Rows sent at once; part of a load's identity.", min=1)
+]
+Compress = Annotated[Compression | None, typer.Option(help="Compress on the way.")]
+Producer = Annotated[
+    str | None, typer.Option(help="Another name for this load, to load a file once more.")
+]
+
+
+@exits
+def load(
+    file: File,
+    *,
+    stream: Stream,
+    schema: Schema = None,
+    time: Time = None,
+    clock: Clock = None,
+    retention_rows: RetentionRows = None,
+    retention_time: RetentionTime = None,
+    retention_bytes: RetentionBytes = None,
+    input_format: InputFormat = None,
+    delimiter: Delimiter = None,
+    null: Null = None,
+    header: Header = True,
+    columns: Columns = None,
+    skip_columns: SkipColumns = None,
+    epoch: Epoch = None,
+    sort: Sort = False,
+    batch_rows: BatchRows = BATCH_ROWS_DEFAULT,
+    compress: Compress = None,
+    producer: Producer = None,
+    url: Url = URL_DEFAULT,
+    token: Token = None,
+) -> None:
+    """Load a file into a stream, declaring the stream where it does not exist.
+
+    Interrupted at any moment and repeated with the same options, it loads nothing twice.
+    """
+    from app.load_command import run
+    from pipeline.definition import read_definition
+    from pipeline.load import LoadRequest
+
+    retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
+    reading = ReadOptions(
+        format=input_format,
+        delimiter=_character(delimiter),
+        nulls=tuple(null or ()),
+        header=header,
+        columns=_listed(columns) or None,
+        skip=frozenset(_listed(skip_columns)),
+        epoch=epoch,
+        time=time,
+    )
+    request = LoadRequest(
+        path=file,
+        stream=stream,
+        read=reading,
+        schema=None if schema is None else read_definition(schema),
+        clock=None if clock is None else clock.value,
+        retention={name: value for name, value in retention.items() if value is not None} or None,
+        batch_rows=batch_rows,
+        sort=sort,
+        encoding=None if compress is None else compress.value,
+        app=producer,
+    )
+    run(request, url=url, token=token)
+
+
+def _listed(given: str | None) -> tuple[str, ...]:
+    """Return the names of a comma-separated list, without the blanks around them."""
+    return tuple(name.strip() for name in given.split(",")) if given else ()
+
+
+def _character(given: str | None) -> str | None:
+    from pipeline.errors import DefinitionError
+
+    found = {"tab": "\t", "\\t": "\t"}.get(given or "", given)
+    if found is not None and len(found) != 1:
+        raise DefinitionError(f"--delimiter is {given!r}: expected one character, or tab.")
+    return found

@@ -1,0 +1,167 @@
+"""`psoup demo`: a service, a building's sensors, and standing queries whose answers move.
+
+Starts `psoup serve` with its embedded store as a child, feeds it, invokes, and stops it again, after
+some seconds or when told to. Nothing is left running; nothing is left on disk unless asked for.
+"""
+
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+
+from app.demo_data import SCHEMA, STREAM, readings
+from app.demo_queries import DemoQuery, demo_queries
+from app.demo_screen import Frame, Shown, screen, tables
+from app.demo_service import service_process
+from app.terminal import QUIET, standard_output
+from engine.clock import Clock, SystemClock
+from engine.limits import SECOND_US
+from engine.tuples.arrow import encode_batch
+from pipeline.client import ARROW_STREAM, Service
+from pipeline.definition import definition_body
+
+HISTORY_US: Final = 300 * SECOND_US
+"""Readings that are there before the first query: what a late one is applied to."""
+TURN_S: Final = 0.25
+PLAIN_EVERY_S: Final = 5.0
+ROWS_FETCHED: Final = 1_000
+_RATE_TURNS: Final = 20
+
+
+class Demo:
+    """The feeding and the asking of one demo. `turn` does both once."""
+
+    def __init__(self, service: Service, *, seed: int, clock: Clock) -> None:
+        """Declare the stream and send the minutes before now."""
+        self._service = service
+        self._seed = seed
+        self._clock = clock
+        self._start_us = clock.now_us()
+        self._fed_us = self._start_us - HISTORY_US
+        self._tuples = 0
+        self._fed: deque[tuple[int, int]] = deque(maxlen=_RATE_TURNS)
+        self._standing: list[tuple[DemoQuery, dict[str, object]]] = []
+        self._waiting = list(demo_queries(self._start_us))
+        service.declare(STREAM, definition_body(SCHEMA.columns, time=SCHEMA.time))
+        self._feed(self._start_us)
+
+    def turn(self, seconds: float) -> Frame:
+        """Feed what arrived since the last turn, register what is due, invoke all; return the frame."""
+        now_us = self._clock.now_us()
+        elapsed_s = (now_us - self._start_us) / SECOND_US
+        self._feed(now_us)
+        for query in [query for query in self._waiting if query.after_s <= elapsed_s]:
+            self._waiting.remove(query)
+            self._standing.append((query, self._service.register(query.sql)))
+        return Frame(
+            url=self._service.url,
+            shown=tuple(self._invoked(query, found) for query, found in self._standing),
+            waiting=tuple(self._waiting),
+            tuples=self._tuples,
+            tuples_per_s=self._tuples_per_s(),
+            elapsed_s=min(elapsed_s, seconds),
+            seconds=seconds,
+        )
+
+    def leave(self) -> None:
+        """Remove the demo's queries: with --data the service's folder is kept."""
+        for _, described in self._standing:
+            self._service.remove(str(described["id"]))
+
+    def _feed(self, now_us: int) -> None:
+        batch = readings(self._seed, self._fed_us, now_us)
+        self._service.append(STREAM, encode_batch(batch), content_type=ARROW_STREAM)
+        self._fed_us = now_us
+        self._tuples += batch.num_rows
+        self._fed.append((now_us, self._tuples))
+
+    def _tuples_per_s(self) -> float:
+        (first_us, before), (last_us, after) = self._fed[0], self._fed[-1]  # history is the first
+        return (after - before) * SECOND_US / max(last_us - first_us, 1)
+
+    def _invoked(self, query: DemoQuery, described: dict[str, object]) -> Shown:
+        started = time.perf_counter()
+        envelope = self._service.invoke(str(described["id"]), limit=ROWS_FETCHED)
+        return Shown(
+            query=query,
+            described=described,
+            envelope=envelope,
+            milliseconds=(time.perf_counter() - started) * 1_000,
+        )
+
+
+def run(*, seconds: float, data: Path | None, port: int, seed: int) -> None:
+    """Run the demo for so many seconds, or until interrupted; print to standard output.
+
+    Raises:
+        ServiceUnreachableError: the service did not start.
+        ServiceProblem: it refused what the demo asks of it.
+    """
+    console = standard_output()
+    with ExitStack() as stack:
+        stack.enter_context(_ended_by_signals())
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="psoup-demo-")))
+        try:
+            folder = data or scratch / "data"
+            with console.status("starting the service"):
+                url = stack.enter_context(
+                    service_process(folder, port=port, log=scratch / "service.log")
+                )
+            service = stack.enter_context(Service(url))
+            _watch(console, Demo(service, seed=seed, clock=SystemClock()), seconds)
+        except KeyboardInterrupt:
+            console.print("stopping", style=QUIET)
+    kept = f"; the data is in {data}" if data else "; its folder is removed"
+    console.print(f"the service is stopped{kept}", style=QUIET)
+
+
+def _watch(console: Console, demo: Demo, seconds: float) -> None:
+    """Show frames until the time is over."""
+    deadline = time.monotonic() + seconds
+    try:
+        if not console.is_terminal:
+            _print_now_and_then(console, demo, seconds, deadline)
+            return
+        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+            while time.monotonic() < deadline:
+                turned = time.monotonic()
+                live.update(screen(demo.turn(seconds), console), refresh=True)
+                time.sleep(max(TURN_S - (time.monotonic() - turned), 0))
+    finally:
+        demo.leave()
+
+
+def _print_now_and_then(console: Console, demo: Demo, seconds: float, deadline: float) -> None:
+    printed = float("-inf")
+    while True:
+        frame = demo.turn(seconds)
+        last = time.monotonic() + TURN_S >= deadline
+        if last or time.monotonic() - printed >= PLAIN_EVERY_S:
+            console.print(tables(frame))
+            printed = time.monotonic()
+        if last:
+            return
+        time.sleep(TURN_S)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """While inside, SIGTERM and SIGHUP end the demo as Ctrl-C does: in order."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, interrupt) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,56 @@
+"""The standing queries of the demo: one of each kind of window, DISTINCT, NULLs, one that comes late.
+
+They are over the stream that `demo_data` makes.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoQuery:
+    """One standing query and what it shows. `after_s` is when it is registered."""
+
+    title: str
+    sql: str
+    after_s: float = 0.0
+
+
+def demo_queries(start_us: int) -> tuple[DemoQuery, ...]:
+    """Return the queries of a demo that begins at `start_us`, microseconds since the epoch."""
+    start = _EPOCH + timedelta(microseconds=start_us)
+    since_start = f" BEGIN (TIMESTAMP '{start:%Y-%m-%d %H:%M:%S}') END (NOW)"
+    return (
+        DemoQuery(
+            "Loud rooms, last 10 seconds",
+            "SELECT ts, room, noise FROM readings WHERE noise > 72"
+            " BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)",
+        ),
+        DemoQuery(
+            "Lab doors since the start",
+            f"SELECT ts, room FROM readings WHERE door = TRUE AND room LIKE 'lab%'{since_start}",  # noqa: S608
+        ),
+        DemoQuery(
+            "Warm rooms, late readings in",
+            "SELECT ts, room, temperature AS temp, temperature * 1.8 + 32 AS f FROM readings"
+            " WHERE temperature > 24.3 BEGIN (NOW - INTERVAL '18' SECOND) END (NOW - INTERVAL '8' SECOND)",
+        ),
+        DemoQuery(
+            "Dark rooms",
+            "SELECT DISTINCT room FROM readings WHERE light BETWEEN 0 AND 20"
+            " BEGIN (NOW - INTERVAL '3' SECOND) END (NOW)",
+        ),
+        DemoQuery(
+            "Silent microphones",
+            "SELECT ts, room, temperature AS temp, light FROM readings WHERE noise IS NULL AND room LIKE 'office%'"
+            " BEGIN (NOW - INTERVAL '6' SECOND) END (NOW)",
+        ),
+        DemoQuery(
+            "Registered late, over old data",
+            "SELECT ts, room, temperature AS temp, noise FROM readings WHERE temperature < 18.6 AND noise < 27"
+            " BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
+            after_s=8.0,
+        ),
+    )

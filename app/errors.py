@@ -1,0 +1,126 @@
+"""Errors that only the web side knows: how a request travelled, was framed, or was let in.
+
+Everything about streams, queries and the store is raised by `engine.errors` and `storage.errors`;
+`problems.py` turns all of them into one shape.
+"""
+
+from collections.abc import Sequence
+
+from engine.errors import EngineError
+
+
+class SettingError(EngineError):
+    """A setting cannot be: says which, what was given and what is accepted. Never travels by HTTP."""
+
+    code = "setting"
+
+
+class BadBodyError(EngineError):
+    """A body is not what its media type says; extras `reason`, and `offset` in bytes where known."""
+
+    code = "bad-body"
+
+
+class UnknownFieldError(EngineError):
+    """A request has a member or a parameter that does not exist; extras `field`, `nearest`."""
+
+    code = "unknown-field"
+
+
+class FramingError(EngineError):
+    """A request broke HTTP itself: the connection is closed after the answer."""
+
+    code = "framing"
+
+
+class TxnHeadersError(EngineError):
+    """The two headers of a producer's batch came singly or malformed."""
+
+    code = "txn-headers"
+
+
+class UnauthenticatedError(EngineError):
+    """No key, or none that is in force. Which of the two is never told."""
+
+    code = "unauthenticated"
+
+    def __init__(self) -> None:
+        """Say the same whatever was wrong with the key."""
+        super().__init__("Send a key that is in force: Authorization: Bearer <key>.")
+
+
+class ScopeMissingError(EngineError):
+    """The key is in force and lacks the scope this request needs; extra `scope`."""
+
+    code = "scope-missing"
+
+
+class MethodError(EngineError):
+    """The path exists and the method does not; `allow` are those that do."""
+
+    code = "method"
+
+    def __init__(self, allow: Sequence[str]) -> None:
+        """Keep the methods for the `Allow` header."""
+        super().__init__("This path does not answer that method; see the Allow header.")
+        self.allow = tuple(allow)
+
+
+class NotAcceptableError(EngineError):
+    """No representation fits `Accept` or `format`; extra `supported`."""
+
+    code = "not-acceptable"
+
+
+class RequestTimeoutError(EngineError):
+    """The request did not arrive in time, or too slowly."""
+
+    code = "request-timeout"
+
+
+class BodyTooLargeError(EngineError):
+    """A body, decoded or not, is over a limit; extras `limit` and `max_bytes` or `max_rows`."""
+
+    code = "body-too-large"
+
+
+class UrlTooLongError(EngineError):
+    """The request target is over its limit; extra `limit`."""
+
+    code = "url-too-long"
+
+
+class HeadersTooLargeError(EngineError):
+    """The headers are over a limit in size or number; extra `limit`."""
+
+    code = "headers-too-large"
+
+
+class UnsupportedMediaError(EngineError):
+    """The body's media type or encoding is not taken here; extra `supported`."""
+
+    code = "unsupported-media"
+
+
+class RateLimitedError(EngineError):
+    """The caller is over a rate; extra `retry_after_s`, and `rate`: the RateLimit fields."""
+
+    code = "rate-limited"
+
+
+class RecoveringError(EngineError):
+    """The engine is reading its state back after a start."""
+
+    code = "recovering"
+
+
+class StoreDownError(EngineError):
+    """The store does not answer; the engine tries again by itself."""
+
+    code = "store-unavailable"
+
+
+class CommitUnknownError(EngineError):
+    """An append was sent and its outcome did not become known in time."""
+
+    code = "commit-unknown"

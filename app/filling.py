@@ -1,0 +1,94 @@
+"""Queries that are registered and not applied yet: described from their registration until they are live.
+
+The Results Structure knows a query once it is applied. Before that, those who registered it ask for it
+all the same. Nothing of this outlives the process: a start folds every registration before it answers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.applied import AppliedPosition
+from engine import limits
+from engine.errors import QueryFillingError
+from engine.log.operation import QueryId
+from engine.tuples.batch import Seq
+
+FILLING: Final = "filling"
+
+
+@dataclass(frozen=True, slots=True)
+class FillingQuery:
+    """One committed registration.
+
+    Attributes:
+        query_id: its handle.
+        seq: the position that will make it visible.
+        streams: names of the streams it reads.
+        labels: as registered.
+        description: what the registration was answered; its state is `filling`.
+    """
+
+    query_id: QueryId
+    seq: Seq
+    streams: frozenset[str]
+    labels: Mapping[str, str]
+    description: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class FillingStatistics:
+    """How many queries are being filled, as far as this process has registered them."""
+
+    queries: int
+
+
+class Filling:
+    """Registrations by handle until they are applied. Used in the event loop alone."""
+
+    def __init__(self, applied: AppliedPosition) -> None:
+        """Watch `applied`."""
+        self._applied = applied
+        self._held: dict[QueryId, FillingQuery] = {}
+
+    def note(self, query: FillingQuery) -> None:
+        """Remember a registration that was committed and is not applied."""
+        self._forget_applied()
+        if len(self._held) < limits.QUERIES_COUNT_MAX:
+            self._held[query.query_id] = query
+
+    def find(self, query_id: QueryId) -> FillingQuery | None:
+        """Return the query while it is being filled; None for every other."""
+        held = self._held.get(query_id)
+        return held if held is not None and held.seq > self._applied.seq else None
+
+    def queries(self) -> Sequence[FillingQuery]:
+        """Return all that are being filled, in the order of their registration."""
+        self._forget_applied()
+        return sorted(self._held.values(), key=lambda one: one.seq)
+
+    async def wait(self, query_id: QueryId, *, timeout_s: float) -> None:
+        """Wait until the query is visible; one that is not being filled is not waited for.
+
+        Raises:
+            QueryFillingError: its old data are not applied within `timeout_s` seconds.
+        """
+        held = self.find(query_id)
+        if held is not None and not await self._applied.wait(held.seq, timeout_s=timeout_s):
+            raise QueryFillingError(
+                "The query is registered, and its old data are not applied yet. Invoke it again soon."
+            )
+
+    def statistics(self) -> FillingStatistics:
+        """Return counters."""
+        self._forget_applied()
+        return FillingStatistics(len(self._held))
+
+    def check(self) -> None:
+        """Raise AssertionError if more is remembered than there can be queries. For tests."""
+        if len(self._held) > limits.QUERIES_COUNT_MAX:
+            raise AssertionError(f"{len(self._held)} queries being filled")
+
+    def _forget_applied(self) -> None:
+        applied = self._applied.seq
+        self._held = {one: query for one, query in self._held.items() if query.seq > applied}

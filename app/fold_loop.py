@@ -1,0 +1,292 @@
+"""The engine's loop, in a thread of its own: read, apply, publish, trim. The one writer of results.
+
+Invariants: what is published is the fold of the log's operations 1..applied; a delta that a lost
+connection left in doubt is published again before anything else; only what is published is trimmed;
+after an IntegrityError or a bug nothing more is published.
+"""
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import structlog
+
+from app.store import Store
+from engine import limits
+from engine.engine import Engine
+from engine.errors import EngineError, IntegrityError, OverloadedError
+from engine.log.operation import Tick
+from engine.results.contract import Gen
+from engine.results.delta import Delta, merge
+from engine.tuples.batch import Seq
+from engine.tuples.source import TupleSource
+
+IDLE_S: Final = 0.25
+"""An idle loop looks at the log this often, if nobody wakes it; and at the store's clock no oftener."""
+RETRY_S_FIRST: Final = 0.05
+RETRY_S_MAX: Final = 2.0
+TRIM_EVERY: Final = 1_000
+"""Control entries are trimmed in steps of this many positions, not at every turn."""
+TRANSIENT_CODES: Final = frozenset(
+    {"store-unavailable", "recovering", "store-full", "commit-unknown"}
+)
+"""After these a step is taken again. Only ticks are appended here, and one too many changes nothing."""
+
+_LOG = structlog.get_logger("psoup.fold_loop")
+
+
+class Phase(StrEnum):
+    """Where the loop stands."""
+
+    RECOVERING = "recovering"
+    LIVE = "live"
+    STORE_DOWN = "store-down"
+    FAILED = "integrity"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class FoldStatistics:
+    """Counters of the fold loop since its start."""
+
+    phase: Phase
+    gen: Gen
+    applied: Seq
+    turns: int
+    operations: int
+    ticks: int
+    retries: int
+    voided: int
+    """Committed operations that could not be applied and changed nothing: a sign of damage or a bug."""
+
+
+class FoldLoop:
+    """One thread that turns the log into results. Started once, stopped once."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        on_applied: Callable[[Seq], None],
+        elapsed_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the store, whose clock dates ticks; `on_applied` is called from the loop's thread.
+
+        `elapsed_s` only paces the loop: no operation and no answer depends on it.
+        """
+        self._store = store
+        self._engine = Engine()
+        self._on_applied = on_applied
+        self._elapsed_s = elapsed_s
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._recovered = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="psoup-fold", daemon=True)
+        self._phase = Phase.RECOVERING
+        self._restored = False
+        self._gen = Gen(0)
+        self._applied = Seq(0)
+        self._trimmed_below = Seq(0)
+        self._pending: Delta | None = None
+        self._gone: set[Seq] = set()
+        """Batches of which no tuple is held any more and which the log still has."""
+        self._idle = False
+        self._looks_next_s = 0.0
+        self._turns = self._operations = self._ticks = self._retries = self._voided = 0
+
+    @property
+    def phase(self) -> Phase:
+        """Return where the loop stands."""
+        return self._phase
+
+    @property
+    def source(self) -> TupleSource:
+        """Return the engine's tuples, for invocations."""
+        return self._engine.source
+
+    def start(self) -> None:
+        """Start the thread: it recovers first."""
+        self._thread.start()
+
+    def wait_recovered(self, timeout_s: float) -> bool:
+        """Return whether recovery has ended, well or not, within `timeout_s`. Blocks."""
+        return self._recovered.wait(timeout_s)
+
+    def wake(self) -> None:
+        """Tell the loop that there is something to read. Any thread."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End the thread after its present turn and wait for it. Blocks; twice does nothing."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def statistics(self) -> FoldStatistics:
+        """Return counters."""
+        return FoldStatistics(
+            phase=self._phase,
+            gen=self._gen,
+            applied=self._applied,
+            turns=self._turns,
+            operations=self._operations,
+            ticks=self._ticks,
+            retries=self._retries,
+            voided=self._voided,
+        )
+
+    def check(self) -> None:
+        """Raise AssertionError unless loop, store and engine agree. For tests, between turns."""
+        if self._pending is None and self._store.results.cut().seq != self._applied:
+            raise AssertionError("the applied seq is the store's")
+        self._engine.check()
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            steps = (self._restore, self._catch_up)
+            if all(self._until_it_works(step) for step in steps):
+                self._recovered.set()
+                while self._until_it_works(self._turn):
+                    if self._idle:
+                        self._wake.wait(IDLE_S)
+        except Exception:  # noqa: BLE001 (whatever it is, publishing on would make it worse)
+            self._phase = Phase.FAILED
+            _LOG.exception("fold-stopped", applied=self._applied)
+        finally:
+            if self._phase is not Phase.FAILED:
+                self._phase = Phase.STOPPED
+            self._recovered.set()
+
+    def _until_it_works(self, step: Callable[[], None]) -> bool:
+        """Run `step` until the store lets it pass; False = the loop is to end."""
+        wait_s = RETRY_S_FIRST
+        phase = self._phase
+        while not self._stopping.is_set():
+            try:
+                if self._phase is Phase.STORE_DOWN:
+                    self._reopen()
+                step()
+            except EngineError as error:
+                if error.code not in TRANSIENT_CODES:
+                    raise
+                if self._phase is not Phase.STORE_DOWN:
+                    _LOG.warning("store-down", code=error.code, detail=error.detail)
+                self._phase = Phase.STORE_DOWN
+                self._retries += 1
+                self._stopping.wait(wait_s)
+                wait_s = min(2 * wait_s, RETRY_S_MAX)
+            else:
+                if self._phase is Phase.STORE_DOWN:
+                    self._phase = phase
+                    _LOG.info("store-back", applied=self._applied)
+                return True
+        return False
+
+    def _reopen(self) -> None:
+        """Have the store back. With another history in it there is nothing to go on from."""
+        self._store.reopen()
+        if not self._restored:
+            return
+        cut = self._store.results.cut()
+        if cut.gen != self._gen:
+            raise IntegrityError(
+                f"The store came back with another history than generation {self._gen}. Start psoup"
+                " again: it then goes on from what the store holds."
+            )
+        if self._pending is not None and cut.seq == self._pending.seq:
+            self._published(self._pending)
+
+    def _restore(self) -> None:
+        """Bring a fresh engine to the published position, and find what was published and not trimmed."""
+        checkpoint = self._store.results.checkpoint()
+        applied = checkpoint.cut.seq
+        seqs = sorted(batch.seq for batch in checkpoint.batches)
+        self._engine = Engine.restore(checkpoint, self._store.log.read_at(seqs))
+        self._gone = set(self._store.log.held_batches(applied)).difference(seqs)
+        self._gen, self._applied, self._restored = checkpoint.cut.gen, applied, True
+
+    def _catch_up(self) -> None:
+        """Fold what lies behind the published position; then the service is live."""
+        while not self._stopping.is_set() and self._fold():
+            pass
+        self._phase = Phase.LIVE
+        self._on_applied(self._applied)
+        _LOG.info("recovered", gen=self._gen, applied=self._applied)
+
+    def _turn(self) -> None:
+        """Fold what there is, or let time pass where nothing arrives; then be idle."""
+        self._wake.clear()
+        self._idle = not self._fold()
+        if self._idle and self._is_due():
+            try:
+                self._store.log.append(Tick())
+            except OverloadedError:  # then it is not idle, and its operations bring the time along
+                return
+            self._ticks += 1
+            self._idle = False
+
+    def _is_due(self) -> bool:
+        """Return whether a tick would forget something. Looks at most every IDLE_S.
+
+        The store's clock is asked, because it dates the tick: with another one that runs ahead of it,
+        ticks would follow each other and bring nothing.
+        """
+        now_s = self._elapsed_s()
+        if now_s < self._looks_next_s:
+            return False
+        due = self._engine.due(self._store.results.cut().server_now_us)
+        self._looks_next_s = now_s + IDLE_S
+        return due
+
+    def _fold(self) -> bool:
+        """Fold what the log holds, as far as one publish goes. False = there was nothing."""
+        if self._pending is not None:
+            self._publish(self._pending)
+        self._trim()
+        operations = self._store.log.read(
+            self._applied,
+            operations_max=limits.FOLD_OPERATIONS_MAX,
+            bytes_max=limits.FOLD_BYTES_MAX,
+        )
+        if not operations:
+            return False
+        self._pending = functools.reduce(merge, [self._engine.apply(one) for one in operations])
+        self._turns += 1
+        self._operations += len(operations)
+        self._note_void()
+        self._publish(self._pending)
+        self._trim()
+        return True
+
+    def _note_void(self) -> None:
+        """Raise an alarm for committed operations that could not be applied: none is expected ever."""
+        if self._engine.voided > self._voided:
+            self._voided = self._engine.voided
+            _LOG.error("operations-void", voided=self._voided, applied=self._applied)
+
+    def _publish(self, delta: Delta) -> None:
+        self._store.results.publish(delta)
+        self._published(delta)
+
+    def _published(self, delta: Delta) -> None:
+        """Take note that the store shows `delta`."""
+        self._engine.published()
+        self._pending = None
+        self._applied = delta.seq
+        self._gone.update(seq for _, seq in delta.dropped_batches)
+        self._on_applied(delta.seq)
+
+    def _trim(self) -> None:
+        """Let the log forget what no tuple held needs, if there is enough of it."""
+        below = Seq(max(0, self._applied - limits.LOG_ENTRIES_KEPT))
+        if self._gone or below >= self._trimmed_below + TRIM_EVERY:
+            self._store.log.trim(batches=sorted(self._gone), below=below)
+            self._gone.clear()
+            self._trimmed_below = below

@@ -1,0 +1,113 @@
+"""Who may call what: keys with scopes, from a file; or, without one, everybody on this machine.
+
+The file holds one JSON object per line: `{"id": "spark", "sha256": "<hex of the key's SHA-256>",
+"scopes": ["ingest:*"]}`. Only hashes are kept: a key is 256 random bits, so a fast hash is right.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from app.errors import ScopeMissingError, SettingError, UnauthenticatedError
+from engine import limits
+
+READ: Final = "read"
+REGISTER: Final = "register"
+ADMIN: Final = "admin"
+INGEST: Final = "ingest"
+SCOPES: Final = (READ, REGISTER, ADMIN)
+_PREFIX: Final = "bearer "
+_NOBODY: Final = bytes(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request. `scopes` None = everything is allowed."""
+
+    key_id: str | None
+    scopes: frozenset[str] | None
+
+    def require(self, scope: str, *, stream: str | None = None) -> None:
+        """Refuse a request that needs a scope this caller lacks; `ingest` is given by stream.
+
+        Raises:
+            ScopeMissingError: says which scope is needed.
+        """
+        needed = scope if stream is None else f"{scope}:{stream}"
+        if self.scopes is None or needed in self.scopes:
+            return
+        if stream is not None and f"{scope}:*" in self.scopes:
+            return
+        raise ScopeMissingError("The key lacks the scope this request needs.", scope=needed)
+
+
+ANYBODY: Final = Caller(None, None)
+
+
+class Keys:
+    """The keys in force. An empty set means that nobody is asked for one."""
+
+    def __init__(self, callers: Mapping[bytes, Caller], *, required: bool) -> None:
+        """Keep callers by the SHA-256 of their key."""
+        self._callers = dict(callers)
+        self.required = required
+
+    def caller(self, authorization: str | None) -> Caller:
+        """Return who sends this Authorization header.
+
+        Raises:
+            UnauthenticatedError: no key, a malformed or an unknown one: indistinguishable.
+        """
+        if not self.required:
+            return ANYBODY
+        given = authorization or ""
+        key = given[len(_PREFIX) :].strip() if given.lower().startswith(_PREFIX) else ""
+        digest = hashlib.sha256(key.encode()).digest()
+        found: Caller | None = None
+        # Every key is compared, whatever comes out: the time tells nothing about which are known.
+        for known, caller in [*self._callers.items(), (_NOBODY, ANYBODY)]:
+            if hmac.compare_digest(known, digest):
+                found = caller
+        if found is None or not key:
+            raise UnauthenticatedError
+        return found
+
+
+def load_keys(path: Path | None) -> Keys:
+    """Return the keys in the file `path`; where none is given, nobody needs one.
+
+    Raises:
+        SettingError: the file cannot be read, or a line is not a key.
+    """
+    if path is None:
+        return Keys({}, required=False)
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise SettingError(f"keys_file {path} cannot be read: {error.strerror}.") from error
+    callers = dict(_key(line, f"{path}:{i}") for i, line in enumerate(lines, 1) if line.strip())
+    return Keys(callers, required=True)
+
+
+def _key(line: bytes, place: str) -> tuple[bytes, Caller]:
+    try:
+        value = orjson.loads(line)
+        digest, scopes = bytes.fromhex(value["sha256"]), frozenset(map(str, value["scopes"]))
+        key_id = str(value["id"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"{place} is not a key: expected an object with id, sha256 (hex) and scopes."
+        ) from error
+    known = set(SCOPES)
+    wrong = [s for s in scopes if s not in known and not s.startswith(f"{INGEST}:")]
+    if len(digest) != len(_NOBODY) or wrong or len(key_id) > limits.QUERY_NAME_LENGTH_MAX:
+        raise SettingError(
+            f"{place} is not a key: sha256 has 64 hex digits, scopes are {', '.join(SCOPES)},"
+            f" {INGEST}:<stream> and {INGEST}:*."
+        )
+    return digest, Caller(key_id, scopes)

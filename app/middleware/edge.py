@@ -1,0 +1,141 @@
+"""The outermost layer: names the request, checks its head, completes headers, and turns any error that
+is left into a problem. What it lets through has an id, a bounded head, and one body shape for failures.
+"""  # noqa: D205
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from starlette.datastructures import MutableHeaders
+
+from app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
+from app.problems import problem_response
+from engine import limits
+from engine.errors import EngineError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Observer = Callable[[Scope, int, float], None]
+
+REQUEST_ID: Final = "psoup.request_id"
+DRAINED_BYTES_MAX: Final = 64 * limits.KIB
+"""So much of a body nobody read is thrown away to keep a connection; more, and it is closed."""
+DRAIN_S: Final = 0.5
+
+
+class Edge:
+    """ASGI middleware. `observe` is told (scope, status, seconds) of every answer."""
+
+    def __init__(self, app: Application, *, observe: Observer) -> None:
+        """Stand around `app`."""
+        self._app = app
+        self._observe = observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; other kinds of scope pass through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        scope[REQUEST_ID] = request_id = secrets.token_hex(8)
+        scope.setdefault("state", {})
+        answer = _Answer(scope, receive, send, request_id)
+        try:
+            check_head(scope)
+            # A HEAD is a GET whose body the server does not write.
+            inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+            await self._app(inner, answer.receive, answer.send)
+        except Exception as error:
+            if answer.status:
+                raise
+            response = problem_response(error, instance=request_id)
+            await response(scope, answer.receive, answer.send)
+        finally:
+            self._observe(scope, answer.status, time.perf_counter() - begun)
+
+
+def check_head(scope: Scope) -> None:
+    """Refuse a request whose URL or headers are over their limits, or whose body is framed unreadably.
+
+    Raises:
+        UrlTooLongError, HeadersTooLargeError: as named.
+        FramingError: a transfer coding that the server would not undo.
+    """
+    url = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    if url > limits.URL_BYTES_MAX:
+        raise url_too_long()
+    sizes = [len(name) + len(value) + 4 for name, value in scope["headers"]]
+    if len(sizes) > limits.HEADERS_COUNT_MAX:
+        raise headers_too_large("headers", limits.HEADERS_COUNT_MAX)
+    if sizes and max(sizes) > limits.HEADER_BYTES_MAX:
+        raise headers_too_large("bytes of one header", limits.HEADER_BYTES_MAX)
+    if sum(sizes) + url > limits.HEADERS_BYTES_MAX:
+        raise headers_too_large("bytes of all headers", limits.HEADERS_BYTES_MAX)
+    codings = [value for name, value in scope["headers"] if name == b"transfer-encoding"]
+    if any(value.strip().lower() != b"chunked" for value in codings) or len(codings) > 1:
+        raise FramingError(
+            "The one transfer coding taken is chunked: compress with Content-Encoding instead."
+        )
+
+
+def url_too_long() -> EngineError:
+    """Return the refusal of a URL over its limit."""
+    return UrlTooLongError("The URL is over its limit.", limit=limits.URL_BYTES_MAX)
+
+
+def headers_too_large(what: str, limit: int) -> EngineError:
+    """Return the refusal of headers over a limit; `what` it counts."""
+    return HeadersTooLargeError(f"The request is over the limit of {what}.", limit=limit)
+
+
+class _Answer:
+    """One request's two channels: sees how far the body was read, completes the answer's headers."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        self.status = 0
+        self._receive = receive
+        self._send = send
+        self._request_id = request_id
+        names = {name for name, _ in scope["headers"]}
+        self._unread = b"transfer-encoding" in names or _content_length(scope) > 0
+        self._small = b"content-length" in names and _content_length(scope) <= DRAINED_BYTES_MAX
+        # Whoever waits for "100 Continue" has not sent the body: reading it would ask for it.
+        self._small &= b"expect" not in names
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._unread = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            if self._small and headers.get("connection") != "close":
+                await self._drain()
+            headers["Request-Id"] = self._request_id
+            headers["X-Content-Type-Options"] = "nosniff"
+            if self._unread:
+                headers["Connection"] = "close"
+        await self._send(message)
+
+    async def _drain(self) -> None:
+        """Throw a small body away, if it comes soon, so that the connection can go on."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                while self._unread:
+                    await self.receive()
+
+
+def _content_length(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return 0

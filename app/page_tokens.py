@@ -1,0 +1,107 @@
+"""Page tokens: opaque, signed, bound to what they page through. Exact or refused.
+
+A token is base64url of a 16-byte HMAC-SHA-256 and the JSON of its position; the signature covers the
+subject too (a query's id, a list's name), so one answer's token never opens another.
+"""
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+import orjson
+
+from app.errors import SettingError
+from engine.errors import BadPageError
+
+KEY_BYTES = 32
+_SIGNATURE_BYTES = 16
+
+
+class PageTokens:
+    """Signs and reads tokens with one key. Holds nothing else."""
+
+    def __init__(self, key: bytes) -> None:
+        """Sign with `key`: the same key reads after a restart what it signed before."""
+        self._key = key
+
+    def sign(self, subject: str, position: object) -> str:
+        """Return the token of a `position` (plain JSON values) of `subject`."""
+        payload = orjson.dumps(position)
+        return _text(self._signature(subject, payload) + payload)
+
+    def read(self, subject: str, token: str) -> object:
+        """Return the position that was signed for `subject`.
+
+        Raises:
+            BadPageError: forged, damaged, signed with another key, or another subject's.
+        """
+        try:
+            raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise _bad() from error
+        signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+        if _text(raw) != token:  # base64 has several texts for some bytes: one of them is the token
+            raise _bad()
+        if not hmac.compare_digest(signature, self._signature(subject, payload)):
+            raise _bad()
+        position: object = orjson.loads(payload)
+        return position
+
+    def _signature(self, subject: str, payload: bytes) -> bytes:
+        message = subject.encode() + b"\0" + payload
+        return hmac.digest(self._key, message, hashlib.sha256)[:_SIGNATURE_BYTES]
+
+
+def page_key(path: Path | None) -> bytes:
+    """Return the key kept in `path`, made there on first use; a fresh one where no path is given.
+
+    The file appears whole or not at all, is synced, and only its owner may read it: a key that a crash
+    cut short would be one that anybody can guess.
+
+    Raises:
+        SettingError: the file does not hold KEY_BYTES bytes.
+        OSError: it cannot be read or made.
+    """
+    if path is None:
+        return secrets.token_bytes(KEY_BYTES)
+    with contextlib.suppress(FileExistsError):
+        if not path.exists():
+            _make_key(path)
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise SettingError(
+            f"The key of page tokens in {path} has {len(key)} bytes, expected {KEY_BYTES}: remove the"
+            " file, and the next start makes another. Page tokens handed out before are then refused."
+        )
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Write a fresh key to `path`. FileExistsError: another process was first, and its key stands."""
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+        unfinished = Path(folder) / path.name
+        file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "wb") as writer:
+            writer.write(secrets.token_bytes(KEY_BYTES))
+            writer.flush()
+            os.fsync(file)
+        os.link(unfinished, path)  # unlike a rename it never replaces
+    parent = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def _bad() -> BadPageError:
+    return BadPageError("The page token is not one that this answer gave. Begin again without it.")

@@ -1,0 +1,226 @@
+"""One HTTP/1.1 connection: uvicorn's, with bounds on what comes before the application sees a request.
+
+uvicorn's parser takes heads of any size at any pace, answers broken requests in plain text, and closes
+while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes and
+time, every refusal is a problem body, and a close lingers until the client has had its say.
+"""
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from app.errors import FramingError, RateLimitedError, RequestTimeoutError
+from app.middleware.edge import headers_too_large, url_too_long
+from app.problems import problem_response
+from app.settings import Settings, is_loopback
+from engine import limits
+from engine.errors import EngineError
+
+LINGER_S: Final = 2.0
+"""A closed connection's leftovers are read and thrown away for this long."""
+LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
+
+
+class LingeringTransport:
+    """A transport that may end its writing side first, and close when the peer has ended or time is up.
+
+    Closing with unread bytes makes the system reset the connection: the peer may then lose the answer.
+    """
+
+    def __init__(self, transport: asyncio.Transport, unread: Callable[[], bool]) -> None:
+        """Stand in for `transport`; `unread` says whether the peer may still be sending its request."""
+        self._transport = transport
+        self._unread = unread
+        self.lingering = False
+        self._discarded = 0
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (whatever the transport has)
+        """Return the transport's own attribute."""
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Return whether nothing can be written any more."""
+        return self.lingering or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close; where the peer may still be sending, only the writing side, and soon all of it."""
+        if self.is_closing():
+            return
+        if not self._unread() or not self._transport.can_write_eof():
+            self._transport.close()
+            return
+        self.lingering = True
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
+
+    def discard(self, count: int) -> None:
+        """Throw `count` received bytes away; past a bound the connection is closed at once."""
+        self._discarded += count
+        if self._discarded > LINGER_BYTES_MAX:
+            self._transport.close()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with psoup's bounds. `settings` is set on a subclass (`protocol_class`)."""
+
+    settings: Settings
+    count_loopback = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 (uvicorn's own arguments)
+        super().__init__(*args, **kwargs)
+        self._in_head = False
+        self._refused = False
+        self._head_bytes = 0
+        self._arriving = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    # --- the connection -------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; a client with too many connections is turned away."""
+        super().connection_made(LingeringTransport(transport, self._unread))  # type: ignore[arg-type]
+        # uvicorn waits for ever for the first byte; an idle connection has no such right.
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+        address = self.client[0] if self.client else ""
+        if not address or (is_loopback(address) and not self.count_loopback):
+            return
+        same = sum(
+            1
+            for other in self.connections
+            if isinstance(other, BoundedProtocol) and other.client and other.client[0] == address
+        )
+        if same > self.settings.connections_per_address:
+            self.refuse(
+                RateLimitedError(
+                    "Too many connections are open from this address: use the ones there are."
+                )
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_head_timer()
+        super().connection_lost(exc)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Refuse a request that ends before it is whole; let a whole one be answered."""
+        transport = self._lingering()
+        if transport is None or transport.lingering:
+            return None
+        if self._in_head or (self._running() and self._in_body()):
+            self.refuse(FramingError("The request ended before it was whole."))
+            return True
+        if self._running():
+            self.cycle.keep_alive = False
+            return True
+        return None
+
+    # --- what arrives ---------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, as long as the head stays inside its bounds."""
+        transport = self._lingering()
+        if transport is None or transport.lingering:
+            if transport is not None:
+                transport.discard(len(data))
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        # What comes while no request is under way begins a head; behind a body it may, too, and is
+        # counted from its next bytes on.
+        self._arriving = 0 if self._in_head or self._in_body() else len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
+            self.refuse(self._head_refusal())
+
+    def on_message_begin(self) -> None:
+        """Begin a head: from its first byte on it is timed."""
+        super().on_message_begin()
+        self._in_head = True
+        self._head_bytes, self._arriving = self._arriving, 0
+        self._stop_head_timer()
+        self._head_timer = self.loop.call_later(self._head_s(), self._head_timed_out)
+
+    def on_headers_complete(self) -> None:
+        """End a head; the application takes over."""
+        self._in_head = False
+        self._stop_head_timer()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP; `msg` is uvicorn's and is not shown."""
+        refusal: EngineError = FramingError("The request is not well-formed HTTP/1.1.")
+        if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
+            refusal = self._head_refusal()
+        self.refuse(refusal)
+
+    def refuse(self, error: EngineError) -> None:
+        """Answer with a problem body and close; an answer that has begun is only cut off."""
+        self._stop_head_timer()
+        self._refused = True
+        if self._running():
+            begun = self.cycle.response_started
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            if begun:
+                self.transport.close()
+                return
+        instance = secrets.token_hex(8)
+        response = problem_response(error, instance=instance)
+        head = [STATUS_LINE[response.status_code]]
+        for name, value in response.raw_headers:
+            if name != b"connection":
+                head += [name, b": ", value, b"\r\n"]
+        head += [b"request-id: ", instance.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
+        head.append(b"connection: close\r\n\r\n")
+        self.transport.write(b"".join(head) + bytes(response.body))
+        self.transport.close()
+
+    def _head_refusal(self) -> EngineError:
+        if len(self.url) > limits.URL_BYTES_MAX:
+            return url_too_long()
+        return headers_too_large("bytes of all headers", limits.HEADERS_BYTES_MAX)
+
+    def _head_s(self) -> float:
+        rate = self.settings.request_bytes_per_s_min
+        allowed = self.settings.request_grace_s
+        allowed += limits.HEADERS_BYTES_MAX / rate if rate else self.settings.request_s
+        return min(allowed, self.settings.request_s)
+
+    def _head_timed_out(self) -> None:
+        if self._in_head and not self.transport.is_closing():
+            self.refuse(RequestTimeoutError("The request's head did not arrive in time."))
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _running(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request, whatever uvicorn declares
+        return cycle is not None and not cycle.response_complete
+
+    def _unread(self) -> bool:
+        """Return whether there is, or may come, more of a request that was answered."""
+        return self._refused or self._in_head or self._in_body()
+
+    def _in_body(self) -> bool:
+        cycle: Any = self.cycle
+        return cycle is not None and cycle.more_body
+
+    def _lingering(self) -> LingeringTransport | None:
+        transport: Any = self.transport
+        return transport if isinstance(transport, LingeringTransport) else None
+
+
+def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedProtocol]:
+    """Return the protocol for these settings; `count_loopback` counts local connections as well."""
+    members = {"settings": settings, "count_loopback": count_loopback}
+    return type("Protocol", (BoundedProtocol,), members)

@@ -1,0 +1,83 @@
+"""Rates per key: token buckets in this process. Only where keys are asked for; on loopback there are none."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from app.errors import RateLimitedError
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`per_s` units a second, `burst` at once after a rest."""
+
+    per_s: float
+    burst: float
+
+
+RATES: Final = {
+    "ingest": Rate(50, 100),
+    "rows": Rate(20_000, 200_000),
+    "invoke": Rate(100, 200),
+    "register": Rate(10, 50),
+}
+"""`rows` may burst to one full batch, or a full batch could never be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateStatistics:
+    """Counters of the buckets."""
+
+    buckets: int
+    refused: int
+
+
+class Rates:
+    """One bucket for each key and kind of work. Buckets are as many as keys times RATES."""
+
+    def __init__(self, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        """Begin with full buckets; `monotonic_s` is the clock they fill by."""
+        self._monotonic_s = monotonic_s
+        self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
+        self._lock = threading.Lock()
+        self._refused = 0
+
+    def take(self, key_id: str | None, kind: str, units: float = 1) -> None:
+        """Take `units` out of a key's bucket; without a key does nothing.
+
+        Raises:
+            RateLimitedError: there are not so many; says when there will be.
+        """
+        if key_id is None:
+            return
+        rate = RATES[kind]
+        with self._lock:
+            now = self._monotonic_s()
+            level, since = self._buckets.get((key_id, kind), (rate.burst, now))
+            level = min(rate.burst, level + (now - since) * rate.per_s)
+            enough = level >= units
+            self._buckets[key_id, kind] = (level - units if enough else level, now)
+            self._refused += not enough
+        if not enough:
+            wait_s = max(1, math.ceil((units - level) / rate.per_s))
+            raise RateLimitedError(
+                f"The key is over its rate of {kind}.",
+                retry_after_s=wait_s,
+                rate={
+                    "RateLimit-Policy": f'"{kind}";q={rate.per_s:g};w=1',
+                    "RateLimit": f'"{kind}";r={int(level)};t={wait_s}',
+                },
+            )
+
+    def statistics(self) -> RateStatistics:
+        """Return counters."""
+        return RateStatistics(len(self._buckets), self._refused)
+
+    def check(self) -> None:
+        """Raise AssertionError if a bucket holds more than its burst, or less than nothing. For tests."""
+        for (key_id, kind), (level, _) in self._buckets.items():
+            if not 0 <= level <= RATES[kind].burst:
+                raise AssertionError(f"bucket of {key_id}, {kind}: {level}")

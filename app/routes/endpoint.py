@@ -1,0 +1,283 @@
+"""One endpoint as a declaration: what it takes, needs, answers; and the wrapper that is the same for all.
+
+The wrapper admits the request (place, key, scope, rate, state of the service) before its body is read, reads
+its parameters, and hands a `Call` to the handler. The OpenAPI is made from the same declaration.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from app.bodies import BodyBudget, HeldBody, read_body
+from app.keys import INGEST, Caller, Keys
+from app.meters import ROUTE, Meters
+from app.page_tokens import PageTokens
+from app.problems import PROBLEM_TYPES
+from app.rates import Rates
+from app.service import Service
+from app.wire.content import decode_body
+from app.wire.control import read_model
+from app.wire.parameters import Arguments, Parameter, read_arguments
+from app.wire.queries import Bits
+from app.wire.tuples import JSON, media_type_of
+from engine.errors import OverloadedError
+
+PROBLEM_SCHEMA: Final = {"$ref": "#/components/schemas/Problem"}
+COMMON_PROBLEMS: Final = (
+    "unknown-field",
+    "url-too-long",
+    "headers-too-large",
+    "internal",
+)
+GUARDED_PROBLEMS: Final = (
+    "unauthenticated",
+    "scope-missing",
+    "rate-limited",
+    "overloaded",
+    "store-unavailable",
+    "recovering",
+    "integrity",
+)
+BODY_PROBLEMS: Final = (
+    "bad-body",
+    "body-too-large",
+    "unsupported-media",
+    "request-timeout",
+    "framing",
+)
+CHANGE_PROBLEMS: Final = ("commit-unknown", "store-full", "stale-declaration")
+
+
+@dataclass(slots=True)
+class Context:
+    """What endpoints share. `service` is set while the application runs."""
+
+    keys: Keys
+    tokens: PageTokens
+    rates: Rates
+    meters: Meters
+    handle_bits: Bits
+    service: Service | None = None
+    in_flight: int = 0
+    bodies: BodyBudget = field(default_factory=BodyBudget)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One admitted request."""
+
+    request: Request
+    context: Context
+    service: Service
+    arguments: Arguments
+    caller: Caller
+    held: HeldBody
+
+    def path(self, name: str) -> str:
+        """Return a parameter of the path."""
+        return str(self.request.path_params[name])
+
+    def header(self, name: str) -> str | None:
+        """Return a header, None where it was not sent."""
+        return self.request.headers.get(name)
+
+    async def raw_body(self, *, bytes_max: int, decoded_bytes_max: int) -> bytes:
+        """Return the body without its content encoding; both limits in bytes.
+
+        Raises:
+            EngineError: as `read_body` and `decode_body` do.
+        """
+        body = await read_body(
+            self.request.receive,
+            content_length=self.header("content-length"),
+            bytes_max=bytes_max,
+            settings=self.service.settings,
+            held=self.held,
+        )
+        encoding = self.header("content-encoding")
+        if encoding is None:
+            return body
+        decoded = await asyncio.to_thread(decode_body, body, encoding, bytes_max=decoded_bytes_max)
+        self.held.resize(len(decoded))
+        return decoded
+
+    async def model(self, model: type[BaseModel], *, bytes_max: int) -> Any:  # noqa: ANN401 (a `model`)
+        """Return the JSON body as a `model`. Raises what `raw_body` and `read_model` do."""
+        media_type_of(self.header("content-type"), (JSON,))
+        body = await self.raw_body(bytes_max=bytes_max, decoded_bytes_max=bytes_max)
+        return read_model(body, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One success of an endpoint, for the OpenAPI: a JSON model, or media types of their own."""
+
+    text: str
+    model: type[BaseModel] | None = None
+    content: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One method of one path.
+
+    Attributes:
+        name: the operation id.
+        scope: what a key needs; `ingest` is asked for the stream in the path; None = open to all.
+        rate: which bucket a request is taken from, if any.
+        changes: it changes something: answers carry Psoup-Durability.
+        live: it needs a service that is recovered and has its store.
+        body: the OpenAPI's request body.
+    """
+
+    method: str
+    path: str
+    name: str
+    text: str
+    handle: Handler
+    shown: Mapping[int, Shown]
+    scope: str | None
+    parameters: tuple[Parameter, ...] = ()
+    body: Mapping[str, Any] | None = None
+    problems: tuple[str, ...] = ()
+    headers: tuple[Mapping[str, Any], ...] = ()
+    rate: str | None = None
+    changes: bool = False
+    live: bool = True
+
+    def codes(self) -> tuple[str, ...]:
+        """Return every problem code this endpoint can answer."""
+        found = [*COMMON_PROBLEMS, *self.problems]
+        found += GUARDED_PROBLEMS if self.scope is not None else ()
+        found += BODY_PROBLEMS if self.body is not None else ()
+        found += CHANGE_PROBLEMS if self.changes else ()
+        found += ("invalid-field",) if self.parameters or self.body else ()
+        return tuple(dict.fromkeys(found))
+
+
+def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
+    """Add the endpoint to `router`."""
+
+    async def serve(request: Request) -> Response:
+        request.scope.setdefault("state", {})[ROUTE] = endpoint.name
+        service = context.service
+        if service is None:
+            raise OverloadedError("The service is starting or stopping.", reason="starting")
+        call = admit(request, context, service, endpoint)
+        context.in_flight += 1
+        try:
+            response = await endpoint.handle(call)
+        finally:
+            context.in_flight -= 1
+            call.held.release()
+        if endpoint.changes:
+            response.headers["Psoup-Durability"] = service.store.durability
+        return response
+
+    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+    router.add_api_route(
+        endpoint.path,
+        serve,
+        methods=[endpoint.method],
+        operation_id=endpoint.name,
+        summary=endpoint.text,
+        response_class=Response,
+        status_code=min(endpoint.shown),
+        responses=_responses(endpoint),
+        openapi_extra=_extra(endpoint, names),
+    )
+
+
+def admit(request: Request, context: Context, service: Service, endpoint: Endpoint) -> Call:
+    """Return the request as a call, decided before its body is read.
+
+    Raises:
+        EngineError: no key, no scope, over a rate, no place, or the service is not live.
+    """
+    caller = context.keys.caller(request.headers.get("authorization")) if endpoint.scope else None
+    if endpoint.scope is not None and caller is not None:
+        stream = request.path_params.get("name") if endpoint.scope == INGEST else None
+        caller.require(endpoint.scope, stream=stream)
+        if context.in_flight >= service.settings.requests_in_flight:
+            raise OverloadedError(
+                "As many requests as the service holds are being worked on.",
+                reason="requests-in-flight",
+            )
+        if endpoint.rate is not None:
+            context.rates.take(caller.key_id, endpoint.rate)
+        if endpoint.live:
+            service.gate()
+        if endpoint.changes:
+            service.submission.admit()
+    arguments = read_arguments(request.scope["query_string"], endpoint.parameters)
+    caller = caller or Caller(None, frozenset())
+    return Call(request, context, service, arguments, caller, HeldBody(context.bodies))
+
+
+def json_answer(
+    body: Mapping[str, object], *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a JSON answer."""
+    return Response(orjson.dumps(body), status_code=status, headers=headers, media_type=JSON)
+
+
+def json_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI's request body of a JSON model."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"required": True, "content": {JSON: {"schema": schema}}}
+
+
+def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
+    found: dict[int | str, dict[str, Any]] = {}
+    for status, shown in endpoint.shown.items():
+        one: dict[str, Any] = {"description": shown.text}
+        if shown.model is not None:
+            one["model"] = shown.model
+        if shown.content:
+            one["content"] = dict(shown.content)
+        named = dict(shown.headers)
+        if endpoint.changes:
+            named["Psoup-Durability"] = "What the change survives: fsync, everysec or memory."
+        named["Request-Id"] = "The id of this request, as in the log."
+        one["headers"] = {
+            name: {"description": text, "schema": {"type": "string"}}
+            for name, text in named.items()
+        }
+        found[status] = one
+    for code in endpoint.codes():
+        kind = PROBLEM_TYPES[code]
+        one = found.setdefault(
+            kind.status,
+            {
+                "description": "",
+                "content": {"application/problem+json": {"schema": PROBLEM_SCHEMA}},
+            },
+        )
+        one["description"] = ", ".join(filter(None, [one["description"], f"`{code}`"]))
+    return found
+
+
+def _extra(endpoint: Endpoint, names: list[str]) -> dict[str, Any]:
+    extra: dict[str, Any] = {
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in names
+        ]
+        + [parameter.openapi() for parameter in endpoint.parameters]
+        + [dict(header) for header in endpoint.headers]
+    }
+    if endpoint.body is not None:
+        extra["requestBody"] = dict(endpoint.body)
+    if endpoint.scope is not None:
+        extra["security"] = [{"key": []}, {}]
+    return extra

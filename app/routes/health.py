@@ -1,0 +1,229 @@
+"""Health, readiness, figures, limits: what operators and their tools ask."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Final
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from app.keys import READ
+from app.meters import MEDIA_TYPE
+from app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
+from app.wire.scalars import format_instant
+from engine import limits
+
+_UNITS: Final = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
+LIMITS: Final[Mapping[str, int | float]] = {
+    name.lower(): value
+    for name, value in vars(limits).items()
+    if name.isupper() and isinstance(value, int | float) and name not in _UNITS
+}
+"""Every limit by its name in `engine/limits.py`."""
+
+
+class HealthAnswer(BaseModel):
+    """The process runs."""
+
+    status: str
+
+
+class ReadyAnswer(BaseModel):
+    """Whether requests are answered rightly now, and if not, why."""
+
+    ready: bool
+    reasons: list[str]
+
+
+class LimitsAnswer(BaseModel):
+    """Every limit by name, and how much of some is used."""
+
+    limits: dict[str, float]
+    use: dict[str, int]
+
+
+class StreamFigures(BaseModel):
+    """What one stream holds."""
+
+    name: str
+    rows: int
+    bytes: int
+    queries: int
+
+
+class StatusAnswer(BaseModel):
+    """Figures of the running service."""
+
+    version: str
+    ready: bool
+    reasons: list[str]
+    gen: int
+    head: int
+    applied: int
+    backlog: int
+    now: str | None
+    durability: str
+    streams: list[StreamFigures]
+    queries: int
+    memory: dict[str, int | None]
+    counters: dict[str, int]
+
+
+async def get_health(_: Call) -> Response:
+    """Say that the process runs: depends on nothing."""
+    return json_answer({"status": "ok"})
+
+
+async def get_ready(call: Call) -> Response:
+    """Say whether the service is ready, or why not."""
+    reasons = await asyncio.to_thread(call.service.reasons)
+    body = {"ready": not reasons, "reasons": list(reasons)}
+    headers = {"Cache-Control": "no-store"}
+    return json_answer(body, status=503 if reasons else 200, headers=headers)
+
+
+async def get_metrics(call: Call) -> Response:
+    """Return the meters as Prometheus reads them."""
+    body = await asyncio.to_thread(call.context.meters.text)
+    return Response(body, headers={"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"})
+
+
+async def get_limits(call: Call) -> Response:
+    """Return every limit, with the present use of those that fill up."""
+    service = call.service
+
+    def read() -> dict[str, int]:
+        counts = service.store.results.counts()
+        return {
+            "streams_count_max": counts.streams,
+            "queries_count_max": counts.queries,
+            "backlog_operations_max": service.backlog(),
+            "appends_in_flight_max": service.submission.statistics().in_flight,
+            "requests_in_flight_max": call.context.in_flight,
+        }
+
+    use = await asyncio.to_thread(read)
+    settings = service.settings
+    in_force = {
+        "ingest_deadline_s": settings.ingest_deadline_s,
+        "register_deadline_s": settings.register_deadline_s,
+        "invoke_deadline_s": settings.invoke_deadline_s,
+        "request_seconds_max": settings.request_s,
+        "request_bytes_per_second_min": settings.request_bytes_per_s_min,
+        "connections_per_address_max": settings.connections_per_address,
+        "requests_in_flight_max": settings.requests_in_flight,
+        "appends_in_flight_max": settings.appends_in_flight,
+    }
+    return json_answer({"limits": {**LIMITS, **in_force}, "use": use})
+
+
+async def get_status(call: Call) -> Response:
+    """Return the figures of the service."""
+    return json_answer(await asyncio.to_thread(_status, call))
+
+
+def _status(call: Call) -> dict[str, object]:
+    service = call.service
+    cut, health = service.store.results.cut(), service.store.health()
+    statistics, reasons = service.statistics(), service.reasons()
+    streams = service.store.results.streams()
+    return {
+        "version": version("psoup"),
+        "ready": not reasons,
+        "reasons": list(reasons),
+        "gen": cut.gen,
+        "head": service.store.log.head(),
+        "applied": cut.seq,
+        "backlog": service.backlog(),
+        "now": format_instant(cut.server_now_us),
+        "durability": str(service.store.durability),
+        "streams": [
+            {
+                "name": one.schema.name,
+                "rows": one.rows - one.floor_row,
+                "bytes": one.bytes,
+                "queries": one.queries,
+            }
+            for one in streams
+        ],
+        "queries": service.store.results.counts().queries,
+        "memory": {
+            "store_bytes": health.memory_bytes,
+            "store_bytes_max": health.memory_max_bytes,
+            "streams_bytes": sum(one.bytes for one in streams),
+        },
+        "counters": {
+            "operations_folded": statistics.fold.operations,
+            "operations_void": statistics.fold.voided,
+            "ticks": statistics.fold.ticks,
+            "appends": statistics.submission.submitted,
+            "duplicates": statistics.submission.duplicates,
+            "appends_refused": statistics.submission.refused,
+            "commits_unknown": statistics.submission.unknown,
+            "store_retries": statistics.fold.retries,
+        },
+    }
+
+
+def _get(
+    path: str,
+    name: str,
+    text: str,
+    handle: Handler,
+    shown: Mapping[int, Shown],
+    *,
+    scope: str | None = None,
+) -> Endpoint:
+    """Return an endpoint that answers whatever state the service is in."""
+    return Endpoint("GET", path, name, text, handle, shown, scope, live=False)
+
+
+_METRICS: Final = {MEDIA_TYPE: {"schema": {"type": "string"}}}
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    _get(
+        "/healthz",
+        "health",
+        "Is the process alive?",
+        get_health,
+        {200: Shown("Yes.", HealthAnswer)},
+    ),
+    _get(
+        "/readyz",
+        "ready",
+        "Is the service ready?",
+        get_ready,
+        {
+            200: Shown("It is.", ReadyAnswer),
+            503: Shown(
+                "It is not: store-down, recovering, no-engine, backlog, memory-high, config-drift or"
+                " integrity.",
+                ReadyAnswer,
+            ),
+        },
+    ),
+    _get(
+        "/metrics",
+        "metrics",
+        "Meters for Prometheus",
+        get_metrics,
+        {200: Shown("The meters.", content=_METRICS)},
+        scope=READ,
+    ),
+    _get(
+        "/v1/status",
+        "status",
+        "Figures of the service",
+        get_status,
+        {200: Shown("The figures.", StatusAnswer)},
+        scope=READ,
+    ),
+    _get(
+        "/v1/limits",
+        "limits",
+        "Every limit, and its use",
+        get_limits,
+        {200: Shown("The limits.", LimitsAnswer)},
+        scope=READ,
+    ),
+)

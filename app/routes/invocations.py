@@ -1,0 +1,217 @@
+"""Invoking a query: one page of what it answers, in the shape that was asked for."""
+
+import functools
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from app.keys import READ
+from app.routes.endpoint import Call, Endpoint, Shown
+from app.routes.queries import handle
+from app.routes.tuples import server_timing
+from app.wire.encoding import RowSet
+from app.wire.invocations import (
+    Presentation,
+    ResultsAnswer,
+    answer_headers,
+    encode_answer,
+    next_link,
+    position_from_json,
+    position_to_json,
+    rows_of,
+)
+from app.wire.negotiation import FORMATS, choose_format, encode_content
+from app.wire.parameters import (
+    COUNT,
+    CURSOR,
+    FORMAT,
+    META,
+    MIN_SEQ,
+    NOW,
+    PAGE,
+    ROWS_LIMIT,
+    SHAPE,
+)
+from app.wire.tuples import ARROW, CSV, NDJSON
+from engine import limits
+from engine.errors import BadPageError, InvalidFieldError
+from engine.invoke import Answer, Request, invoke
+from engine.log.operation import QueryId
+from engine.tuples.batch import Seq
+
+_ROOM: Final = 0.9
+"""Rows are cut to this share of what the page's limit would let through by their mean size."""
+
+
+async def get_results(call: Call) -> Response:
+    """Invoke a query."""
+    query_id = handle(call)
+    shown = presentation(call)
+    request, at_now = request_of(call, query_id, count_only=shown.count_only)
+    service, timeout_s = call.service, call.service.settings.invoke_deadline_s
+    await service.filling.wait(query_id, timeout_s=timeout_s)
+    if request.min_seq is not None:
+        await service.applied.wait(request.min_seq, timeout_s=timeout_s)
+    return await service.answering.run(
+        functools.partial(answer_response, call, query_id, request, shown, at_now=at_now),
+        deadline_s=timeout_s,
+    )
+
+
+def presentation(call: Call) -> Presentation:
+    """Return how the rows are to be shown, by parameters and Accept."""
+    return Presentation(
+        format=choose_format(call.arguments.get(FORMAT), call.header("accept")),
+        shape=call.arguments.get(SHAPE) or "rows",
+        meta=call.arguments.get(META) != "0",
+        count_only=call.arguments.get(COUNT) == "only",
+    )
+
+
+def request_of(call: Call, query_id: QueryId, *, count_only: bool) -> tuple[Request, bool]:
+    """Return what is asked of the engine, and whether it is the answer at NOW or at another instant.
+
+    Raises:
+        BadPageError: the token is not one of this query's answers.
+        InvalidFieldError: a page together with what only a new answer has.
+    """
+    arguments = call.arguments
+    limit = min(arguments.get(ROWS_LIMIT) or limits.PAGE_ROWS_DEFAULT, limits.PAGE_ROWS_MAX)
+    min_seq: Seq | None = arguments.get(MIN_SEQ)
+    token: str | None = arguments.get(PAGE)
+    if token is None:
+        now_us: int | None = arguments.get(NOW)
+        request = Request(limit=limit, now_us=now_us, min_seq=min_seq, count_only=count_only)
+        return request, now_us is None
+    wrong = [
+        (f"?{p.name}", "a page has its own") for p in (NOW, COUNT) if arguments.get(p) is not None
+    ]
+    if wrong:
+        raise InvalidFieldError("A page belongs to the answer it goes on with.", errors=wrong)
+    signed = call.context.tokens.read(query_id, token)
+    if not isinstance(signed, list) or len(signed) != 2:
+        raise BadPageError("The page token is of another version. Begin again without it.")
+    at_now, position = signed
+    request = Request(limit=limit, position=position_from_json(position), min_seq=min_seq)
+    return request, bool(at_now)
+
+
+def answer_response(
+    call: Call, query_id: QueryId, request: Request, shown: Presentation, *, at_now: bool
+) -> Response:
+    """Return the answer as bytes, cut to a page. CPU work: runs in a pool."""
+    begun = time.perf_counter()
+    answer, rows = _answer(call, query_id, request, shown)
+    evaluated = time.perf_counter()
+    while True:
+        link = _next_link(call, query_id, answer, at_now=at_now)
+        # A client stands at NOW: an answer at another instant is not where it goes on from.
+        cursor = _cursor(call, query_id, answer) if at_now else None
+        body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
+        if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
+            break
+        request = _smaller(request, answer, rows.length, len(body))
+        answer, rows = _answer(call, query_id, request, shown)
+    encoded, encoding = encode_content(body, call.header("accept-encoding"))
+    timing = {"eval": evaluated - begun, "encode": time.perf_counter() - evaluated}
+    headers = answer_headers(answer, link=link) | {
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept, Accept-Encoding",
+        "Server-Timing": server_timing(timing),
+    }
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    return Response(encoded, headers=headers, media_type=FORMATS[shown.format])
+
+
+def _answer(
+    call: Call, query_id: QueryId, request: Request, shown: Presentation
+) -> tuple[Answer, RowSet]:
+    """Return one page whose rows, by a look at their size, fit into one."""
+    service = call.service
+    results = service.store.results
+    while True:
+        answer = invoke(
+            results,
+            service.fold_loop.source,
+            query_id=query_id,
+            request=request,
+            clauses=service.clauses,
+        )
+        clause = None
+        if not answer.columns:
+            clause = service.clauses.clause(results.snapshot(query_id))
+        rows = rows_of(answer, clause, shown)
+        size = rows.estimate_bytes()
+        if size <= 2 * limits.PAGE_BYTES_MAX or rows.length <= 1:
+            return answer, rows
+        request = _smaller(request, answer, rows.length, size)
+
+
+def _smaller(request: Request, answer: Answer, length: int, size: int) -> Request:
+    """Return a request for fewer rows of the very same answer."""
+    fitting = int(_ROOM * length * limits.PAGE_BYTES_MAX / size)
+    limit = max(1, min(fitting, length - 1))
+    return replace(request, limit=limit, position=answer.at, now_us=None)
+
+
+def _next_link(call: Call, query_id: QueryId, answer: Answer, *, at_now: bool) -> str | None:
+    if answer.next is None:
+        return None
+    token = call.context.tokens.sign(query_id, [at_now, position_to_json(answer.next)])
+    kept = {
+        name: value
+        for name, value in call.request.query_params.items()
+        if name in (ROWS_LIMIT.name, SHAPE.name, FORMAT.name, META.name)
+    }
+    return next_link(f"/v1/queries/{query_id}/results", token, kept)
+
+
+def _cursor(call: Call, query_id: QueryId, answer: Answer) -> str:
+    """Return where a client stands after this answer."""
+    position = [answer.cut.gen, answer.cut.seq, answer.now_us]
+    return call.context.tokens.sign(f"cursor {query_id}", position)
+
+
+_TEXT: Final = {"schema": {"type": "string"}}
+_CONTENT: Final[dict[str, Any]] = {
+    NDJSON: _TEXT,
+    CSV: _TEXT,
+    ARROW: {"schema": {"type": "string", "format": "binary"}},
+}
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "GET",
+        "/v1/queries/{id}/results",
+        "invoke_query",
+        "Invoke a standing query",
+        get_results,
+        {
+            200: Shown(
+                "One page of the answer.",
+                ResultsAnswer,
+                content=_CONTENT,
+                headers={
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position the answer belongs to.",
+                    "Psoup-Count": "Rows of the whole answer.",
+                },
+            )
+        },
+        READ,
+        parameters=(NOW, ROWS_LIMIT, PAGE, MIN_SEQ, COUNT, SHAPE, FORMAT, META, CURSOR),
+        problems=(
+            "not-found",
+            "not-acceptable",
+            "bad-page",
+            "page-expired",
+            "now-out-of-range",
+            "not-yet-visible",
+            "query-filling",
+        ),
+        rate="invoke",
+    ),
+)

@@ -1,0 +1,56 @@
+"""uvicorn, run as psoup runs it: its own protocol, no access log, no server banner, a graceful end."""
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
+import socket
+from typing import Any
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from app.protocol import protocol_class
+from app.settings import Settings
+
+_BACKLOG = 512
+_LOG = structlog.get_logger("psoup.server")
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that says where it listens once it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening, and log the address."""
+        await super().startup(sockets)
+        if self.started and sockets:
+            host, port = sockets[0].getsockname()[:2]
+            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            _LOG.info("listening", url=where)
+
+
+def make_server(app: ASGIApp, settings: Settings, *, count_loopback: bool = False) -> Server:
+    """Return a server for `app`; nothing listens yet."""
+    protocol: Any = protocol_class(settings, count_loopback=count_loopback)
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=settings.keep_alive_s,
+        timeout_graceful_shutdown=settings.shutdown_s,
+    )
+    return Server(config)
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Return a listening socket at the settings' address; port 0 lets the system choose.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)

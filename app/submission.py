@@ -1,0 +1,165 @@
+"""Submitting an operation: append it, then wait until it has been applied, or say that it has not yet.
+
+An append that was begun is finished whatever becomes of the client: the task belongs to the submission,
+not to the request.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from app.applied import AppliedPosition
+from app.errors import CommitUnknownError
+from engine import limits
+from engine.errors import OverloadedError
+from engine.log.contract import Appended, Log
+from engine.log.operation import Content, QueryId, Rows
+from engine.tuples.batch import Seq
+
+RETRY_AFTER_S: Final = 1
+"""An append takes milliseconds, the largest on a slow disk a second or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of an operation: committed in any case; `applied` = every later answer shows it.
+
+    `seq` is a position that shows it: its own, that of the original of a duplicate, or a later one where
+    the original's is no longer known.
+    """
+
+    seq: Seq
+    arrival_us: int
+    applied: bool
+    duplicate: bool = False
+    query_id: QueryId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionStatistics:
+    """Counters of the submissions of this process."""
+
+    in_flight: int
+    bytes_in_flight: int
+    submitted: int
+    duplicates: int
+    refused: int
+    unknown: int
+
+
+class Submission:
+    """The one door to the log. Appends on their way are bounded in number and in bytes of bodies."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        applied: AppliedPosition,
+        wake: Callable[[], None],
+        in_flight_max: int,
+    ) -> None:
+        """Append to `log`; `wake` tells the fold loop that there is something to read."""
+        self._log = log
+        self._applied = applied
+        self._wake = wake
+        self._in_flight_max = in_flight_max
+        self._threads = ThreadPoolExecutor(in_flight_max, thread_name_prefix="psoup-append")
+        self._tasks: dict[asyncio.Future[tuple[Appended, Seq]], int] = {}
+        """Appends on their way, and the bytes of each one's body."""
+        self._submitted = self._duplicates = self._refused = self._unknown = 0
+
+    def admit(self, nbytes: int = 0) -> None:
+        """Refuse while all places are taken: asked before a body is read, and again before the append.
+
+        Raises:
+            OverloadedError: `in_flight_max` appends are on their way, or bodies that leave no room for
+                another `nbytes` bytes.
+        """
+        if len(self._tasks) >= self._in_flight_max:
+            self._refused += 1
+            raise OverloadedError(
+                "As many operations as psoup holds are on their way into the log.",
+                reason="appends-in-flight",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        if self._bytes and self._bytes + nbytes > limits.APPENDS_IN_FLIGHT_BYTES_MAX:
+            self._refused += 1
+            raise OverloadedError(
+                "As many bytes as psoup holds are on their way into the log.",
+                reason="append-bytes-in-flight",
+                retry_after_s=RETRY_AFTER_S,
+            )
+
+    async def submit(self, content: Content, *, deadline_s: float) -> Submitted:
+        """Append `content` and wait until it is applied, for `deadline_s` seconds in all.
+
+        Raises:
+            OverloadedError: nothing was appended.
+            CommitUnknownError: the append itself had no answer by the deadline; it may still commit.
+            EngineError: what `Log.append` refuses.
+        """
+        nbytes = len(content.body) if isinstance(content, Rows) else 0
+        self.admit(nbytes)
+        latest = time.monotonic() + deadline_s
+        running = asyncio.get_running_loop()
+        task = running.run_in_executor(self._threads, self._append, content)
+        self._tasks[task] = nbytes
+        task.add_done_callback(self._ended)
+        # Waiting, unlike awaiting, does not cancel the append when the client goes away.
+        done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
+        if not done:
+            self._unknown += 1
+            raise CommitUnknownError(
+                "The store did not confirm the operation in time. Repeat the same request: with a"
+                " producer's headers it is stored once, without them it may be stored twice."
+            )
+        appended, shown_at = task.result()
+        self._submitted += 1
+        self._duplicates += appended.duplicate
+        in_time = await self._applied.wait(shown_at, timeout_s=latest - time.monotonic())
+        return Submitted(
+            shown_at, appended.arrival_us, in_time, appended.duplicate, appended.query_id
+        )
+
+    def close(self) -> None:
+        """Wait for the appends on their way. Blocks."""
+        self._threads.shutdown(wait=True)
+
+    def statistics(self) -> SubmissionStatistics:
+        """Return counters."""
+        return SubmissionStatistics(
+            in_flight=len(self._tasks),
+            bytes_in_flight=self._bytes,
+            submitted=self._submitted,
+            duplicates=self._duplicates,
+            refused=self._refused,
+            unknown=self._unknown,
+        )
+
+    def check(self) -> None:
+        """Raise AssertionError if more is on its way than may be. For tests."""
+        if len(self._tasks) > self._in_flight_max:
+            raise AssertionError(
+                f"{len(self._tasks)} appends in flight, {self._in_flight_max} at most"
+            )
+        if len(self._tasks) > 1 and self._bytes > limits.APPENDS_IN_FLIGHT_BYTES_MAX:
+            raise AssertionError(f"{self._bytes} bytes of bodies in flight")
+
+    @property
+    def _bytes(self) -> int:
+        return sum(self._tasks.values())
+
+    def _append(self, content: Content) -> tuple[Appended, Seq]:
+        """Append, and return with it a position that shows the operation. Blocks: runs in a thread."""
+        appended = self._log.append(content)
+        # An original whose seq is no longer known lies somewhere up to the head.
+        return appended, appended.seq or self._log.head()
+
+    def _ended(self, task: asyncio.Future[tuple[Appended, Seq]]) -> None:
+        del self._tasks[task]
+        self._wake()
+        if not task.cancelled():
+            task.exception()  # looked at, so that one nobody waits for any more is not a warning

@@ -1,0 +1,181 @@
+"""What the command line shows to people: problems, tables of rows, lists, a load's progress.
+
+Renderables and the two consoles; what is printed when is the caller's affair. Values come from users and
+services, so they are never read as markup.
+"""
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, Any, Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.errors import ServiceProblem
+
+ACCENT: Final = "cyan"
+QUIET: Final = "dim"
+_NUMERIC: Final = frozenset({"int64", "float64"})
+
+
+class Output(Console):
+    """A console that tells when the reader of its pipe is gone. rich would end the process, silently.
+
+    `on_closed` is then called once, and nothing is printed any more; without one, BrokenPipeError is
+    raised and the command ends.
+    """
+
+    def __init__(self, *, on_closed: Callable[[], None] | None, **options: Any) -> None:  # noqa: ANN401 (rich's)
+        """Make a console with rich's `options`."""
+        super().__init__(highlight=False, **options)
+        self._on_closed = on_closed
+
+    def on_broken_pipe(self) -> None:
+        """Do what the class says; rich calls this from within the failed write."""
+        if self._on_closed is None:
+            raise BrokenPipeError
+        self.quiet = True
+        self._on_closed()
+
+
+def standard_output(on_closed: Callable[[], None] | None = None) -> Output:
+    """Return a console on standard output, as wide as the terminal; in a pipe it never cuts.
+
+    `on_closed` is for commands whose purpose is not what they print: see `Output`.
+    """
+    console = Output(on_closed=on_closed)
+    if console.is_terminal:
+        return console
+    return Output(on_closed=on_closed, width=240, soft_wrap=True)
+
+
+def standard_error() -> Console:
+    """Return a console on standard error, for what is not the answer itself: nobody has to read it."""
+    return Output(on_closed=lambda: discard(sys.stderr), stderr=True, soft_wrap=True)
+
+
+def discard(stream: IO[str]) -> None:
+    """Throw away what is still written to a stream whose reader is gone: Python would fail at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def cell(value: object) -> Text:
+    """Return a value as a table shows it: NULL dimmed, floats to twelve significant digits."""
+    if value is None:
+        return Text("NULL", style=QUIET)
+    if isinstance(value, bool):
+        return Text("true" if value else "false")
+    if isinstance(value, float) and len(repr(value)) > 12:
+        return Text(f"{value:.12g}")
+    return Text(str(value))
+
+
+def instant(text: object) -> str:
+    """Return an RFC 3339 instant for reading: `2026-11-21 10:05:00.25`; other values unchanged."""
+    if not isinstance(text, str) or not text.endswith("Z") or "T" not in text:
+        return "-" if text is None else str(text)
+    return text.removesuffix("Z").replace("T", " ").rstrip("0").removesuffix(".")
+
+
+def rows_table(
+    columns: Sequence[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    moment: Callable[[object], str] = instant,
+) -> Table:
+    """Return rows of an answer as a table.
+
+    Args:
+        columns: name and type of each, as the query's description has them.
+        rows: of the answer, as objects.
+        moment: how a timestamp is written.
+    """
+    table = Table(header_style=f"bold {ACCENT}", pad_edge=False, box=None)
+    for column in columns:
+        table.add_column(
+            Text(str(column["name"])),
+            justify="right" if column.get("type") in _NUMERIC else "left",
+            no_wrap=True,
+        )
+    for row in rows:
+        values = ((column.get("type"), row.get(column["name"])) for column in columns)
+        table.add_row(
+            *(cell(moment(one) if kind == "timestamp" and one else one) for kind, one in values)
+        )
+    return table
+
+
+def plain_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, right: str = ""
+) -> Table:
+    """Return a table of values; `right` names the headings of numbers, separated by blanks."""
+    table = Table(header_style=f"bold {ACCENT}", pad_edge=False, box=None)
+    numbers = right.split()
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in numbers else "left")
+    for row in rows:
+        table.add_row(*(cell(value) for value in row))
+    return table
+
+
+def problem(found: ServiceProblem) -> Group:
+    """Return a refusal: what, where (excerpt with its caret), and what to do."""
+    body = found.body
+    lines: list[RenderableType] = [
+        Text.assemble(("refused ", "bold red"), (found.problem, "bold"), f"  {found.detail}")
+    ]
+    position = body.get("position")
+    if isinstance(position, Mapping):
+        lines.append(
+            Text(f"  line {position.get('line')}, column {position.get('column')}", style=QUIET)
+        )
+    excerpt = body.get("excerpt")
+    if isinstance(excerpt, str):
+        lines += [Text(f"  {line}", style=_excerpt_style(line)) for line in excerpt.split("\n")]
+    if isinstance(body.get("hint"), str):
+        lines.append(Text.assemble(("hint ", f"bold {ACCENT}"), str(body["hint"])))
+    lines += [Text(f"  {line}") for line in _details(body)]
+    if found.retryable:
+        lines.append(Text("The same request may succeed later.", style=QUIET))
+    return Group(*lines)
+
+
+def warnings(found: Iterable[Mapping[str, Any]]) -> Group:
+    """Return the warnings that came with a query."""
+    return Group(
+        *(
+            Text.assemble(("warning ", "bold yellow"), f"{one.get('code')}: {one.get('detail')}")
+            for one in found
+        )
+    )
+
+
+def failure(sentence: str) -> Text:
+    """Return an error that has no problem body."""
+    return Text.assemble(("error ", "bold red"), sentence)
+
+
+def _excerpt_style(line: str) -> str:
+    return "bold red" if line.strip() and not line.strip().strip("^~") else ""
+
+
+def _details(body: Mapping[str, object]) -> list[str]:
+    """Return the entries of `errors` and `diff`, one line each."""
+    errors = body.get("errors")
+    diff = body.get("diff")
+    return [
+        *(
+            " ".join(f"{name}={value}" for name, value in one.items())
+            for one in (errors if isinstance(errors, list) else [])
+        ),
+        *(
+            f"{one.get('member')}: declared {one.get('declared')}, given {one.get('given')}"
+            for one in (diff if isinstance(diff, list) else [])
+        ),
+    ]

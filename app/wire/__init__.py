@@ -1,0 +1,1 @@
+"""What travels: bodies to typed values and back. Nothing here reaches into the engine."""

@@ -1,0 +1,93 @@
+"""What an Arrow IPC stream says of itself, read before any of its buffers is: rows, compression, its end.
+
+Arrow offers neither without decoding a batch, and a few hostile bytes can claim to decode to terabytes.
+So the two members are read from the flatbuffer that Arrow has verified (`Message.fbs`, `RecordBatch`).
+Nor does its reader tell a stream that ended from one that was cut between messages, or say what comes
+after the end: rows would be lost in silence. So the mark of the end is asked for, and must be the last.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_HEADER_FIELD = 2
+_DICTIONARY_DATA_FIELD = 1
+_LENGTH_FIELD = 0
+_COMPRESSION_FIELD = 3
+_END_MARKS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")
+"""Of the present format and of the one before Arrow 0.15: a message of no length."""
+
+
+class StreamEndError(ValueError):
+    """The stream does not end where its bytes do; `offset` is where it should go on, or should not."""
+
+    def __init__(self, message: str, *, offset: int) -> None:
+        """Keep the offset, in bytes."""
+        super().__init__(message)
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """One batch of a stream, a dictionary's or of rows, by what its metadata say."""
+
+    rows: int
+    dictionary: bool
+    compressed: bool
+
+
+def batch_headers(body: bytes) -> Iterator[BatchHeader]:
+    """Yield the headers of all batches in the stream `body`; no buffer is read.
+
+    Raises:
+        pyarrow.ArrowInvalid, OSError: it is not an Arrow IPC stream.
+        StreamEndError: no mark of its end, or bytes after it; raised after the last header.
+        struct.error: its metadata lead outside themselves.
+    """
+    source = pa.BufferReader(body)
+    while not _ends(body, source.tell()):
+        message = pa.ipc.read_message(source)
+        if message.type in ("record batch", "dictionary"):
+            yield _header(message.metadata.to_pybytes(), dictionary=message.type == "dictionary")
+
+
+def _ends(body: bytes, at: int) -> bool:
+    """Return whether the stream ends at `at`, where a message would begin."""
+    if at >= len(body):
+        raise StreamEndError("The stream has no mark of its end: it may have been cut.", offset=at)
+    for mark in _END_MARKS:
+        if body.startswith(mark, at):
+            end = at + len(mark)
+            if end < len(body):
+                raise StreamEndError("The stream ends before the body does.", offset=end)
+            return True
+    return False
+
+
+def _header(metadata: bytes, *, dictionary: bool) -> BatchHeader:
+    table = _follow(metadata, 0)
+    table = _follow(metadata, _field(metadata, table, _HEADER_FIELD))
+    if dictionary:
+        table = _follow(metadata, _field(metadata, table, _DICTIONARY_DATA_FIELD))
+    at = _field(metadata, table, _LENGTH_FIELD)
+    rows = struct.unpack_from("<q", metadata, at)[0] if at else 0
+    compressed = _field(metadata, table, _COMPRESSION_FIELD) != 0
+    return BatchHeader(rows=rows, dictionary=dictionary, compressed=compressed)
+
+
+def _follow(metadata: bytes, at: int) -> int:
+    """Return the place that the offset stored at `at` leads to."""
+    return at + int(struct.unpack_from("<I", metadata, at)[0])
+
+
+def _field(metadata: bytes, table: int, index: int) -> int:
+    """Return where the table's `index`-th member lies; 0 = it has its default."""
+    vtable = table - int(struct.unpack_from("<i", metadata, table)[0])
+    size = int(struct.unpack_from("<H", metadata, vtable)[0])
+    slot = 4 + 2 * index
+    if slot >= size:
+        return 0
+    offset = int(struct.unpack_from("<H", metadata, vtable + slot)[0])
+    return table + offset if offset else 0

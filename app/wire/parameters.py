@@ -1,0 +1,247 @@
+"""Query parameters: each declared once, read strictly, described in the OpenAPI from the same declaration."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from app.errors import UnknownFieldError
+from app.wire.control import nearest
+from app.wire.scalars import INSTANT_FORMS, parse_rfc3339
+from engine import limits
+from engine.errors import InvalidFieldError
+
+_INTEGER: Final = re.compile(r"[0-9]{1,19}")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One query parameter.
+
+    Attributes:
+        name: as in the URL.
+        read: text to value; ValueError, with what was expected, where it is not one.
+        schema: its JSON schema.
+        text: one sentence for the API pages.
+        many: it may be given several times; the value is then a tuple.
+    """
+
+    name: str
+    read: Callable[[str], Any]
+    schema: Mapping[str, Any]
+    text: str
+    many: bool = False
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the parameter object of the OpenAPI."""
+        schema: Mapping[str, Any] = self.schema
+        if self.many:
+            schema = {"type": "array", "items": schema}
+        return {
+            "name": self.name,
+            "in": "query",
+            "required": False,
+            "description": self.text,
+            "schema": dict(schema),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The parameters of one request, read. `get` gives None where one was not sent."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def get(self, parameter: Parameter) -> Any:  # noqa: ANN401 (typed where it is read)
+        """Return the value of `parameter`: None, or () for one that may come several times."""
+        return self.values.get(parameter.name, () if parameter.many else None)
+
+
+def read_arguments(query_string: bytes, parameters: Sequence[Parameter]) -> Arguments:
+    """Return the values of a request's query string.
+
+    Raises:
+        UnknownFieldError: a parameter that does not exist here.
+        InvalidFieldError: values that cannot be, or one given twice; all at once.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    values: dict[str, Any] = {}
+    wrong: list[tuple[str, str]] = []
+    for name, text in _pairs(query_string):
+        parameter = known.get(name)
+        if parameter is None:
+            raise UnknownFieldError(
+                "The request has a parameter that does not exist here.",
+                field=name[: limits.QUERY_NAME_LENGTH_MAX],
+                nearest=nearest(name, list(known)),
+            )
+        try:
+            value = parameter.read(text)
+        except ValueError as error:
+            wrong.append((f"?{name}", str(error)))
+            continue
+        if parameter.many:
+            values[name] = (*values.get(name, ()), value)
+        elif name in values:
+            wrong.append((f"?{name}", "is given twice"))
+        else:
+            values[name] = value
+    if wrong:
+        raise InvalidFieldError("Parameters of the request have wrong values.", errors=wrong)
+    return Arguments(values)
+
+
+def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+    try:
+        text = query_string.decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InvalidFieldError(
+            "The query string is not UTF-8.", errors=[("?", "is not percent-encoded UTF-8")]
+        ) from error
+    for name, value in pairs:
+        if "\0" in name or "\0" in value:
+            raise InvalidFieldError(
+                "A parameter holds what no text may hold.",
+                errors=[("?", "holds the character NUL")],
+            )
+    return pairs
+
+
+def integer(*, least: int) -> Callable[[str], int]:
+    """Return a reader of integers from `least`."""
+
+    def read(text: str) -> int:
+        if not _INTEGER.fullmatch(text) or int(text) < least or int(text) >= 2**63:
+            raise ValueError(f"expected an integer from {least}")
+        return int(text)
+
+    return read
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """Return a reader of one of `words`."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"expected one of: {', '.join(words)}")
+        return text
+
+    return read
+
+
+def instant(text: str) -> int:
+    """Return an RFC 3339 instant, or whole microseconds since the epoch, in microseconds."""
+    if re.fullmatch(r"-?[0-9]{1,18}", text):
+        us = int(text)
+        if limits.TIMESTAMP_US_MIN <= us <= limits.TIMESTAMP_US_MAX:
+            return us
+    # A plus sign in a URL is a space: an offset written without escaping is still understood.
+    read = parse_rfc3339(re.sub(r" (?=[0-9]{2}:[0-9]{2}$)", "+", text))
+    if read is None:
+        raise ValueError(f"expected {INSTANT_FORMS}, or integer microseconds")
+    return read
+
+
+def text_up_to(length: int) -> Callable[[str], str]:
+    """Return a reader of texts of 1 to `length` characters."""
+
+    def read(text: str) -> str:
+        if not 1 <= len(text) <= length:
+            raise ValueError(f"expected 1 to {length} characters")
+        return text
+
+    return read
+
+
+def label(text: str) -> tuple[str, str]:
+    """Return `key:value`, split at the first colon."""
+    key, colon, value = text.partition(":")
+    if not colon or not key or not value:
+        raise ValueError("expected key:value")
+    return key, value
+
+
+LIMIT = Parameter(
+    "limit",
+    integer(least=1),
+    {"type": "integer", "minimum": 1, "default": limits.LIST_ROWS_DEFAULT},
+    f"Entries of a page, clipped to {limits.LIST_ROWS_MAX}.",
+)
+PAGE = Parameter(
+    "page",
+    text_up_to(limits.URL_BYTES_MAX),
+    {"type": "string", "minLength": 1},
+    "The token in `next` of the page before.",
+)
+CASCADE = Parameter(
+    "cascade",
+    one_of("true", "false"),
+    {"type": "string", "enum": ["true", "false"], "default": "false"},
+    "Remove the standing queries that read the stream as well.",
+)
+LABEL = Parameter(
+    "label",
+    label,
+    {"type": "string", "pattern": "^[^:]+:.+$", "examples": ["user:42"]},
+    "Only queries that have this label; several mean all of them.",
+    many=True,
+)
+STREAM = Parameter(
+    "stream",
+    text_up_to(limits.COLUMN_NAME_LENGTH_MAX),
+    {"type": "string", "minLength": 1, "maxLength": limits.COLUMN_NAME_LENGTH_MAX},
+    "Only queries that read this stream.",
+)
+STATE = Parameter(
+    "state",
+    one_of("live", "filling", "suspended"),
+    {"type": "string", "enum": ["live", "filling", "suspended"]},
+    "Only queries in this state.",
+)
+NOW = Parameter(
+    "now",
+    instant,
+    {"type": "string", "examples": ["2026-11-21T10:05:00Z"]},
+    "Another instant to answer for: RFC 3339 or integer microseconds, up to NOW, inside retention.",
+)
+ROWS_LIMIT = Parameter(
+    "limit",
+    integer(least=1),
+    {"type": "integer", "minimum": 1, "default": limits.PAGE_ROWS_DEFAULT},
+    f"Rows of a page, clipped to {limits.PAGE_ROWS_MAX} rows and {limits.PAGE_BYTES_MAX} bytes.",
+)
+MIN_SEQ = Parameter(
+    "min_seq",
+    integer(least=0),
+    {"type": "integer", "minimum": 0},
+    "Do not answer from before this position: read your own writes.",
+)
+COUNT = Parameter(
+    "count", one_of("only"), {"type": "string", "enum": ["only"]}, "`only`: no rows, just how many."
+)
+SHAPE = Parameter(
+    "shape",
+    one_of("rows", "columns"),
+    {"type": "string", "enum": ["rows", "columns"], "default": "rows"},
+    "JSON rows as objects, or as arrays with the names once.",
+)
+FORMAT = Parameter(
+    "format",
+    one_of("json", "ndjson", "csv", "arrow"),
+    {"type": "string", "enum": ["json", "ndjson", "csv", "arrow"]},
+    "The representation; goes before Accept.",
+)
+META = Parameter(
+    "meta",
+    one_of("0", "1"),
+    {"type": "string", "enum": ["0", "1"], "default": "1"},
+    "`0` hides `_id` and `_x`.",
+)
+CURSOR = Parameter(
+    "cursor",
+    text_up_to(limits.URL_BYTES_MAX),
+    {"type": "string", "minLength": 1},
+    "What an answer gave as `cursor`; answered in full, with `reset` true.",
+)

@@ -1,0 +1,144 @@
+"""Standing queries as they travel: the registration a client sends, the description it gets back."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from app.wire.scalars import format_bound
+from engine import limits
+from engine.log.operation import QueryId
+from engine.query.clause import BoundQuery
+from engine.tuples.batch import Seq
+
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_HANDLE_DIGITS: Final = 22
+HANDLE_BITS: Final = 128
+HANDLE_PATTERN: Final = r"^q_[0-9A-Za-z]{22}$"
+
+Bits = Callable[[int], int]
+"""Random bits: `secrets.randbits`, or a test's own."""
+
+
+def new_handle(bits: Bits = secrets.randbits) -> QueryId:
+    """Return a fresh handle: `q_` and 128 random bits in base 62."""
+    number, digits = bits(HANDLE_BITS), []
+    for _ in range(_HANDLE_DIGITS):
+        number, digit = divmod(number, len(_BASE62))
+        digits.append(_BASE62[digit])
+    return QueryId("q_" + "".join(digits))
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("expected printable characters")
+    return text
+
+
+Label = Annotated[
+    str,
+    Field(min_length=1, max_length=limits.QUERY_LABEL_LENGTH_MAX),
+    AfterValidator(_printable),
+]
+
+
+def _without_colon(text: str) -> str:
+    if ":" in text:
+        raise ValueError("expected no colon: it ends the key in label=key:value")
+    return text
+
+
+LabelKey = Annotated[Label, AfterValidator(_without_colon)]
+
+
+class QueryBody(BaseModel):
+    """The body of POST /v1/queries."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sql: str = Field(examples=["SELECT * FROM trades WHERE px > 40 BEGIN (NOW - 600) END (NOW)"])
+    name: (
+        Annotated[
+            str,
+            Field(min_length=1, max_length=limits.QUERY_NAME_LENGTH_MAX),
+            AfterValidator(_printable),
+        ]
+        | None
+    ) = None
+    labels: dict[LabelKey, Label] | None = Field(
+        default=None, max_length=limits.QUERY_LABELS_MAX, examples=[{"user": "42"}]
+    )
+
+
+class WindowAnswer(BaseModel):
+    """A window as it was declared: `now-10m`, an instant, or null."""
+
+    kind: str
+    begin: str | None
+    end: str | None
+
+
+class OutputAnswer(BaseModel):
+    """One column of a query's rows."""
+
+    name: str
+    type: str
+
+
+class WarningAnswer(BaseModel):
+    """Something a query's author should know."""
+
+    code: str
+    detail: str
+
+
+class QueryAnswer(BaseModel):
+    """A standing query."""
+
+    id: str = Field(pattern=HANDLE_PATTERN)
+    seq: int
+    state: str
+    name: str | None
+    labels: dict[str, str]
+    canonical: str
+    window: WindowAnswer
+    columns: list[OutputAnswer]
+    warnings: list[WarningAnswer]
+    links: dict[str, str]
+
+
+class QueryList(BaseModel):
+    """A page of the list of standing queries."""
+
+    queries: list[QueryAnswer]
+    next: str | None
+
+
+def describe_query(
+    bound: BoundQuery,
+    *,
+    query_id: QueryId,
+    seq: Seq,
+    state: str,
+    name: str | None,
+    labels: Mapping[str, str],
+) -> dict[str, object]:
+    """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
+    path = f"/v1/queries/{query_id}"
+    return {
+        "id": query_id,
+        "seq": seq,
+        "state": state,
+        "name": name,
+        "labels": dict(labels),
+        "canonical": bound.canonical,
+        "window": {
+            "kind": bound.window.kind.value,
+            "begin": format_bound(bound.window.begin),
+            "end": format_bound(bound.window.end),
+        },
+        "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
+        "warnings": [{"code": w.code, "detail": w.detail} for w in bound.warnings],
+        "links": {"self": path, "results": f"{path}/results"},
+    }

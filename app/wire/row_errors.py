@@ -1,0 +1,163 @@
+"""What was wrong with which row: collected column by column, shown in the order of the rows."""
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import orjson
+
+from engine import limits
+from engine.errors import RowsRejectedError
+from engine.tuples.schema import ColumnSchema, ColumnType
+
+TYPE_MISMATCH: Final = "type-mismatch"
+OUT_OF_RANGE: Final = "out-of-range"
+MISSING: Final = "missing"
+UNKNOWN_COLUMN: Final = "unknown-column"
+INVALID_TEXT: Final = "invalid-text"
+TOO_LONG: Final = "too-long"
+TOO_FAR_IN_FUTURE: Final = "too-far-in-future"
+ROW_CODES: Final = (
+    TYPE_MISMATCH,
+    OUT_OF_RANGE,
+    MISSING,
+    UNKNOWN_COLUMN,
+    INVALID_TEXT,
+    TOO_LONG,
+    TOO_FAR_IN_FUTURE,
+)
+GOT_LENGTH_MAX: Final = 64
+Found = TypeVar("Found")
+WrongValue = tuple[int, str, object]
+"""The index of a row, a row code, and the value that it says of."""
+
+EXPECTED: Final = {
+    ColumnType.INT64: "int64",
+    ColumnType.FLOAT64: "float64, finite; an integer only up to 2^53",
+    ColumnType.BOOL: "bool",
+    ColumnType.STRING: f"string without NUL, at most {limits.STRING_BYTES_MAX} bytes",
+    ColumnType.TIMESTAMP: "timestamp: RFC 3339 with offset, at most six decimals, or integer microseconds",
+}
+
+LinesOf = Callable[[Sequence[int]], Sequence[int]]
+"""Row indices, ascending, to the lines the rows begin in, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """One value that does not fit. `index` counts rows from 0; None = the whole body (a header)."""
+
+    index: int | None
+    pointer: str
+    code: str
+    expected: str | None
+    got: str | None
+
+
+class RowErrors:
+    """All that is wrong with a batch: counted in full, the first ROW_ERRORS_SHOWN_MAX kept."""
+
+    def __init__(self) -> None:
+        """Begin with nothing wrong."""
+        self._kept: list[tuple[int, int, int, RowError]] = []
+        self._total = 0
+
+    def __bool__(self) -> bool:
+        """Whether anything is wrong."""
+        return self._total > 0
+
+    def add(self, error: RowError, *, place: int) -> None:
+        """Count one error; `place` is its column's, to order errors within a row."""
+        self._total += 1
+        # Negated, so that the heap's top is the last one shown: it makes way for an earlier one.
+        entry = (1 if error.index is None else -error.index, -place, -self._total, error)
+        if len(self._kept) < limits.ROW_ERRORS_SHOWN_MAX:
+            heapq.heappush(self._kept, entry)
+        elif entry > self._kept[0]:
+            heapq.heapreplace(self._kept, entry)
+
+    def add_each(
+        self, found: Iterable[Found], make: Callable[[Found], RowError], *, place: int
+    ) -> None:
+        """Count an error for each of `found`, which are in the order of rows.
+
+        `make` turns the first of them into errors: no more than that can be shown.
+        """
+        rest = iter(found)
+        for one in itertools.islice(rest, limits.ROW_ERRORS_SHOWN_MAX):
+            self.add(make(one), place=place)
+        self._total += sum(1 for _ in rest)
+
+    def raise_if_any(self, lines_of: LinesOf | None) -> None:
+        """Refuse the batch if anything is wrong; `lines_of` is None where the format has no lines.
+
+        Raises:
+            RowsRejectedError: the first errors in the order of rows and columns, and their total.
+        """
+        if not self._total:
+            return
+        ordered = [entry[-1] for entry in sorted(self._kept, reverse=True)]
+        lines: dict[int | None, int] = {}
+        if lines_of is not None:
+            rows = sorted({error.index for error in ordered if error.index is not None})
+            lines = {None: 1, **dict(zip(rows, lines_of(rows), strict=True))}
+        raise RowsRejectedError(
+            "Rows do not fit the stream; nothing is stored. Correct them and send the batch again.",
+            errors=[_members(error, lines.get(error.index)) for error in ordered],
+            errors_total=self._total,
+        )
+
+
+def _members(error: RowError, line: int | None) -> dict[str, object]:
+    return {
+        "index": error.index,
+        **({} if line is None else {"line": line}),
+        "pointer": error.pointer,
+        "code": error.code,
+        "expected": error.expected,
+        "got": error.got,
+    }
+
+
+def value_error(column: ColumnSchema, found: WrongValue) -> RowError:
+    """Return the error of one value of one column."""
+    index, code, got = found
+    expected = EXPECTED[column.type]
+    if code == MISSING:
+        expected = f"{column.type.value}, not null"
+    return RowError(index, pointer(column.name), code, expected, shown(got))
+
+
+def pointer(name: str) -> str:
+    """Return the JSON pointer of a member; a name longer than any column's is cut."""
+    if len(name) > limits.COLUMN_NAME_LENGTH_MAX:
+        name = name[: limits.COLUMN_NAME_LENGTH_MAX] + "…"
+    return "/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def shown(got: object) -> str:
+    """Return a sender's value as JSON text, cut to GOT_LENGTH_MAX characters."""
+    if isinstance(got, str):
+        got = got[: GOT_LENGTH_MAX + 1]
+    elif isinstance(got, int) and not isinstance(got, bool):
+        return _cut(str(got))
+    try:
+        text = orjson.dumps(got).decode()
+    except (TypeError, orjson.JSONEncodeError):
+        text = f"<{type(got).__name__}>"
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= GOT_LENGTH_MAX else text[: GOT_LENGTH_MAX - 1] + "…"
+
+
+def reject_columns(names: Sequence[str], code: str, expected: Sequence[str]) -> RowErrors:
+    """Return the errors of a header or schema: one for each of `names`."""
+    errors = RowErrors()
+    for place, name in enumerate(names):
+        listed = ", ".join(expected)
+        errors.add(RowError(None, pointer(name), code, listed, shown(name)), place=place)
+    return errors

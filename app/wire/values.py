@@ -1,0 +1,193 @@
+"""Values of rows to Arrow columns: a fast way for whole columns, and a judge of one value for when it fails.
+
+Both ways accept the same: int64 exactly, an integer for float64 only up to 2^53, timestamps as RFC 3339
+text with an offset or as integer microseconds, text without NUL. `fast_column` may fail only where
+`judge` finds a value at fault.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.wire.row_errors import (
+    INVALID_TEXT,
+    MISSING,
+    OUT_OF_RANGE,
+    TOO_LONG,
+    TYPE_MISMATCH,
+)
+from app.wire.scalars import parse_rfc3339
+from engine import limits
+from engine.tuples.arrow import ARROW_TYPES
+from engine.tuples.schema import ColumnSchema, ColumnType
+
+RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+_RFC3339_LONG = re.compile(RFC3339.replace("{1,6}", "+"))
+_INT64 = (-(2**63), 2**63 - 1)
+_NONE = type(None)
+
+
+def fast_column(column: ColumnSchema, values: Sequence[object]) -> pa.Array | None:
+    """Return the values as the column's Arrow array; None = at least one of them does not fit.
+
+    Cost: a few passes in C; no work per value in Python but for mixed types.
+    """
+    kinds = set(map(type, values))
+    if _NONE in kinds:
+        if not column.nullable:
+            return None
+        kinds.discard(_NONE)
+    try:
+        return _BUILDERS[column.type](values, kinds)
+    except (OverflowError, pa.ArrowInvalid):
+        return None
+
+
+def judge(column: ColumnSchema, value: object) -> str | None:
+    """Return the row code of what is wrong with one value; None = it fits."""
+    if value is None:
+        return None if column.nullable else MISSING
+    return _JUDGES[column.type](value)
+
+
+def timestamps_from_texts(texts: pa.Array) -> pa.Array | None:
+    """Return RFC 3339 texts as int64 microseconds, NULL for NULL; None = one of them is not."""
+    if not pc.all(pc.match_substring_regex(texts, RFC3339), min_count=0).as_py():
+        return None
+    # Arrow reads upper-case letters alone; RFC 3339 allows both.
+    upper = pc.ascii_upper(texts)
+    try:
+        us = upper.cast(ARROW_TYPES[ColumnType.TIMESTAMP]).cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return us if timestamps_in_range(us) else None
+
+
+def timestamps_in_range(us: pa.Array) -> bool:
+    """Return whether all instants (int64 microseconds) lie within the years 1 to 9999."""
+    ends = pc.min_max(us).as_py()
+    if ends["min"] is None:
+        return True
+    return bool(ends["min"] >= limits.TIMESTAMP_US_MIN and ends["max"] <= limits.TIMESTAMP_US_MAX)
+
+
+def texts_fit(texts: pa.Array) -> bool:
+    """Return whether no text holds NUL or is longer than STRING_BYTES_MAX."""
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    if longest is not None and longest > limits.STRING_BYTES_MAX:
+        return False
+    return not pc.any(pc.match_substring(texts, "\0"), min_count=0).as_py()
+
+
+def judge_text(text: str) -> str | None:
+    """Return what is wrong with a text, by its row code."""
+    if "\0" in text:
+        return INVALID_TEXT
+    return TOO_LONG if len(text.encode()) > limits.STRING_BYTES_MAX else None
+
+
+def judge_timestamp_text(text: str) -> str | None:
+    """Return what is wrong with a timestamp's text: not one at all, or not an instant of the calendar."""
+    if parse_rfc3339(text) is not None:
+        return None
+    return OUT_OF_RANGE if _RFC3339_LONG.match(text) and _decimals(text) <= 6 else TYPE_MISMATCH
+
+
+def _decimals(text: str) -> int:
+    _, _, fraction = text.partition(".")
+    return len(re.split(r"[Zz+-]", fraction)[0])
+
+
+def _ints(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
+    return pa.array(values, pa.int64()) if kinds <= {int} else None
+
+
+def _floats(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
+    if not kinds <= {float, int}:
+        return None
+    if int in kinds:
+        exact = limits.FLOAT64_EXACT_INT_MAX
+        if any(type(v) is int and not -exact <= v <= exact for v in values):
+            return None
+    return pa.array(values, pa.float64())
+
+
+def _bools(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
+    return pa.array(values, pa.bool_()) if kinds <= {bool} else None
+
+
+def _strings(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
+    if not kinds <= {str}:
+        return None
+    texts = pa.array(values, pa.string())
+    return texts if texts_fit(texts) else None
+
+
+def _timestamps(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
+    if not kinds <= {int, str}:
+        return None
+    parts = []
+    if int in kinds or not kinds:
+        us = pa.array([v if type(v) is int else None for v in values], pa.int64())
+        if not timestamps_in_range(us):
+            return None
+        parts.append(us)
+    if str in kinds:
+        texts = pa.array([v if type(v) is str else None for v in values], pa.string())
+        read = timestamps_from_texts(texts)
+        if read is None:
+            return None
+        parts.append(read)
+    return pc.coalesce(*parts).cast(ARROW_TYPES[ColumnType.TIMESTAMP])
+
+
+_BUILDERS = {
+    ColumnType.INT64: _ints,
+    ColumnType.FLOAT64: _floats,
+    ColumnType.BOOL: _bools,
+    ColumnType.STRING: _strings,
+    ColumnType.TIMESTAMP: _timestamps,
+}
+
+
+def _judge_int(value: object) -> str | None:
+    if type(value) is not int:
+        return TYPE_MISMATCH
+    return None if _INT64[0] <= value <= _INT64[1] else OUT_OF_RANGE
+
+
+def _judge_float(value: object) -> str | None:
+    if type(value) is int:
+        return None if abs(value) <= limits.FLOAT64_EXACT_INT_MAX else OUT_OF_RANGE
+    if type(value) is not float:
+        return TYPE_MISMATCH
+    return None if math.isfinite(value) else OUT_OF_RANGE
+
+
+def _judge_bool(value: object) -> str | None:
+    return None if type(value) is bool else TYPE_MISMATCH
+
+
+def _judge_string(value: object) -> str | None:
+    return judge_text(value) if type(value) is str else TYPE_MISMATCH
+
+
+def _judge_timestamp(value: object) -> str | None:
+    if type(value) is str:
+        return judge_timestamp_text(value)
+    if type(value) is not int:
+        return TYPE_MISMATCH
+    in_range = limits.TIMESTAMP_US_MIN <= value <= limits.TIMESTAMP_US_MAX
+    return None if in_range else OUT_OF_RANGE
+
+
+_JUDGES = {
+    ColumnType.INT64: _judge_int,
+    ColumnType.FLOAT64: _judge_float,
+    ColumnType.BOOL: _judge_bool,
+    ColumnType.STRING: _judge_string,
+    ColumnType.TIMESTAMP: _judge_timestamp,
+}

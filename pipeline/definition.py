@@ -1,0 +1,110 @@
+"""A stream's definition as `PUT /v1/streams/{name}` takes it: from text, from a file, from a service."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from engine.tuples.schema import ColumnSchema, ColumnType
+from pipeline.errors import DefinitionError
+
+_COLUMN: Final = re.compile(
+    r"""\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^\s,"]+))"""
+    r"""\s+(?P<type>[A-Za-z0-9_]+)(?P<required>\s+not\s+null)?\s*(?:,|$)""",
+    re.IGNORECASE,
+)
+_FORM: Final = 'Write it as "ts timestamp, id string, mag float64", or name a JSON file as in PUT.'
+_SQL_TYPES: Final = {kind.sql_name.lower(): kind for kind in ColumnType}
+_SQL_TYPES["text"] = ColumnType.STRING
+
+
+def read_definition(given: str) -> dict[str, Any]:
+    """Return the definition that `--schema` gives: columns written out, or the path of a JSON file.
+
+    Raises:
+        DefinitionError: neither; says where.
+    """
+    if given.endswith(".json") or (" " not in given.strip() and Path(given).is_file()):
+        return _from_file(Path(given))
+    return {"columns": [_column_body(column) for column in parse_columns(given)]}
+
+
+def parse_columns(text: str) -> tuple[ColumnSchema, ...]:
+    """Return the columns of `name type [not null], ...`; a name with blanks stands in double quotes.
+
+    Raises:
+        DefinitionError: names the first piece that is not a column.
+    """
+    columns = []
+    at = 0
+    while at < len(text):
+        match = _COLUMN.match(text, at)
+        if match is None:
+            raise DefinitionError(f"The schema is not clear at {text[at:].strip()!r}. {_FORM}")
+        name = match["plain"] or match["quoted"].replace('""', '"')
+        nullable = match["required"] is None
+        columns.append(ColumnSchema(name, _type_named(match["type"], name), nullable))
+        at = match.end()
+    if not columns:
+        raise DefinitionError(f"The schema names no column. {_FORM}")
+    return tuple(columns)
+
+
+def columns_of(definition: Mapping[str, Any]) -> tuple[ColumnSchema, ...]:
+    """Return the columns of a definition, or of a service's description of a stream.
+
+    Raises:
+        DefinitionError: a member is missing or not what it has to be.
+    """
+    time = definition.get("time")
+    columns = definition.get("columns")
+    if not isinstance(columns, Sequence) or isinstance(columns, str) or not columns:
+        raise DefinitionError('The definition has no list "columns".')
+    found = []
+    for column in columns:
+        if not isinstance(column, Mapping) or not isinstance(column.get("name"), str):
+            raise DefinitionError(f'{column!r} is no column: write {{"name": ..., "type": ...}}.')
+        name = column["name"]
+        nullable = column.get("nullable")
+        nullable = name != time if nullable is None else bool(nullable)
+        found.append(ColumnSchema(name, _type_named(str(column.get("type")), name), nullable))
+    return tuple(found)
+
+
+def definition_body(columns: Sequence[ColumnSchema], **members: object | None) -> dict[str, Any]:
+    """Return the body of PUT for these columns and those of `members` that are not None."""
+    body: dict[str, Any] = {"columns": [_column_body(column) for column in columns]}
+    return body | {name: value for name, value in members.items() if value is not None}
+
+
+def _column_body(column: ColumnSchema) -> dict[str, Any]:
+    return {"name": column.name, "type": column.type.value, "nullable": column.nullable}
+
+
+def _type_named(given: str, column: str) -> ColumnType:
+    """Return the type by its name on the wire, or by its name in SQL."""
+    kind = _SQL_TYPES.get(given.lower())
+    if kind is not None:
+        return kind
+    try:
+        return ColumnType(given.lower())
+    except ValueError:
+        expected = ", ".join(ColumnType)
+        raise DefinitionError(
+            f"Column {column!r} has the type {given!r}: expected one of {expected}."
+        ) from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        definition = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise DefinitionError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except orjson.JSONDecodeError as error:
+        raise DefinitionError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(definition, dict):
+        raise DefinitionError(f'{path} is not an object with "columns".')
+    columns_of(definition)
+    return definition

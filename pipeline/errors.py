@@ -1,0 +1,105 @@
+"""What can go wrong on a client's side of the service: the file, the way there, the answer.
+
+A root of its own beside `EngineError`: none of these is ever an answer of the service.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import ClassVar
+
+
+class PipelineError(Exception):
+    """Root of the errors of this package; `code` is stable, the text says what to do."""
+
+    code: ClassVar[str] = "pipeline"
+
+
+class DefinitionError(PipelineError):
+    """What a user says about a stream or a file does not go together, or cannot be."""
+
+    code = "definition"
+
+
+class AddressError(PipelineError):
+    """The URL of a service or the token for it cannot be: nothing was sent."""
+
+    code = "address"
+
+
+class DataFileError(PipelineError):
+    """A file cannot be loaded as asked: says where (file, line, column), what, and what to pass."""
+
+    code = "data-file"
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: str,
+        line: int | None = None,
+        column: str | None = None,
+        value: str | None = None,
+        hint: str = "",
+    ) -> None:
+        """Keep the place beside the sentence. `line` counts from 1; in Parquet it counts rows."""
+        self.reason = reason
+        self.file = file
+        self.line = line
+        self.column = column
+        self.value = value
+        self.hint = hint
+        place = file if line is None else f"{file}:{line}"
+        where = "" if column is None else f" column {column!r}:"
+        got = "" if value is None else f", got {_shortened(value)!r}"
+        super().__init__(f"{place}:{where} {reason}{got}. {hint}".rstrip())
+
+
+class ServiceUnreachableError(PipelineError):
+    """Nothing answers at the service's address, or not in time."""
+
+    code = "service-unreachable"
+
+
+class ServiceProblem(PipelineError):  # noqa: N818 - named after what it carries, a problem body
+    """The service refused a request, or gave up on it: carries the problem body it answered."""
+
+    code = "service-problem"
+
+    def __init__(self, status: int, body: Mapping[str, object]) -> None:
+        """Keep the HTTP status and the members of the problem body."""
+        self.status = status
+        self.body = body
+        super().__init__(f"{status} {self.problem}: {self.detail}")
+
+    @property
+    def problem(self) -> str:
+        """Return the service's own stable code, such as `rows-rejected`."""
+        return str(self.body.get("code", f"http-{self.status}"))
+
+    @property
+    def detail(self) -> str:
+        """Return the sentence of the problem, or the name of its status."""
+        return str(self.body.get("detail") or self.body.get("title") or _phrase(self.status))
+
+    @property
+    def retryable(self) -> bool:
+        """Return whether the same request may succeed later."""
+        declared = self.body.get("retryable")
+        if isinstance(declared, bool):
+            return declared
+        return self.status in RETRYABLE_STATUSES
+
+
+RETRYABLE_STATUSES = frozenset({408, 429, 500, 503, 507})
+"""Statuses after which the same request may succeed, where the body does not say itself."""
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "unknown status"
+
+
+def _shortened(value: str, most: int = 80) -> str:
+    return value if len(value) <= most else value[: most - 3] + "..."

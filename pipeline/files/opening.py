@@ -1,0 +1,165 @@
+"""A file's bytes: how it is compressed (told by its first bytes), which format, how far one has read.
+
+Decompresses while reading, block by block: the memory needed does not depend on the file's size.
+"""
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final, cast
+
+import pyarrow as pa
+
+from engine.limits import MIB
+from pipeline.errors import DataFileError
+from pipeline.files.options import FileFormat
+
+DAMAGE: Final = (EOFError, OSError, zlib.error, lzma.LZMAError)
+"""What the decompressors raise over bytes that are cut short or were never theirs."""
+
+_MAGIC: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+_COMPRESSED_SUFFIXES: Final = frozenset({".gz", ".xz", ".bz2", ".zst", ".zstd"})
+
+
+_FORMATS: Final = {
+    ".csv": FileFormat.CSV,
+    ".tsv": FileFormat.CSV,
+    ".txt": FileFormat.CSV,
+    ".ndjson": FileFormat.NDJSON,
+    ".jsonl": FileFormat.NDJSON,
+    ".json": FileFormat.JSON,
+    ".parquet": FileFormat.PARQUET,
+    ".pq": FileFormat.PARQUET,
+}
+
+
+def plain_suffix(path: Path) -> str:
+    """Return the suffix that names the format, in lower case: `.csv` of `a.csv.xz`."""
+    name = path.name.lower()
+    stem, dot, last = name.rpartition(".")
+    if dot + last in _COMPRESSED_SUFFIXES:
+        name = stem
+    return Path(name).suffix
+
+
+def format_of(path: Path) -> FileFormat:
+    """Return the format that the file's name tells.
+
+    Raises:
+        DataFileError: the name tells none.
+    """
+    try:
+        return _FORMATS[plain_suffix(path)]
+    except KeyError:
+        raise DataFileError(
+            "its name does not tell the format",
+            file=str(path),
+            hint=f"Pass --input-format {'|'.join(FileFormat)}.",
+        ) from None
+
+
+class ByteCount:
+    """How far a file, as it lies on disk, has been read; for progress."""
+
+    def __init__(self) -> None:
+        """Start at nothing."""
+        self._file: io.FileIO | None = None
+        self._ended_at = 0
+
+    @property
+    def read(self) -> int:
+        """Bytes read in the pass that runs now, or in the last one."""
+        file = self._file
+        if file is None or file.closed:
+            return self._ended_at
+        return file.tell()
+
+    @contextmanager
+    def watch(self, path: Path) -> Iterator["io.BufferedReader[io.FileIO]"]:
+        """Open the file for one pass and follow it."""
+        with path.open("rb", buffering=0) as file, io.BufferedReader(file, MIB) as raw:
+            self._file = file
+            try:
+                yield raw
+            finally:
+                self._ended_at = file.tell()
+                self._file = None
+
+
+@contextmanager
+def open_bytes(path: Path, count: ByteCount) -> Iterator[IO[bytes]]:
+    """Open a file for reading its plain bytes, decompressed where it is compressed.
+
+    Damage found while reading leaves as DataFileError.
+
+    Raises:
+        DataFileError: the file cannot be read, or is damaged.
+    """
+    try:
+        with count.watch(path) as raw:
+            yield _plain(raw, raw.peek(8))
+    except DAMAGE as error:
+        missing = isinstance(error, FileNotFoundError | IsADirectoryError | PermissionError)
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        what = f"it cannot be read: {reason}" if missing else f"it is damaged: {reason}"
+        raise DataFileError(what, file=str(path)) from error
+
+
+def _plain(raw: "io.BufferedReader[io.FileIO]", start: bytes) -> IO[bytes]:
+    match next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None):
+        case "gzip":
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+        case "xz":
+            return cast("IO[bytes]", lzma.LZMAFile(raw))
+        case "bzip2":
+            return cast("IO[bytes]", bz2.BZ2File(raw))
+        case "zstd":
+            # Arrow's reader: unlike zstandard's it says so where a frame is cut short.
+            frames = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+            return cast("IO[bytes]", io.BufferedReader(frames, MIB))
+        case _:
+            return cast("IO[bytes]", raw)
+
+
+@contextmanager
+def open_seekable(path: Path, count: ByteCount) -> Iterator[IO[bytes]]:
+    """Open a file that has to be read out of order; compressed ones are unpacked to disk first."""
+    with path.open("rb") as file:
+        packed = file.read(8).startswith(tuple(_MAGIC))
+    if not packed:
+        with count.watch(path) as plain:
+            yield plain
+        return
+    with tempfile.TemporaryFile() as unpacked:
+        with open_bytes(path, count) as plain:
+            shutil.copyfileobj(plain, unpacked, MIB)
+        unpacked.seek(0)
+        yield unpacked
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of the file as it lies on disk, in hexadecimal digits.
+
+    Raises:
+        DataFileError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataFileError(
+            f"it cannot be read: {error.strerror or error}", file=str(path)
+        ) from error

@@ -1,0 +1,167 @@
+"""Rows of a Parquet file, row group by row group. Its own types decide; lines are row numbers.
+
+Integers become int64, floats and decimals float64, dates and timestamps timestamp (without a zone
+they are UTC, below the microsecond cut off), dictionaries what they hold.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.tuples.arrow import ARROW_TYPES
+from engine.tuples.schema import ColumnSchema, ColumnType
+from pipeline.errors import DataFileError
+from pipeline.files import casting
+from pipeline.files.kinds import InferredColumn
+from pipeline.files.opening import DAMAGE, ByteCount, open_seekable
+from pipeline.files.options import ReadOptions
+
+BLOCK_ROWS: Final = 65_536
+
+
+class ParquetRows:
+    """The rows of one Parquet file. `names` are its columns in order."""
+
+    def __init__(self, path: Path, options: ReadOptions, count: ByteCount) -> None:
+        """Read the file's schema.
+
+        Raises:
+            DataFileError: it is not Parquet, has a column of a type no stream has, or not one to skip.
+        """
+        self._path = path
+        self._options = options
+        self._count = count
+        with self._open() as file:
+            schema = file.schema_arrow
+            self.total: int | None = file.metadata.num_rows
+        options.check_skipped(path, schema.names)
+        self._types = {
+            field.name: self._type_of(field) for field in schema if field.name not in options.skip
+        }
+        self.names = tuple(self._types)
+
+    def survey(self) -> tuple[InferredColumn, ...]:
+        """Return the columns as the file declares them; NULLs are counted by its statistics."""
+        return tuple(InferredColumn(name, kind, 0) for name, kind in self._types.items())
+
+    def read(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as batches of `columns`; those the file does not have are NULL.
+
+        Raises:
+            DataFileError: a value does not fit its column.
+        """
+        wanted = [column.name for column in columns if column.name in self._types]
+        row = 0
+        with self._open() as file:
+            for block in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
+                arrays = [self._column(block, column, row) for column in columns]
+                row += block.num_rows
+                yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
+
+    def line_of(self, row: int) -> int | None:
+        """Return the number of the row, counted from 1: Parquet has no lines."""
+        return row + 1
+
+    def _column(self, block: pa.RecordBatch, column: ColumnSchema, first_row: int) -> pa.Array:
+        if column.name not in self._types:
+            return pa.nulls(block.num_rows, ARROW_TYPES[column.type])
+        array = block.column(block.schema.get_field_index(column.name))
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if "nan" in {token.lower() for token in self._options.nulls} and pa.types.is_floating(
+            array.type
+        ):
+            array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        try:
+            return _converted(array, column.type, self._options)
+        except casting.Misfit as misfit:
+            raise DataFileError(
+                misfit.reason,
+                file=str(self._path),
+                line=first_row + misfit.index + 1,
+                column=column.name,
+                value=str(array[misfit.index].as_py()),
+                hint=misfit.hint,
+            ) from None
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataFileError(
+                f"{array.type} does not become {column.type}: {error}",
+                file=str(self._path),
+                column=column.name,
+            ) from None
+
+    def _type_of(self, field: pa.Field) -> ColumnType:
+        if field.name == self._options.time and self._options.epoch is not None:
+            return ColumnType.TIMESTAMP
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        tests = {
+            ColumnType.BOOL: (pa.types.is_boolean, pa.types.is_null),
+            ColumnType.INT64: (pa.types.is_integer,),
+            ColumnType.FLOAT64: (pa.types.is_floating, pa.types.is_decimal),
+            ColumnType.STRING: (
+                pa.types.is_string,
+                pa.types.is_large_string,
+                pa.types.is_string_view,
+            ),
+            ColumnType.TIMESTAMP: (pa.types.is_timestamp, pa.types.is_date),
+        }
+        for name, matches in tests.items():
+            if any(match(kind) for match in matches):
+                return name
+        raise DataFileError(
+            f"{field.type} is no type of a stream",
+            file=str(self._path),
+            column=field.name,
+            hint=f"Pass --skip-columns {field.name!r} to leave it out.",
+        )
+
+    @contextmanager
+    def _open(self) -> Iterator[pq.ParquetFile]:
+        try:
+            with open_seekable(self._path, self._count) as plain, pq.ParquetFile(plain) as file:
+                yield file
+        except (*DAMAGE, pa.ArrowInvalid) as error:
+            raise DataFileError(f"it is not Parquet: {error}", file=str(self._path)) from error
+
+
+def _converted(array: pa.Array, kind: ColumnType, options: ReadOptions) -> pa.Array:
+    """Return a column of the file as one of the stream's types.
+
+    Raises:
+        Misfit: a value that does not fit.
+        pa.ArrowInvalid: the types do not go together.
+    """
+    if kind is ColumnType.TIMESTAMP:
+        if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+            if options.epoch is None:
+                raise casting.Misfit(
+                    0, "a number is no timestamp", "Pass --epoch s|ms|us|ns if it counts from 1970."
+                )
+            return casting.dated(casting.microseconds(array, options.epoch))
+        if _is_text(array.type):
+            return casting.text_as(array.cast(pa.string()), kind, options.epoch)
+        # allow_time_truncate: what lies below the microsecond is cut off, as in text.
+        whole = array.cast(
+            options=pc.CastOptions(
+                target_type=pa.timestamp("us", getattr(array.type, "tz", None)),
+                allow_time_truncate=True,
+            )
+        )
+        return casting.dated(whole.cast(pa.int64()).cast(ARROW_TYPES[kind]))
+    if _is_text(array.type):
+        return casting.text_as(array.cast(pa.string()), kind, options.epoch)
+    converted = array.cast(ARROW_TYPES[kind])
+    if kind is ColumnType.FLOAT64:
+        return casting.finite(converted)
+    return casting.checked_text(converted) if kind is ColumnType.STRING else converted
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
