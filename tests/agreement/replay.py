@@ -1,0 +1,72 @@
+"""Fold a recorded log again, and sum up what is published in one number.
+
+Run as a program (`python -m tests.agreement.replay FILE`) it prints the digest of a pickled log, so that
+two processes with different hash seeds can be compared.
+"""
+
+import hashlib
+import pickle
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.clock import ManualClock
+from engine.limits import CHUNK_ROWS, FOLD_OPERATIONS_MAX
+from engine.log.operation import Operation
+from tests.world import World
+
+
+def replayed(
+    history: Sequence[Operation],
+    *,
+    operations_max: int = FOLD_OPERATIONS_MAX,
+    restart_every: int | None = None,
+) -> World:
+    """Return a world that took these operations again, and assert that its log gave them back unchanged.
+
+    Args:
+        history: entries of a log, from the first.
+        operations_max: so many are folded into one publish.
+        restart_every: the engine is lost and restored after each so many operations.
+    """
+    clock = ManualClock(history[0].arrival_us if history else 0)
+    world = World(clock=clock)
+    for operation in history:
+        clock.advance(operation.arrival_us - clock.now_us())
+        world.append_content(operation.content, fold=False)
+        if restart_every is not None and operation.seq % restart_every == 0:
+            world.fold(operations_max)
+            world.lose_engine()
+    world.fold(operations_max)
+    assert list(history) == world.history
+    return world
+
+
+def published_digest(world: World) -> str:
+    """Return a hash of everything published: records, windows, and each page bit for bit."""
+    checkpoint = world.store.results.checkpoint()
+    summed = hashlib.sha256()
+    for part in (
+        checkpoint.cut.seq,
+        checkpoint.cut.arrival_us,
+        checkpoint.streams,
+        checkpoint.clauses,
+        checkpoint.queries,
+        checkpoint.batches,
+    ):
+        summed.update(repr(part).encode())
+    rows = max((stream.rows for stream in checkpoint.streams), default=0)
+    chunks = range(rows // CHUNK_ROWS + 1)
+    for clause in checkpoint.clauses:
+        for chunk, page in sorted(world.store.results.pages(clause.clause_id, chunks).items()):
+            summed.update(repr((clause.clause_id, chunk)).encode())
+            if page.offsets is not None:
+                summed.update(b"list" + page.offsets.tobytes())
+            if page.bitmap is not None:
+                summed.update(b"bitmap" + page.bitmap.tobytes())
+    return summed.hexdigest()
+
+
+if __name__ == "__main__":
+    recorded = pickle.loads(Path(sys.argv[1]).read_bytes())
+    sys.stdout.write(published_digest(replayed(recorded)))

@@ -1,0 +1,95 @@
+"""The state machine of all verbs, on each store, against the naive twin."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.agreement.service_machine import ServiceMachine
+from tests.stores import SharedServer
+from tests.world import World
+
+VERBS = {
+    "declare",
+    "declare-again",
+    "declare-otherwise",
+    "drop",
+    "cascade",
+    "append",
+    "append-version",
+    "fold",
+    "register",
+    "register-shared",
+    "register-named",
+    "remove",
+    "invoke",
+    "invoke-at",
+    "invoke-at-refused",
+    "count-only",
+    "next-page",
+    "tick",
+    "advance",
+    "restart",
+}
+"""What the runs of a test have to have done at least once, all together."""
+
+
+class MemoryMachine(ServiceMachine):
+    """Over `memory://`."""
+
+    def open_world(self) -> World:
+        """Return a world in memory."""
+        return World()
+
+
+def machine_over(server: SharedServer, folder: Path) -> type[ServiceMachine]:
+    """Return the machine over one embedded server, emptied for each run."""
+
+    class EmbeddedMachine(ServiceMachine):
+        def open_world(self) -> World:
+            return World(server.empty_store(folder))
+
+    return EmbeddedMachine
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One embedded server for all runs."""
+    shared = SharedServer(tmp_path_factory.mktemp("server"))
+    yield shared
+    shared.stop()
+
+
+def run(machine: type[ServiceMachine], *, runs: int, steps: int) -> None:
+    """Run the machine, then assert that no verb went untried."""
+    machine.counts = Counter()
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=runs, stateful_step_count=steps)
+    )
+    assert set() == VERBS - set(machine.counts), "a verb nobody reaches is not tested"
+
+
+def test_oracle_service_over_memory_answers_as_the_twin():
+    """Any sequence of verbs over `memory://` answers as the twin does."""
+    run(MemoryMachine, runs=40, steps=40)
+
+
+@pytest.mark.redis
+def test_oracle_service_over_the_embedded_server_answers_as_the_twin(server, tmp_path):
+    """The same over a Redis-compatible server: its clock is its own."""
+    run(machine_over(server, tmp_path), runs=20, steps=40)
+
+
+@pytest.mark.slow
+def test_oracle_service_over_memory_long_runs_answer_as_the_twin():
+    """The same over memory, two thousand times."""
+    run(MemoryMachine, runs=2_000, steps=60)
+
+
+@pytest.mark.slow
+@pytest.mark.redis
+def test_oracle_service_over_the_embedded_server_long_runs_answer_as_the_twin(server, tmp_path):
+    """The same over a server, three hundred times."""
+    run(machine_over(server, tmp_path), runs=300, steps=60)

@@ -1,0 +1,90 @@
+"""A store whose calls can be made to fail or to wait: what its store is, until a test interferes."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine.clock import Clock
+from storage import open_store
+from storage.store import Store
+
+WAIT_S = 20.0
+"""A test that waits longer has failed."""
+
+
+class Interfered:
+    """One contract of a store; `before[name]` and `after[name]` run around each call of that name."""
+
+    def __init__(self, contract: Any) -> None:
+        self.contract = contract
+        self.before: dict[str, Callable[[], None]] = {}
+        self.after: dict[str, Callable[[], None]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.contract, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self.before.get(name, lambda: None)()
+            result = method(*args, **kwargs)
+            self.after.get(name, lambda: None)()
+            return result
+
+        return call
+
+
+class FaultyStore:
+    """A store whose log and results a test can interfere with, on memory:// where none is given."""
+
+    def __init__(self, clock: Clock, store: Store | None = None) -> None:
+        self.plain: Store = store or open_store("memory://", data=Path("unused"), clock=clock)
+        self.log: Any = Interfered(self.plain.log)
+        self.results: Any = Interfered(self.plain.results)
+        self.durability = "fsync"
+        self.reopened = 0
+
+    def health(self) -> Any:
+        return self.plain.health()
+
+    def reopen(self) -> None:
+        self.reopened += 1
+
+    def close(self) -> None:
+        self.plain.close()
+
+    @contextmanager
+    def waiting(self, contract: str, method: str) -> Iterator[threading.Event]:
+        """Make calls of a method wait until the block ends; yield the event of the first one's coming."""
+        released, reached = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            reached.set()
+            assert released.wait(WAIT_S), "the test released the call"
+
+        hooks: dict[str, Callable[[], None]] = getattr(self, contract).before
+        hooks[method] = wait
+        try:
+            yield reached
+        finally:
+            released.set()
+            del hooks[method]
+
+    @contextmanager
+    def failing(self, contract: str, method: str, error: Exception) -> Iterator[threading.Event]:
+        """Make calls of a method fail until the block ends; yield the event of the second one's coming."""
+        calls, again = 0, threading.Event()
+
+        def fail() -> None:
+            nonlocal calls
+            calls += 1
+            if calls > 1:
+                again.set()
+            raise error
+
+        hooks: dict[str, Callable[[], None]] = getattr(self, contract).before
+        hooks[method] = fail
+        try:
+            yield again
+        finally:
+            del hooks[method]

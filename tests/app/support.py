@@ -1,0 +1,120 @@
+"""What tests of the web side share: a running application, a stream, and what an error looks like."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from app.main import create_app
+from app.problems import PROBLEM_TYPES
+from app.service import Service
+from app.settings import Settings
+from app.store import Store
+from engine.clock import ManualClock
+from engine.limits import SECOND_US
+
+START_US = 1_795_255_200 * SECOND_US
+"""2026-11-21T10:00:00Z."""
+SETTINGS = Settings(store="memory://", port=0)
+COLUMNS = [
+    {"name": "ts", "type": "timestamp"},
+    {"name": "sym", "type": "string"},
+    {"name": "px", "type": "float64"},
+    {"name": "qty", "type": "int64"},
+    {"name": "up", "type": "bool"},
+]
+STREAM = {"columns": COLUMNS, "time": "ts"}
+WINDOW = "BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
+
+
+@dataclasses.dataclass(slots=True)
+class Api:
+    """A client, the application behind it, and the clock of both."""
+
+    client: httpx.AsyncClient
+    app: FastAPI
+    clock: ManualClock
+
+    @property
+    def service(self) -> Service:
+        service: Service | None = self.app.state.context.service
+        assert service is not None
+        return service
+
+    async def send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        return await self.client.request(method, path, **more)
+
+    async def get(self, path: str, **more: Any) -> httpx.Response:
+        return await self.send("GET", path, **more)
+
+    async def declare(self, name: str = "trades", **members: Any) -> httpx.Response:
+        return await self.send("PUT", f"/v1/streams/{name}", json={**STREAM, **members})
+
+    async def rows(self, rows: Any, *, name: str = "trades", **headers: str) -> httpx.Response:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        return await self.send("POST", f"/v1/streams/{name}/rows", json=rows, headers=named)
+
+    async def body(
+        self, body: bytes, media_type: str, *, name: str = "trades", **headers: str
+    ) -> httpx.Response:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        return await self.send(
+            "POST",
+            f"/v1/streams/{name}/rows",
+            content=body,
+            headers={"Content-Type": media_type, **named},
+        )
+
+    async def register(self, sql: str, **members: Any) -> str:
+        answer = await self.send("POST", "/v1/queries", json={"sql": sql, **members})
+        assert 201 == answer.status_code, answer.text
+        return str(answer.json()["id"])
+
+    async def results(self, query_id: str, **parameters: Any) -> dict[str, Any]:
+        answer = await self.get(f"/v1/queries/{query_id}/results", params=parameters)
+        assert 200 == answer.status_code, answer.text
+        return dict(answer.json())
+
+    async def count(self, name: str = "trades") -> int:
+        """Return how many rows a stream holds."""
+        answer = await self.get(f"/v1/streams/{name}")
+        return int(answer.json()["rows"])
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings = SETTINGS, *, store: Store | None = None, **more: Any
+) -> AsyncIterator[Api]:
+    """Yield an application that runs, on memory:// unless a store is given."""
+    clock = ManualClock(START_US)
+    app = create_app(settings, clock=clock, store=store, **more)
+    transport = httpx.ASGITransport(app=app)
+    client = httpx.AsyncClient(transport=transport, base_url="http://psoup")
+    async with app.router.lifespan_context(app), client:
+        yield Api(client, app, clock)
+
+
+def row(second: int = 0, **members: Any) -> dict[str, Any]:
+    """Return a row dated `second` seconds after START_US."""
+    return {"ts": START_US + second * SECOND_US, **members}
+
+
+def assert_problem(answer: httpx.Response, code: str, **extras: Any) -> Mapping[str, Any]:
+    """Assert that `answer` is the problem `code` in the one shape, with `extras`; return its body."""
+    kind = PROBLEM_TYPES[code]
+    assert (kind.status, code) == (answer.status_code, answer.json().get("code")), answer.text
+    assert "application/problem+json" == answer.headers["content-type"]
+    assert "no-store" == answer.headers["cache-control"]
+    assert "nosniff" == answer.headers["x-content-type-options"]
+    body: dict[str, Any] = answer.json()
+    assert f"/problems/{code}" == body["type"]
+    assert (kind.title, kind.status) == (body["title"], body["status"])
+    assert answer.headers["request-id"] == body["instance"]
+    assert kind.retryable == body["retryable"]
+    assert isinstance(body["detail"], str)
+    assert (kind.retry_after_s is not None) == ("retry-after" in answer.headers)
+    assert extras == {name: body.get(name) for name in extras}
+    return body

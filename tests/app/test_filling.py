@@ -1,0 +1,110 @@
+"""Queries that are committed and not applied yet: asked for, listed and registered again meanwhile."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+
+import pytest
+
+from engine.tuples.batch import Seq
+from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.support import SETTINGS, Api, assert_problem, running
+
+pytestmark = pytest.mark.anyio
+
+QUICK = dataclasses.replace(SETTINGS, register_deadline_s=0.05)
+NAMED = {"sql": "SELECT px FROM trades", "name": "dear", "labels": {"user": "42"}}
+
+
+@contextlib.asynccontextmanager
+async def held_back() -> AsyncIterator[tuple[Api, FaultyStore]]:
+    """Yield an application with streams `trades` and `other` whose registrations are soon 202."""
+    async with running(SETTINGS) as probe:
+        store = FaultyStore(probe.clock)
+    async with running(SETTINGS, store=store) as api:
+        await api.declare()
+        await api.declare("other")
+    async with running(QUICK, store=store) as api:
+        yield api, store
+
+
+async def test_query_filling_is_described_as_it_was_registered():
+    """The Location of a 202 answers the same description at once, and `live` once it is applied."""
+    async with held_back() as (api, store):
+        with store.waiting("results", "publish"):
+            registered = await api.send("POST", "/v1/queries", json=NAMED)
+            assert (202, "filling") == (registered.status_code, registered.json()["state"])
+            found = await api.get(registered.headers["location"])
+            assert (200, registered.json()) == (found.status_code, found.json())
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        live = (await api.get(registered.headers["location"])).json()
+        assert registered.json() | {"state": "live"} == live
+        assert 0 == api.service.filling.statistics().queries
+        api.service.filling.check()
+
+
+async def test_query_filling_registered_again_by_name_is_the_same():
+    """Repeating a named registration while it fills is 202 with the handle and labels of the first."""
+    async with held_back() as (api, store):
+        with store.waiting("results", "publish"):
+            first = await api.send("POST", "/v1/queries", json=NAMED)
+            again = await api.send("POST", "/v1/queries", json=NAMED | {"labels": {"user": "7"}})
+            assert (202, first.json()) == (again.status_code, again.json())
+            assert first.headers["location"] == again.headers["location"]
+            other = NAMED | {"sql": "SELECT sym FROM trades"}
+            answer = await api.send("POST", "/v1/queries", json=other)
+            assert_problem(answer, "name-taken", id=first.json()["id"])
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        again = await api.send("POST", "/v1/queries", json=NAMED)
+        assert (200, first.json()["id"]) == (again.status_code, again.json()["id"])
+
+
+async def test_queries_filling_are_listed_and_filtered():
+    """Lists hold queries that fill beside those that are live, each once, by every filter."""
+    async with held_back() as (api, store):
+        patient = dataclasses.replace(QUICK, register_deadline_s=WAIT_S)
+        api.service.settings = patient
+        live = await api.register("SELECT * FROM trades")
+        api.service.settings = QUICK
+
+        async def listed(query: str) -> list[str]:
+            body = (await api.get(f"/v1/queries?{query}")).json()
+            return [one["id"] for one in body["queries"]]
+
+        with store.waiting("results", "publish"):
+            labelled = (await api.send("POST", "/v1/queries", json=NAMED)).json()["id"]
+            elsewhere = {"sql": "SELECT * FROM other"}
+            other = (await api.send("POST", "/v1/queries", json=elsewhere)).json()["id"]
+            assert [live, labelled, other] == await listed("")
+            assert [labelled, other] == await listed("state=filling")
+            assert [live] == await listed("state=live")
+            assert [live, labelled] == await listed("stream=trades")
+            assert [labelled] == await listed("label=user:42")
+            assert [] == await listed("state=suspended")
+            page = (await api.get("/v1/queries?limit=2")).json()
+            rest = (await api.get(page["next"])).json()
+            assert [other] == [one["id"] for one in rest["queries"]]
+        assert await api.service.applied.wait(Seq(5), timeout_s=WAIT_S)
+        assert [live, labelled, other] == await listed("state=live")
+        assert [] == await listed("state=filling")
+
+
+async def test_query_filling_and_removed_is_gone_when_that_is_applied():
+    """A removal behind a registration is taken, and once both are applied the handle is 404."""
+    async with held_back() as (api, store):
+        with store.waiting("results", "publish"):
+            path = (await api.send("POST", "/v1/queries", json=NAMED)).headers["location"]
+            assert 202 == (await api.send("DELETE", path)).status_code
+        assert await api.service.applied.wait(Seq(4), timeout_s=WAIT_S)
+        assert_problem(await api.get(path), "not-found")
+
+
+async def test_query_filling_when_the_service_ended_is_live_after_the_next_start():
+    """A start folds what was registered before it answers: nothing of the filling is lost."""
+    async with held_back() as (api, store):
+        with store.waiting("results", "publish"):
+            registered = (await api.send("POST", "/v1/queries", json=NAMED)).json()
+    async with running(SETTINGS, store=store) as api:
+        again = await api.send("POST", "/v1/queries", json=NAMED)
+        assert (200, registered["id"]) == (again.status_code, again.json()["id"])
+        assert "live" == (await api.get(f"/v1/queries/{registered['id']}")).json()["state"]

@@ -1,0 +1,125 @@
+"""Keys and rates: who may call what, and how often."""
+
+import dataclasses
+import hashlib
+import json
+
+import pytest
+
+from app.errors import RateLimitedError, SettingError
+from app.keys import load_keys
+from app.rates import RATES, Rates
+from app.settings import check_settings
+from tests.app.support import SETTINGS, STREAM, assert_problem, row, running
+
+pytestmark = pytest.mark.anyio
+
+KEYS = {
+    "all": ["admin", "register", "read", "ingest:*"],
+    "reader": ["read"],
+    "feeder": ["ingest:trades"],
+}
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    path = tmp_path / "keys"
+    lines = [
+        {"id": name, "sha256": hashlib.sha256(name.encode()).hexdigest(), "scopes": scopes}
+        for name, scopes in KEYS.items()
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return dataclasses.replace(SETTINGS, keys_file=path, host="0.0.0.0")
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_keys_open_what_their_scopes_name(keyed):
+    """Each request needs its scope; `ingest` is given by stream or for all."""
+    async with running(keyed) as api:
+        made = await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        assert 201 == made.status_code
+        rows = await api.rows(row(), **bearer("feeder"))
+        assert 200 == rows.status_code
+        assert 200 == (await api.get("/v1/streams", headers=bearer("reader"))).status_code
+        refused = await api.rows(row(), **bearer("reader"))
+        assert_problem(refused, "scope-missing", scope="ingest:trades")
+        refused = await api.get("/v1/streams", headers=bearer("feeder"))
+        assert_problem(refused, "scope-missing", scope="read")
+        refused = await api.send("DELETE", "/v1/streams/trades", headers=bearer("reader"))
+        assert_problem(refused, "scope-missing", scope="admin")
+        assert 200 == (await api.get("/healthz")).status_code
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, bearer(""), bearer("nobody"), {"Authorization": "Basic all"}]
+)
+async def test_keys_unknown_are_all_refused_alike(keyed, headers):
+    """No key, a malformed and an unknown one get the same answer."""
+    async with running(keyed) as api:
+        answer = await api.get("/v1/streams", headers=headers)
+        assert_problem(answer, "unauthenticated")
+        assert "Bearer" == answer.headers["www-authenticate"]
+
+
+async def test_keys_over_their_rate_are_refused_until_it_is_refilled(keyed):
+    """Registrations past the burst are 429 with Retry-After and RateLimit; other kinds go on."""
+    async with running(keyed) as api:
+        answers = [
+            await api.send("DELETE", "/v1/streams/nope", headers=bearer("all"))
+            for _ in range(int(RATES["register"].burst) + 20)
+        ]
+        assert {404, 429} == {one.status_code for one in answers}
+        assert_problem(answers[-1], "rate-limited")
+        assert answers[-1].headers["ratelimit"].startswith('"register";r=0;t=')
+        assert '"register";q=10;w=1' == answers[-1].headers["ratelimit-policy"]
+        assert 200 == (await api.get("/v1/streams", headers=bearer("all"))).status_code
+
+
+def test_rates_refill_with_time():
+    """A bucket gives its burst at once and its rate from then on; without a key there is none."""
+    now = [0.0]
+    rates = Rates(monotonic_s=lambda: now[0])
+    rates.take("k", "invoke", 200)
+    with pytest.raises(RateLimitedError):
+        rates.take("k", "invoke")
+    rates.take("other", "invoke")
+    rates.take(None, "invoke", 10**9)
+    now[0] += 0.5
+    rates.take("k", "invoke", 50)
+    with pytest.raises(RateLimitedError) as refused:
+        rates.take("k", "invoke", 100)
+    assert 1 == refused.value.extras["retry_after_s"]
+    rates.check()
+    assert (2, 2) == (rates.statistics().buckets, rates.statistics().refused)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x", "[]", '{"id":"a"}', '{"id":"a","sha256":"zz","scopes":[]}',
+     json.dumps({"id": "a", "sha256": "00" * 31, "scopes": []}),
+     json.dumps({"id": "a", "sha256": "00" * 32, "scopes": ["root"]})],
+)  # fmt: skip
+def test_keys_file_with_a_line_that_is_no_key_is_refused(tmp_path, line):
+    """A line that is not a key stops the start, and says which."""
+    path = tmp_path / "keys"
+    path.write_text(line)
+    with pytest.raises(SettingError, match="keys:1"):
+        load_keys(path)
+
+
+def test_keys_file_that_is_not_there_is_refused(tmp_path):
+    """A keys file that cannot be read stops the start: never an open door by mistake."""
+    with pytest.raises(SettingError, match="cannot be read"):
+        load_keys(tmp_path / "nope")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "psoup.example"])
+def test_open_addresses_need_keys(host):
+    """Without keys the server binds to loopback only, unless somebody says otherwise."""
+    with pytest.raises(SettingError, match="reachable from elsewhere"):
+        check_settings(dataclasses.replace(SETTINGS, host=host))
+    check_settings(dataclasses.replace(SETTINGS, host=host, open_bind=True))
+    check_settings(dataclasses.replace(SETTINGS, host="::1"))

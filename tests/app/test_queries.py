@@ -1,0 +1,137 @@
+"""Standing queries over HTTP: registering, describing, listing, removing."""
+
+import re
+
+import pytest
+
+from tests.app.support import WINDOW, Api, assert_problem, row, running
+
+pytestmark = pytest.mark.anyio
+
+SQL = f"SELECT sym, px FROM trades WHERE px > 40 {WINDOW}"
+
+
+async def test_query_registered_is_described(api: Api):
+    """A registration is answered 201 with handle, canonical text, window and columns."""
+    await api.declare()
+    answer = await api.send(
+        "POST", "/v1/queries", json={"sql": SQL, "name": "dear", "labels": {"user": "42"}}
+    )
+    body = answer.json()
+    assert 201 == answer.status_code
+    assert re.fullmatch(r"q_[0-9A-Za-z]{22}", body["id"])
+    assert f"/v1/queries/{body['id']}" == answer.headers["location"]
+    assert {"kind": "sliding", "begin": "now-10m", "end": "now"} == body["window"]
+    assert [{"name": "sym", "type": "string"}, {"name": "px", "type": "float64"}] == body["columns"]
+    assert ("live", "dear", {"user": "42"}, 2) == tuple(
+        body[name] for name in ("state", "name", "labels", "seq")
+    )
+    assert body == (await api.get(f"/v1/queries/{body['id']}")).json()
+
+
+async def test_query_registered_after_the_data_answers_it(api: Api):
+    """Old data have been applied before 201 is sent."""
+    await api.declare()
+    await api.rows([row(0, sym="A", px=41), row(1, sym="B", px=39)])
+    query_id = await api.register(SQL)
+    assert ["A"] == [one["sym"] for one in (await api.results(query_id))["rows"]]
+
+
+async def test_query_of_the_same_name_and_text_is_found(api: Api):
+    """Registering a name again is 200 with the same handle, else 409 with it."""
+    await api.declare()
+    query_id = await api.register(SQL, name="dear")
+    again = await api.send("POST", "/v1/queries", json={"sql": SQL.lower(), "name": "dear"})
+    assert (200, query_id) == (again.status_code, again.json()["id"]), again.text
+    other = await api.send(
+        "POST", "/v1/queries", json={"sql": "SELECT * FROM trades", "name": "dear"}
+    )
+    assert_problem(other, "name-taken", id=query_id)
+
+
+async def test_query_removed_is_gone(api: Api):
+    """A removed handle answers 404 everywhere, and its name is free."""
+    await api.declare()
+    query_id = await api.register(SQL, name="dear")
+    path = f"/v1/queries/{query_id}"
+    assert 204 == (await api.send("DELETE", path)).status_code
+    assert_problem(await api.get(path), "not-found")
+    assert_problem(await api.get(f"{path}/results"), "not-found")
+    assert_problem(await api.send("DELETE", path), "not-found")
+    assert query_id != await api.register("SELECT * FROM trades", name="dear")
+
+
+@pytest.mark.parametrize("handle", ["q_0", "trades", "q_" + "0" * 22, "q_" + "é" * 22])
+async def test_query_of_no_such_handle_is_not_found(api: Api, handle):
+    """A handle that never was, or has another shape, is 404."""
+    assert_problem(await api.get(f"/v1/queries/{handle}"), "not-found")
+    assert_problem(await api.get(f"/v1/queries/{handle}/results"), "not-found")
+    assert_problem(await api.send("DELETE", f"/v1/queries/{handle}"), "not-found")
+
+
+async def test_queries_listed_are_filtered_and_paged(api: Api):
+    """Labels, stream and state narrow the list; pages go on in the order of registration."""
+    await api.declare()
+    await api.declare("other")
+    ids = [
+        await api.register(f"SELECT * FROM trades WHERE qty = {i}", labels={"user": str(i % 2)})
+        for i in range(5)
+    ]
+    other = await api.register("SELECT * FROM other")
+
+    async def listed(query: str) -> list[str]:
+        body = (await api.get(f"/v1/queries?{query}")).json()
+        return [one["id"] for one in body["queries"]]
+
+    assert [*ids, other] == await listed("")
+    assert ids[1::2] == await listed("label=user:1")
+    assert [] == await listed("label=user:1&label=user:0")
+    assert [other] == await listed("stream=other")
+    assert [] == await listed("stream=nope")
+    assert [] == await listed("state=suspended")
+    seen, following = [], "/v1/queries?limit=2&stream=trades"
+    while following:
+        body = (await api.get(following)).json()
+        seen += [one["id"] for one in body["queries"]]
+        following = body["next"]
+    assert ids == seen
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT FROM trades WHERE", "sql-syntax"),
+        ("SELECT * FROM nope", "unknown-stream"),
+        ("SELECT price FROM trades", "unknown-column"),
+        ("SELECT * FROM trades WHERE sym > 5", "type-mismatch"),
+        ("SELECT count(*) FROM trades", "unsupported-sql"),
+        ("DELETE FROM trades", "unsupported-sql"),
+        (
+            "SELECT * FROM trades BEGIN (TIMESTAMP '2014-01-06') END (TIMESTAMP '2014-01-05')",
+            "window-empty",
+        ),
+        (
+            f"SELECT * FROM trades WHERE qty IN ({','.join(map(str, range(1_001)))})",
+            "query-too-complex",
+        ),
+    ],
+)
+async def test_query_refused_says_where_and_what(api: Api, sql, code):
+    """A refused query is 422 with position, excerpt and hint; the sentence quotes nothing of it."""
+    await api.declare()
+    body = assert_problem(await api.send("POST", "/v1/queries", json={"sql": sql}), code)
+    assert body["position"]["line"] == 1
+    assert body["excerpt"]
+    assert body["hint"]
+    assert "price" not in body["detail"]
+    assert [] == (await api.get("/v1/queries")).json()["queries"]
+    assert await api.register(SQL)
+
+
+async def test_handles_are_made_of_the_bits_that_are_drawn():
+    """Handles hold 128 bits in base 62; chance is an argument."""
+    numbers = iter([0, 2**128 - 1])
+    async with running(handle_bits=lambda _: next(numbers)) as api:
+        await api.declare()
+        assert "q_" + "0" * 22 == await api.register(SQL)
+        assert re.fullmatch(r"q_[0-9A-Za-z]{22}", await api.register(SQL))

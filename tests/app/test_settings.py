@@ -1,0 +1,126 @@
+"""Settings: defaults, environment, command line, bounds; and the exit codes of a start that fails."""
+
+import dataclasses
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.errors import SettingError
+from app.main import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE, serve
+from app.settings import SETTINGS, Settings, load_settings
+from engine.clock import ManualClock
+from storage.errors import StoreUnavailableError
+from tests.app.faults import FaultyStore
+
+
+def test_settings_are_all_described():
+    """Each field of `Settings` has its row, in the same order, and a default inside its bounds."""
+    assert [one.name for one in dataclasses.fields(Settings)] == list(SETTINGS)
+    load_settings({})
+
+
+def test_settings_come_from_the_command_line_before_the_environment():
+    """What is given wins over PSOUP_ variables, these over defaults; other variables are no matter."""
+    environment = {"PSOUP_PORT": "9", "PSOUP_DOCS": "off", "PSOUP_DATA": "d", "PATH": "x",
+                   "PSOUP_CORS_ORIGINS": "https://a, https://b", "PSOUP_STORE": ""}  # fmt: skip
+    settings = load_settings(environment, port=10, host=None)
+    assert (10, False, Path("d"), "127.0.0.1", ("https://a", "https://b"), None) == (
+        settings.port,
+        settings.docs,
+        settings.data,
+        settings.host,
+        settings.cors_origins,
+        settings.store,
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "text"),
+    [
+        ({"PSOUP_PROT": "1"}, "no such setting"),
+        ({"PSOUP_PORT": "many"}, "PSOUP_PORT is 'many'"),
+        ({"PSOUP_PORT": "70000"}, "0 to 65535"),
+        ({"PSOUP_DOCS": "maybe"}, "expected on or off"),
+        ({"PSOUP_LOG_LEVEL": "loud"}, "debug, info, warning, error"),
+        ({"PSOUP_REQUESTS_IN_FLIGHT": "0"}, "1 to 1024"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(environment, text):
+    """A wrong setting says which, what was given and what is accepted."""
+    with pytest.raises(SettingError) as refused:
+        load_settings(environment)
+    assert text in refused.value.detail
+
+
+def test_serve_on_a_taken_address_ends_with_its_code():
+    """A port in use is an exit code of its own, before a store is opened."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert EXIT_ADDRESS == serve(Settings(store="memory://", port=port))
+
+
+def test_serve_with_settings_that_cannot_be_ends_with_its_code():
+    """An unknown kind of store and an open address without keys are refused at the start."""
+    assert EXIT_SETTINGS == serve(Settings(store="file:///x", port=0))
+    assert EXIT_SETTINGS == serve(Settings(store="memory://", port=0, host="0.0.0.0"))
+
+
+@pytest.fixture
+def said(monkeypatch) -> list[dict[str, str]]:
+    """What `serve` logs; the log of the process is left as it is."""
+    lines: list[dict[str, str]] = []
+
+    class Log:
+        def info(self, event: str, **facts: str) -> None:
+            lines.append({"event": event, **facts})
+
+        error = info
+
+    monkeypatch.setattr("app.main._LOG", Log())
+    monkeypatch.setattr("app.main.configure_logging", lambda **_: None)
+    return lines
+
+
+def test_serve_in_a_folder_that_cannot_be_used_ends_with_the_stores_code(tmp_path, said):
+    """A data folder that cannot be is the store's trouble, not the address's."""
+    (tmp_path / "file").touch()
+    assert EXIT_STORE == serve(Settings(data=tmp_path / "file" / "data", port=0))
+    (line,) = said
+    assert ("not-started", "store-unsuitable") == (line["event"], line["code"])
+
+
+def test_serve_whose_store_does_not_end_says_so(monkeypatch, said):
+    """A store that was served and cannot be closed is `not-stopped`, never `not-started`."""
+
+    def close() -> None:
+        raise StoreUnavailableError("The server does not end.")
+
+    store = FaultyStore(ManualClock(0))
+    monkeypatch.setattr(store, "close", close)
+    monkeypatch.setattr("app.main.open_store", lambda *_, **__: store)
+    monkeypatch.setattr("app.server.Server.run", lambda *_, **__: None)
+    assert EXIT_STORE == serve(Settings(store="memory://", port=0))
+    assert ["not-stopped"] == [line["event"] for line in said]
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_serve_ends_as_asked_with_code_zero(number):
+    """A served process says where it listens, and ends cleanly when it is told to."""
+    program = "from app.main import serve; from app.settings import Settings; import sys;"
+    program += "sys.exit(serve(Settings(store='memory://', port=0, log_format='json')))"
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = map(json.loads, process.stderr)
+        url = next(line["url"] for line in lines if line["event"] == "listening")
+        assert 200 == httpx.get(f"{url}/readyz").status_code
+        process.send_signal(number)
+        assert "ended" == [line["event"] for line in lines][-1]
+        assert 0 == process.wait(20)

@@ -1,0 +1,74 @@
+"""The door to the log: what is on its way is bounded, and what is said to show does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from app.applied import AppliedPosition
+from app.submission import Submission
+from engine import limits
+from engine.clock import ManualClock
+from engine.errors import OverloadedError
+from engine.tuples.batch import Seq
+from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.support import START_US
+from tests.storage.samples import declare, rows, txn
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def store() -> FaultyStore:
+    return FaultyStore(ManualClock(START_US))
+
+
+@pytest.fixture
+async def applied() -> AppliedPosition:
+    return AppliedPosition(asyncio.get_running_loop())
+
+
+@pytest.fixture
+async def submission(store: FaultyStore, applied: AppliedPosition) -> AsyncIterator[Submission]:
+    one = Submission(log=store.log, applied=applied, wake=lambda: None, in_flight_max=4)
+    yield one
+    one.check()
+    await asyncio.to_thread(one.close)
+
+
+async def test_appends_on_their_way_are_bounded_in_bytes(store, applied, submission, monkeypatch):
+    """A body that leaves no room is refused with its reason; a smaller one, and one alone, is not."""
+    monkeypatch.setattr(limits, "APPENDS_IN_FLIGHT_BYTES_MAX", 10)
+    store.plain.log.append(declare("a"))
+    applied.advance(Seq(99))
+    with store.waiting("log", "append") as reached:
+        first = asyncio.create_task(submission.submit(rows(1, body=b"1234567"), deadline_s=WAIT_S))
+        assert await asyncio.to_thread(reached.wait, WAIT_S)
+        with pytest.raises(OverloadedError) as refused:
+            await submission.submit(rows(1, body=b"1234"), deadline_s=WAIT_S)
+        assert {"reason": "append-bytes-in-flight", "retry_after_s": 1} == refused.value.extras
+        second = asyncio.create_task(submission.submit(rows(1, body=b"123"), deadline_s=WAIT_S))
+        await asyncio.sleep(0)
+        assert (2, 10, 1) == (
+            submission.statistics().in_flight,
+            submission.statistics().bytes_in_flight,
+            submission.statistics().refused,
+        )
+        submission.check()
+    assert {2, 3} == {(await one).seq for one in (first, second)}
+    assert 4 == (await submission.submit(rows(1, body=b"x" * 11), deadline_s=WAIT_S)).seq
+    assert 0 == submission.statistics().bytes_in_flight
+
+
+async def test_duplicate_of_an_unknown_original_waits_for_the_head(store, applied, submission):
+    """It is said to be applied only once all that is committed is: the original is among it."""
+    store.plain.log.append(declare("a"))
+    for version in (1, 9):
+        store.plain.log.append(rows(1, txn=txn(version=version)))
+    applied.advance(Seq(2))
+    late = await submission.submit(rows(1, txn=txn(version=4)), deadline_s=0.05)
+    assert (3, True, False) == (late.seq, late.duplicate, late.applied)
+    waiting = asyncio.create_task(submission.submit(rows(1, txn=txn(version=4)), deadline_s=WAIT_S))
+    await asyncio.to_thread(applied.advance, Seq(3))
+    shown = await waiting
+    assert (3, True, True) == (shown.seq, shown.duplicate, shown.applied)

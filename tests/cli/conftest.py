@@ -1,0 +1,65 @@
+"""A service to talk to, and the command line to talk with."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import application
+from app.main import create_app
+from app.server import listen, make_server
+from app.settings import Settings
+from pipeline.client import Service
+
+
+@dataclass(frozen=True)
+class Psoup:
+    """The command line against one service."""
+
+    url: str
+
+    def __call__(self, *arguments: object, code: int = 0) -> Any:
+        """Run a command and check its exit code; return typer's result."""
+        result = CliRunner().invoke(
+            application, [str(one) for one in arguments], env={"PSOUP_URL": self.url}
+        )
+        assert code == result.exit_code, result.output + repr(result.exception)
+        return result
+
+    def service(self) -> Service:
+        return Service(self.url)
+
+    def rows(self, stream: str) -> int:
+        with self.service() as service:
+            found = service.stream(stream)
+        return 0 if found is None else int(found["rows"])
+
+
+@pytest.fixture
+def psoup() -> Iterator[Psoup]:
+    """Yield the command line against a fresh service on memory://, in a thread."""
+    settings = Settings(store="memory://", port=0)
+    with listen(settings) as listener:
+        server = make_server(create_app(settings), settings)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        one = Psoup(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        try:
+            with one.service() as service:
+                service.status()  # answered once the service has started
+            yield one
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def nowhere() -> str:
+    """Return the URL of a port at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"

@@ -1,0 +1,110 @@
+"""How commands end: one code for each kind of failure, and a message that says what to do."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from app import load_command
+from app.cli_common import ExitCode
+from tests.house import tree
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("ts,n\n2024-01-01,1\n2024-01-02,x\n")
+    return path
+
+
+def test_query_refused_ends_with_1_and_shows_the_place(psoup, csv_file):
+    """A refused query prints code, excerpt with its caret, and hint to standard error."""
+    psoup("load", csv_file, "--stream", "s", "--time", "ts")
+    result = psoup("query", "SELECT * FROM s WHERE nn > 1", code=ExitCode.REFUSED)
+    assert "unknown-column" in result.stderr
+    lines = result.stderr.splitlines()
+    caret = next(i for i, line in enumerate(lines) if "^" in line)
+    assert "nn" == lines[caret - 1][lines[caret].index("^") :].split()[0]
+    assert "hint" in result.stderr
+    assert "" == result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("load", "a.csv"),
+        ("load", "a.csv", "--stream", "s", "--clock", "mine"),
+        ("load", "a.csv", "--stream", "s", "--delimiter", "ab"),
+        ("load", "a.csv", "--stream", "s", "--schema", "n int32"),
+        ("query", "SELECT 1", "--format", "xml"),
+        ("query", "SELECT 1", "--limit", "0"),
+        ("nothing",),
+        ("serve", "--port", "99999"),
+        ("serve", "--log-level", "loud"),
+    ],
+)
+def test_command_line_that_cannot_be_ends_with_2(psoup, arguments):
+    """Unknown commands and values are refused by name before anything is asked of the service."""
+    result = psoup(*arguments, code=ExitCode.USAGE)
+    assert "" != result.stderr
+
+
+def test_service_that_does_not_answer_ends_with_3(psoup, nowhere):
+    """The message names the address and what to look for."""
+    for command in (("status",), ("streams",), ("query", "SELECT * FROM s")):
+        result = psoup(*command, "--url", nowhere, code=ExitCode.UNREACHABLE)
+        assert nowhere in result.stderr
+        assert "psoup serve" in result.stderr
+
+
+def test_data_file_that_does_not_fit_ends_with_4(psoup, csv_file, tmp_path):
+    """A missing file, and a value that does not fit, with line and column."""
+    psoup("load", tmp_path / "none.csv", "--stream", "s", code=ExitCode.DATA_FILE)
+    schema = "ts timestamp not null, n int64"
+    result = psoup("load", csv_file, "--stream", "s", "--schema", schema, code=ExitCode.DATA_FILE)
+    assert "a.csv:3: column 'n': expected an integer (int64), got 'x'" in result.stderr
+
+
+def test_row_that_the_service_rejects_ends_with_4_and_its_line(psoup, tmp_path):
+    """A rejection of the service is told in the file's own lines; nothing of the batch is stored."""
+    path = tmp_path / "a.csv"
+    path.write_text("ts,n\n2024-01-01,1\n\n2999-01-01,2\n")
+    result = psoup("load", path, "--stream", "s", "--time", "ts", code=ExitCode.DATA_FILE)
+    assert "a.csv:4: column 'ts'" in result.stderr
+    assert "too-far-in-future" in result.stderr
+    assert 0 == psoup.rows("s")
+
+
+def test_load_interrupted_ends_with_130_and_says_how_to_go_on(psoup, csv_file, monkeypatch):
+    """Ctrl-C is no traceback: the message says that the same command goes on."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(load_command, "run_load", interrupted)
+    result = psoup("load", csv_file, "--stream", "s", code=ExitCode.INTERRUPTED)
+    assert "the same command goes on" in result.stdout
+
+
+def test_help_lists_the_exit_codes_and_loads_nothing_heavy():
+    """`psoup --help` is quick because it imports neither Arrow, nor NumPy, nor the web side."""
+    heavy = "pyarrow numpy fastapi pydantic httpx redis sqlglot engine.engine storage"
+    program = f"import sys, app.cli; print([m for m in {heavy.split()!r} if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "[]" == run.stdout.strip()
+    helped = subprocess.run(
+        [sys.executable, "-m", "app.cli", "--help"], capture_output=True, text=True, check=True
+    )
+    for code in ExitCode:
+        assert str(code.value) in helped.stdout
+
+
+def test_exit_codes_are_documented():
+    """The table in the documentation is the enumeration."""
+    page = (tree.ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    assert [code.value for code in ExitCode] == [
+        int(number) for number in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
+    ]

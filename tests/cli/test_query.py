@@ -1,0 +1,153 @@
+"""`psoup query`, `invoke`, `remove` and the lists: answers as tables and as data."""
+
+import csv
+import io
+from typing import Any
+
+import orjson
+import pytest
+
+from app.cli_common import ExitCode
+from app.query_command import PAGE_ROWS
+
+SQL = "SELECT n, name, x FROM s WHERE n >= 2 BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
+ROWS: list[dict[str, Any]] = [
+    {"n": 2, "name": 'a "quoted"\nname', "x": None},
+    {"n": 3, "name": "", "x": 0.1},
+    {"n": 4, "name": None, "x": 76.00999999999999},
+]
+
+
+@pytest.fixture
+def loaded(psoup, tmp_path):
+    path = tmp_path / "a.ndjson"
+    times = [{"ts": f"2024-01-01T00:00:0{row['n']}Z", **row} for row in ROWS]
+    first = {"ts": "2024-01-01T00:00:01Z", "n": 1, "name": "z", "x": 1.0}
+    path.write_bytes(b"\n".join(orjson.dumps(row) for row in [first, *times]))
+    psoup("load", path, "--stream", "s", "--time", "ts")
+    return psoup
+
+
+def queries(psoup):
+    with psoup.service() as service:
+        return [one["id"] for one in service.queries()]
+
+
+def test_query_in_a_pipe_writes_ndjson_and_leaves_nothing_registered(loaded):
+    """Nobody watches: one object a line, bare rows, and the query is removed again."""
+    result = loaded("query", SQL)
+    assert ROWS == [orjson.loads(line) for line in result.stdout_bytes.splitlines()]
+    assert [] == queries(loaded)
+
+
+def test_query_as_csv_tells_null_from_empty(loaded):
+    """CSV has one header; an empty cell is NULL, an empty string is quoted."""
+    text = loaded("query", SQL, "--format", "csv").stdout_bytes.decode()
+    read = list(csv.reader(io.StringIO(text)))
+    assert ["n", "name", "x"] == read[0]
+    assert 3 == len(read) - 1
+    assert '3,"",0.1' in text
+    assert "4,,76.00999999999999" in text
+
+
+def test_query_as_json_is_one_envelope(loaded):
+    """The envelope carries rows, count, window and position; --ids adds the rows' own."""
+    envelope = orjson.loads(loaded("query", SQL, "--format", "json").stdout_bytes)
+    assert (ROWS, 3, None) == (envelope["rows"], envelope["count"], envelope["next"])
+    envelope = orjson.loads(loaded("query", SQL, "--format", "json", "--ids").stdout_bytes)
+    assert all({"_id", "_x"} <= row.keys() for row in envelope["rows"])
+
+
+def test_query_as_table_is_for_people(loaded):
+    """Headings, NULL, readable floats, and a line with count, window and position."""
+    text = loaded("query", SQL, "--format", "table").stdout
+    assert "NULL" in text
+    assert "76.01" in text
+    assert "3 rows  window 2023-12-31 23:00:04 to 2024-01-01 00:00:04" in text
+
+
+@pytest.mark.parametrize("output", ["ndjson", "csv"])
+def test_query_with_limit_writes_so_many_rows(loaded, output):
+    """The limit counts rows, not lines: a quoted cell may hold a line end."""
+    text = loaded("query", SQL, "--limit", 2, "--format", output).stdout_bytes.decode()
+    if output == "csv":
+        assert [["n", "name", "x"], ["2", 'a "quoted"\nname', ""], ["3", "", "0.1"]] == list(
+            csv.reader(io.StringIO(text))
+        )
+    else:
+        assert ROWS[:2] == [orjson.loads(line) for line in text.splitlines()]
+    shown = loaded("query", SQL, "--limit", 2, "--format", "table").stdout
+    assert "first 2 of 3 rows" in shown
+
+
+@pytest.mark.parametrize("output", ["ndjson", "csv", "json"])
+@pytest.mark.parametrize("limit", [None, PAGE_ROWS + 7])
+def test_query_of_many_pages_writes_all_rows_once(psoup, tmp_path, output, limit):
+    """Pages are followed to their end, or to the limit, with one header."""
+    total = 2 * PAGE_ROWS + 11
+    path = tmp_path / "a.csv"
+    path.write_text("n,name\n" + "".join(f'{i},"a\n{i}"\n' for i in range(total)))
+    psoup("load", path, "--stream", "s")
+    more = [] if limit is None else ["--limit", limit]
+    content = psoup("query", "SELECT n, name FROM s", "--format", output, *more).stdout_bytes
+    if output == "json":
+        numbers = [row["n"] for row in orjson.loads(content)["rows"]]
+    elif output == "csv":
+        numbers = [int(row["n"]) for row in csv.DictReader(io.StringIO(content.decode()))]
+    else:
+        numbers = [orjson.loads(line)["n"] for line in content.splitlines()]
+    assert list(range(limit or total)) == numbers
+
+
+def test_query_kept_is_found_invoked_and_removed(loaded):
+    """--keep prints the handle; invoke answers the same; queries lists it; remove ends it."""
+    result = loaded("query", SQL, "--keep")
+    (handle,) = queries(loaded)
+    assert handle in result.stderr
+    assert result.stdout_bytes == loaded("invoke", handle).stdout_bytes
+    (listed,) = loaded("queries").stdout_bytes.splitlines()
+    assert handle == orjson.loads(listed)["id"]
+    assert handle in loaded("queries", "--format", "table").stdout
+    loaded("remove", handle)
+    assert [] == queries(loaded)
+    loaded("remove", handle, code=ExitCode.REFUSED)
+    loaded("invoke", handle, code=ExitCode.REFUSED)
+
+
+def test_query_with_a_name_stays_and_is_shared(loaded):
+    """A name implies --keep: the same definition again is the same query, and neither run removes it."""
+    loaded("query", SQL, "--name", "big")
+    (handle,) = queries(loaded)
+    loaded("query", SQL, "--name", "big")
+    assert [handle] == queries(loaded)
+
+
+def test_query_at_another_instant_answers_as_of_then(loaded):
+    """--now hides what is dated later."""
+    result = loaded("query", SQL, "--now", "2024-01-01T00:00:03Z")
+    assert ROWS[:2] == [orjson.loads(line) for line in result.stdout_bytes.splitlines()]
+
+
+@pytest.mark.parametrize("output", ["table", "ndjson"])
+def test_query_watched_looks_again_so_many_times(loaded, output):
+    """Each look is a whole answer; where there is no terminal they follow each other."""
+    result = loaded("query", SQL, "--watch", "--every", 0.05, "--times", 3, "--format", output)
+    assert 3 == result.stdout.count("76.0")
+    assert [] == queries(loaded)
+
+
+def test_query_refused_by_the_window_shows_warnings(loaded):
+    """Warnings of a registration go to standard error, the answer alone to standard output."""
+    result = loaded("query", "SELECT n FROM s WHERE name LIKE '%q%'")
+    assert [{"n": 2}] == [orjson.loads(line) for line in result.stdout_bytes.splitlines()]
+
+
+def test_streams_and_status_as_tables_and_as_data(loaded):
+    """Lists and figures are tables on demand, one JSON object a line in a pipe."""
+    (line,) = loaded("streams").stdout_bytes.splitlines()
+    assert ("s", 4) == (orjson.loads(line)["name"], orjson.loads(line)["rows"])
+    table = loaded("streams", "--format", "table").stdout
+    assert "ts (high-water)" in table
+    assert "2024-01-01 00:00:04" in table
+    assert isinstance(orjson.loads(loaded("status").stdout_bytes), dict)
+    assert "durability" in loaded("status", "--format", "table").stdout

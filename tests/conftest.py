@@ -1,0 +1,40 @@
+"""What every test may use: Hypothesis profiles and the folder of real data."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+# The suite draws the same examples at every run, so that a failure belongs to the change at hand;
+# the torture profile draws new ones and prints how to repeat a failure.
+settings.register_profile(
+    "suite",
+    deadline=None,  # two cores shared with other tests say nothing about speed
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "torture", settings.get_profile("suite"), derandomize=False, max_examples=2_000
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the profile: new examples where the slow tests were asked for, else the same ones."""
+    wanted = config.getoption("markexpr") or ""
+    settings.load_profile("torture" if wanted == "slow" else "suite")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a case of bytes after its argument: compressed bytes may differ from process to process."""
+    return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Return the folder of real data sets beside the repository; skip where there is none."""
+    if not DATA.is_dir():
+        pytest.skip("needs the real data sets: no folder shared/data beside the repository")
+    return DATA

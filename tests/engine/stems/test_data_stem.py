@@ -1,0 +1,149 @@
+"""The Data SteM against lists of rows."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from engine.errors import PageExpiredError
+from engine.limits import SEGMENT_ROWS
+from engine.stems.data_stem import DataSteM, StoredTuples
+from engine.tuples.schema import StreamId
+from tests.engine.batches import SCHEMA, batch_of
+
+STREAM = StreamId(1)
+TEXTS = [None, "", "a", "b", "日本"]
+
+
+def numbered(first, count):
+    """Return rows whose every value tells their number; every seventh number is NULL."""
+    return [(i * 10, None if i % 7 == 0 else i, TEXTS[i % 5]) for i in range(first, first + count)]
+
+
+def held(*sizes, first_row=0):
+    """Return the source and the rows of batches of these sizes; tuple ids are rows + 100."""
+    stem, tuples = DataSteM(SCHEMA, first_row=first_row), StoredTuples()
+    tuples.hold(STREAM, stem)
+    rows, done = [], first_row
+    for size in sizes:
+        fresh = numbered(done, size)
+        assert done == stem.build(batch_of(fresh, first_tuple_id=done + 100))
+        rows += fresh
+        done += size
+    stem.check()
+    return tuples, stem, rows
+
+
+def read(tuples, numbers):
+    wanted = np.array(numbers, dtype=np.int64)
+    columns = tuples.columns(STREAM, ["ts", "a", "t"], wanted)
+    listed = [columns[name].to_list() for name in ("ts", "a", "t")]
+    return list(zip(*listed, strict=True))
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.data())
+def test_data_stem_of_any_batches_oracle_gives_back_every_row(sizes, data):
+    """Rows come back by number in any order, with their ids and times, however they were batched."""
+    tuples, stem, rows = held(*sizes)
+    numbers = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20)) if rows else []
+    assert [rows[i] for i in numbers] == read(tuples, numbers)
+    wanted = np.array(numbers, dtype=np.int64)
+    assert [i + 100 for i in numbers] == tuples.tuple_ids(STREAM, wanted).tolist()
+    assert [rows[i][0] for i in numbers] == tuples.times(STREAM, wanted).tolist()
+    assert len(rows) == stem.past_row == stem.statistics().rows
+
+
+@pytest.mark.parametrize("size", [4_095, 4_096, 4_097, SEGMENT_ROWS - 1, SEGMENT_ROWS + 1])
+def test_data_stem_at_boundary_sizes_oracle_gives_back_rows_across_segments(size):
+    """Chunks and segments end anywhere in a batch without losing, doubling or mixing rows."""
+    tuples, stem, rows = held(7, size, 5)
+    numbers = [len(rows) - 1, 0, 6, 7, size - 1, size + 6, size // 2]
+    assert [rows[i] for i in numbers] == read(tuples, numbers)
+    assert [row[0] for row in rows[3:-2]] == stem.times(3, len(rows) - 2).tolist()
+
+
+def test_data_stem_probe_yields_each_row_once_from_the_first_asked_for():
+    """A fresh query meets every row held from its first on, once, in order."""
+    _, stem, rows = held(10, SEGMENT_ROWS, 20)
+    for first_row in (0, 5, SEGMENT_ROWS - 1, SEGMENT_ROWS, len(rows)):
+        met = []
+        for stored in stem.probe(first_row):
+            numbers = range(stored.first_row, stored.first_row + stored.rows)
+            met += list(zip(numbers, stored.columns("ts").to_list(), strict=True))
+        assert [(i, row[0]) for i, row in enumerate(rows)][first_row:] == met
+
+
+def test_data_stem_begun_later_numbers_rows_from_there():
+    """A restart begins at the first row that is held, in the middle of nothing."""
+    tuples, stem, rows = held(30, first_row=SEGMENT_ROWS)
+    assert SEGMENT_ROWS == stem.first_row
+    assert rows[3:5] == read(tuples, [SEGMENT_ROWS + 3, SEGMENT_ROWS + 4])
+
+
+def test_data_stem_evict_forgets_whole_segments_only():
+    """Segments below the row go; the one it lies in stays whole; what is gone is refused."""
+    tuples, stem, rows = held(SEGMENT_ROWS, SEGMENT_ROWS, 10)
+    stem.evict(SEGMENT_ROWS + 5)
+    stem.check()
+    assert SEGMENT_ROWS == stem.first_row
+    assert [rows[SEGMENT_ROWS]] == read(tuples, [SEGMENT_ROWS])
+    with pytest.raises(PageExpiredError):
+        read(tuples, [SEGMENT_ROWS, SEGMENT_ROWS - 1])
+    assert [1, 2] == list(
+        tuples.segments(STREAM, begin_us=None, end_us=None, past_row=stem.past_row)
+    )
+
+
+def test_source_segments_of_a_span_are_those_that_may_hold_it():
+    """Only segments whose times meet the span are named, both ends inclusive, below the row asked."""
+    tuples, stem, _ = held(2 * SEGMENT_ROWS + 10)
+    edge = SEGMENT_ROWS * 10
+
+    def named(begin_us, end_us, past_row=stem.past_row):
+        return list(tuples.segments(STREAM, begin_us=begin_us, end_us=end_us, past_row=past_row))
+
+    assert [0, 1, 2] == named(None, None)
+    assert [0] == named(None, edge - 1)
+    assert [0, 1] == named(None, edge)
+    assert [1, 2] == named(edge - 9, None)
+    assert [0, 1, 2] == named(edge - 10, None)
+    assert [0] == named(None, None, SEGMENT_ROWS)
+    assert [] == named(None, -1)
+
+
+def test_source_without_the_stream_holds_nothing():
+    """A stream that is not held has no segments, and its rows are refused."""
+    tuples, _, _ = held(3)
+    tuples.release(STREAM)
+    assert [] == list(tuples.segments(STREAM, begin_us=None, end_us=None, past_row=3))
+    with pytest.raises(PageExpiredError):
+        tuples.times(STREAM, np.array([0]))
+
+
+def test_source_without_rows_asked_gives_empty_columns():
+    """No rows give columns of the right types with no values."""
+    tuples, _, _ = held(3)
+    assert [] == read(tuples, [])
+
+
+def test_source_read_while_rows_are_appended_never_shows_a_row_in_the_making():
+    """A reader that knows how many rows there are reads exactly those, whatever is appended meanwhile."""
+    tuples, stem, _ = held(1)
+    wrong = []
+    stop = threading.Event()
+
+    def watch():
+        while not stop.is_set():
+            past_row = stem.past_row
+            numbers = list(range(max(0, past_row - 40), past_row))
+            if read(tuples, numbers) != numbered(numbers[0], len(numbers)):
+                wrong.append(past_row)
+
+    reader = threading.Thread(target=watch)
+    reader.start()
+    for _ in range(150):
+        stem.build(batch_of(numbered(stem.past_row, 23), first_tuple_id=stem.past_row + 100))
+    stop.set()
+    reader.join()
+    assert [] == wrong

@@ -1,0 +1,291 @@
+"""The fold: each verb's delta, void operations, shared clauses, restarts."""
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.engine import Engine
+from engine.errors import IntegrityError
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Declare, Drop, QueryId, Register, Remove, Rows, Tick
+from engine.results.contract import Checkpoint, Cut, Gen
+from engine.results.delta import Delta, merge
+from engine.results.hits import ClauseId
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
+
+STREAM = StreamId(1)
+BIG = "SELECT a FROM s WHERE a > 2"
+
+
+def register(number, sql=BIG, **streams):
+    return Register(QueryId(f"q{number}"), sql, streams or {"s": STREAM})
+
+
+def numbers(first, count):
+    return [(i, i % 5, "x") for i in range(first, first + count)]
+
+
+def folded(engine, operations):
+    """Return the deltas of the operations; the engine's invariants hold after each."""
+    deltas = []
+    for operation in operations:
+        deltas.append(engine.apply(operation))
+        engine.check()
+    return deltas
+
+
+def offsets(delta, clause_id, chunk):
+    return delta.pages[clause_id, chunk].rows(0).tolist()
+
+
+def checkpoint_of(delta, engine):
+    """Return what a store that applied `delta` from the beginning would hand to a restart."""
+    return Checkpoint(
+        cut=Cut(Gen(1), delta.seq, delta.arrival_us, delta.arrival_us),
+        streams=tuple(delta.streams.values()),
+        clauses=tuple(delta.clauses.values()),
+        queries=tuple(delta.queries.values()),
+        batches=tuple(sorted(delta.batches.values(), key=lambda batch: batch.seq)),
+    )
+
+
+def test_apply_writes_each_record_the_operation_changes():
+    """Declaring, sending, registering and removing each write what changed and nothing else."""
+    op, engine = Operations(), Engine()
+    declared, sent, asked, removed = folded(
+        engine,
+        [
+            op(Declare(SCHEMA)),
+            op.rows([(10, 1, "x"), (30, 4, None), (20, 3, "y")]),
+            op(register(1)),
+            op(Remove(QueryId("q1"))),
+        ],
+    )
+    assert SCHEMA == declared.streams[STREAM].schema
+    record = sent.streams[STREAM]
+    assert (3, 30, 2) == (record.rows, record.high_water_us, record.arrival_us)
+    assert 3 * (8 + 9 + 5) + 2 == record.bytes == sent.batches[STREAM, Seq(2)].bytes
+    assert {} == sent.pages
+    assert [1, 2] == offsets(asked, ClauseId(3), 0)
+    assert 1 == asked.streams[STREAM].queries
+    assert {QueryId("q1")} == removed.dropped_queries
+    assert {ClauseId(3)} == removed.dropped_clauses
+    assert 0 == removed.streams[STREAM].queries
+    assert 0 == engine.statistics().voided
+
+
+def test_apply_rewrites_only_open_pages_with_new_hits():
+    """A sealed chunk is never written again, and an open one only for the clauses that were hit."""
+    op, engine = Operations(), Engine()
+    folded(
+        engine,
+        [op(Declare(SCHEMA)), op(register(1)), op(register(2, "SELECT * FROM s WHERE a = 9"))],
+    )
+    (first,) = folded(engine, [op.rows(numbers(0, CHUNK_ROWS - 1))])
+    assert {(ClauseId(2), 0)} == first.pages.keys()
+    (missed,) = folded(engine, [op.rows([(1, 0, None)])])
+    assert {} == missed.pages
+    (second,) = folded(engine, [op.rows([(1, 9, None), (1, 4, None)])])
+    assert {(ClauseId(2), 1), (ClauseId(3), 1)} == second.pages.keys()
+    (third,) = folded(engine, [op.rows([(1, 4, None)])])
+    assert {(ClauseId(2), 1)} == third.pages.keys()
+    assert [0, 1, 2] == offsets(third, ClauseId(2), 1)
+
+
+def test_apply_shares_the_clause_of_equal_queries():
+    """Equal clauses with other windows are one clause: it goes with its last handle."""
+    op, engine = Operations(), Engine()
+    window = " BEGIN (NOW - 5) END (NOW)"
+    _, first, second = folded(
+        engine, [op(Declare(SCHEMA)), op(register(1)), op(register(2, BIG + window))]
+    )
+    assert {} == second.clauses
+    clauses = {one.clause_id for delta in (first, second) for one in delta.queries.values()}
+    assert {ClauseId(2)} == clauses
+    one, other = folded(engine, [op(Remove(QueryId("q1"))), op(Remove(QueryId("q2")))])
+    assert frozenset() == one.dropped_clauses
+    assert {ClauseId(2)} == other.dropped_clauses
+
+
+def test_apply_drop_takes_queries_clauses_and_batches_along():
+    """A dropped stream leaves nothing, and its name is free for another."""
+    op, engine = Operations(), Engine()
+    folded(engine, [op(Declare(SCHEMA)), op.rows(numbers(0, 5)), op(register(1)), op(register(2))])
+    both = (QueryId("q1"), QueryId("q2"))
+    (dropped,) = folded(engine, [op(Drop(STREAM, "s", both))])
+    assert set(both) == dropped.dropped_queries
+    assert ({STREAM}, {ClauseId(3)}, {(STREAM, Seq(2))}) == (
+        dropped.dropped_streams,
+        dropped.dropped_clauses,
+        dropped.dropped_batches,
+    )
+    assert {} == dropped.streams
+    (again,) = folded(engine, [op(Declare(SCHEMA))])
+    assert [StreamId(6)] == list(again.streams)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Declare(SCHEMA),
+        Drop(StreamId(9), "s"),
+        Drop(STREAM, "s"),
+        Drop(STREAM, "s", (QueryId("q1"), QueryId("q2"))),
+        Rows(StreamId(9), "s", 1, body_of([(1, 1, "x")])),
+        Rows(STREAM, "other", 1, body_of([(1, 1, "x")])),
+        Rows(STREAM, "s", 1, b"not Arrow"),
+        register(1),
+        register(3, s=StreamId(9)),
+        register(3, "SELECT nothing FROM s"),
+        register(3, "SELECT"),
+        Remove(QueryId("q9")),
+    ],
+    ids=lambda content: type(content).__name__,
+)
+def test_apply_of_what_cannot_be_applied_is_void(content):
+    """No effect and no exception: applied moves on, it is counted, and the next operation works."""
+    op, engine = Operations(), Engine()
+    folded(engine, [op(Declare(SCHEMA)), op(register(1))])
+    (void,) = folded(engine, [op(content)])
+    written = (void.streams, void.clauses, void.queries, void.batches, void.pages)
+    assert ({},) * 5 == written
+    assert frozenset() == void.dropped_streams | void.dropped_clauses | void.dropped_queries
+    assert (3, 1) == (engine.applied, engine.statistics().voided)
+    (following,) = folded(engine, [op.rows([(1, 4, "x")])])
+    assert [0] == offsets(following, ClauseId(2), 0)
+
+
+def test_apply_of_an_empty_batch_stores_nothing():
+    """A batch without rows takes its seq; the log need not keep it."""
+    op, engine = Operations(), Engine()
+    folded(engine, [op(Declare(SCHEMA)), op(register(1))])
+    (empty,) = folded(engine, [op.rows([])])
+    assert ({}, {}) == (empty.batches, empty.pages)
+    assert {(STREAM, Seq(3))} == empty.dropped_batches
+    assert (0, None) == (empty.streams[STREAM].rows, empty.streams[STREAM].high_water_us)
+
+
+def history(kept=None):
+    """Return operations of every kind, with retention at work and chunks sealed and open."""
+    op = Operations()
+    schema = kept or SCHEMA
+    return [
+        op(Declare(schema)),
+        op(register(1)),
+        op.rows(numbers(0, 3_000)),
+        op(register(2, "SELECT * FROM s WHERE t LIKE '%x%' AND a IN (1, 4)")),
+        op.rows(
+            [(4_000 + i, None if i % 3 else i, ["x", None, "yx"][i % 3]) for i in range(2_000)]
+        ),
+        op(register(3, "SELECT a + 1 FROM s WHERE a IS NULL BEGIN (NOW - 9) END (NOW)")),
+        op(Remove(QueryId("q1"))),
+        op.rows([(-5, 4, "late")]),
+        op(Tick(), after_us=5_000),
+        op(register(4)),
+        op.rows(numbers(6_000, 4_000)),
+        op.rows(numbers(9_000, 3)),
+    ]
+
+
+KEPT = {
+    "all": SCHEMA,
+    "rows": schema_keeping(rows=100),
+    "time": schema_keeping(time_us=3_000),
+    "bytes": schema_keeping(bytes=60_000),
+}
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_apply_of_one_log_twice_gives_the_same_deltas(kept):
+    """Same log, same deltas, bit for bit."""
+    operations = history(KEPT[kept])
+    assert plain(folded(Engine(), operations)) == plain(folded(Engine(), operations))
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_restore_at_every_position_continues_as_if_nothing_had_happened(kept):
+    """Whatever the position, the deltas after a restart are those of an engine that never stopped."""
+    operations = history(KEPT[kept])
+    expected = plain(folded(Engine(), operations))
+    by_seq = {operation.seq: operation for operation in operations}
+    for k in range(1, len(operations)):
+        before = Engine()
+        merged = functools.reduce(merge, folded(before, operations[:k]))
+        checkpoint = checkpoint_of(merged, before)
+        batches = [by_seq[batch.seq] for batch in checkpoint.batches]
+        engine = Engine.restore(checkpoint, batches)
+        engine.check()
+        assert expected[k:] == plain(folded(engine, operations[k:])), f"restart at {k}"
+
+
+def plain(deltas: list[Delta]):
+    """Return deltas as values that compare: pages by their hits and their form."""
+    return [
+        (
+            delta.expect,
+            delta.seq,
+            delta.streams,
+            delta.clauses,
+            delta.queries,
+            delta.batches,
+            {
+                key: (page.offsets is None, page.rows(0).tolist())
+                for key, page in delta.pages.items()
+            },
+            delta.dropped_clauses,
+            delta.dropped_queries,
+            delta.dropped_batches,
+            delta.dropped_chunks,
+        )
+        for delta in deltas
+    ]
+
+
+def restorable():
+    op, engine = Operations(), Engine()
+    operations = [op(Declare(SCHEMA)), op(register(1)), op.rows(numbers(0, 5))]
+    merged = functools.reduce(merge, folded(engine, operations))
+    return checkpoint_of(merged, engine), operations[2]
+
+
+def test_restore_without_a_batch_that_is_held_is_refused():
+    """A checkpoint whose tuples the log does not have is damage, not a start."""
+    checkpoint, _ = restorable()
+    with pytest.raises(IntegrityError):
+        Engine.restore(checkpoint, [])
+
+
+def test_restore_with_a_batch_that_is_not_held_is_refused():
+    """A batch without a record, or another operation in its place, is refused."""
+    checkpoint, batch = restorable()
+    op = Operations()
+    op(Tick())
+    with pytest.raises(IntegrityError):
+        Engine.restore(checkpoint, [op(Tick()), batch])
+
+
+def test_restore_with_other_rows_than_recorded_is_refused():
+    """A batch of another length than its record says is refused."""
+    checkpoint, _ = restorable()
+    op = Operations()
+    other = [op(Tick()), op(Tick()), op.rows(numbers(0, 4))][2]
+    with pytest.raises(IntegrityError):
+        Engine.restore(checkpoint, [other])
+
+
+@pytest.mark.parametrize("damage", ["clauses", "rows", "text"])
+def test_restore_from_records_that_do_not_agree_is_refused(damage):
+    """A query without its clause, rows without batches, a text that does not bind: damage, not a start."""
+    checkpoint, batch = restorable()
+    (stream,), (clause,) = checkpoint.streams, checkpoint.clauses
+    changes: dict[str, dict[str, Any]] = {
+        "clauses": {"clauses": ()},
+        "rows": {"streams": (replace(stream, rows=6),)},
+        "text": {"clauses": (replace(clause, text="SELECT nothing FROM s"),)},
+    }
+    with pytest.raises(IntegrityError):
+        Engine.restore(replace(checkpoint, **changes[damage]), [batch])

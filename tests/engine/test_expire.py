@@ -1,0 +1,175 @@
+"""Retention: what the floors forget, when a Tick is due, and when tuples are let go."""
+
+import pytest
+
+from engine.engine import Engine
+from engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
+from engine.log.operation import Declare, QueryId, Register, Tick
+from engine.results.delta import StreamRecord
+from engine.results.hits import ClauseId
+from engine.tuples.batch import Seq
+from engine.tuples.schema import ClockKind, StreamId
+from tests.engine.batches import Operations, schema_keeping
+
+STREAM = StreamId(1)
+ROW_BYTES = 8 + 9 + 5
+
+
+def dated(*times_us):
+    return [(time_us, 1, None) for time_us in times_us]
+
+
+class Fold:
+    """An engine over one stream; `record` is what is published of it."""
+
+    def __init__(self, schema, arrival_us=0):
+        self.op, self.engine = Operations(arrival_us), Engine()
+        self.record = StreamRecord(STREAM, schema)
+        self.apply(self.op(Declare(schema)))
+
+    def apply(self, operation):
+        delta = self.engine.apply(operation)
+        self.engine.check()
+        self.record = delta.streams.get(STREAM, self.record)
+        self.engine.published()
+        return delta
+
+    def send(self, *times_us, after_us=1):
+        return self.apply(self.op.rows(dated(*times_us), after_us=after_us))
+
+    def oldest_us(self):
+        """The smallest time that is retained."""
+        return self.engine.source.oldest(
+            STREAM,
+            floor_row=self.record.floor_row,
+            floor_us=self.record.floor_us,
+            past_row=self.record.rows,
+        )
+
+    def tick(self, after_us):
+        return self.apply(self.op(Tick(), after_us=after_us))
+
+
+def test_expire_by_rows_keeps_exactly_the_last_ones():
+    """The floor stands N rows before the end, within batches as well."""
+    fold = Fold(schema_keeping(rows=3))
+    floors = []
+    for times in [(5, 9), (1,), (2, 3, 4, 8)]:
+        fold.send(*times)
+        floors.append((fold.record.floor_row, fold.record.forgotten_us))
+    assert [(0, None), (0, None), (4, 9)] == floors
+    assert 10 == fold.record.complete_from_us
+
+
+def test_expire_oldest_time_follows_both_floors():
+    """The oldest retained time is that of a tuple both bounds keep, and None where nothing is kept."""
+    fold = Fold(schema_keeping(rows=3, time_us=100))
+    seen = [fold.oldest_us()]
+    for times in [(50, 20, 70), (30,), (125,), (300,)]:
+        fold.send(*times)
+        seen.append(fold.oldest_us())
+    assert [None, 20, 20, 30, 300] == seen
+
+
+def test_expire_by_bytes_lets_the_oldest_batches_go():
+    """Whole batches go, oldest first, until the rest fits; the newest stays, however large."""
+    fold = Fold(schema_keeping(bytes=4 * ROW_BYTES))
+    seen = []
+    for times in [(1, 2), (3, 4), (5,), (6, 7, 8, 9, 10), (11,)]:
+        fold.send(*times)
+        seen.append((fold.record.floor_row, fold.record.bytes // ROW_BYTES))
+    assert [(0, 2), (0, 4), (2, 3), (5, 5), (10, 1)] == seen
+
+
+def test_expire_keeps_few_segments_of_what_is_let_go():
+    """A stream that fills segments faster than they retire holds RETIRED_SEGMENTS_MAX of them."""
+    fold = Fold(schema_keeping(rows=1))
+    for _ in range(RETIRED_SEGMENTS_MAX + 3):
+        fold.send(*range(SEGMENT_ROWS))
+    assert 2 * SEGMENT_ROWS == fold.record.dropped_row
+    assert RETIRED_SEGMENTS_MAX + 1 == fold.engine.statistics().rows_held // SEGMENT_ROWS
+
+
+def test_expire_by_time_follows_the_high_water_mark():
+    """high-water 100, kept 30:   70 |####| 100
+
+    The floor never sinks, and a late tuple below it is never shown."""  # noqa: D209, D415
+    fold = Fold(schema_keeping(time_us=30))
+    floors = [fold.record.floor_us]
+    for times in [(50, 100), (60, 65)]:
+        fold.send(*times)
+        floors.append(fold.record.floor_us)
+    assert [None, 70, 70] == floors
+    fold.send(120)
+    assert (90, 0) == (fold.record.floor_us, fold.record.floor_row)
+    assert not fold.engine.due(10**15)
+
+
+def test_expire_by_time_on_the_server_clock_follows_arrivals():
+    """Every operation moves the floor, a Tick too; a Tick is due exactly when it forgets a tuple."""
+    fold = Fold(schema_keeping(time_us=30, clock=ClockKind.SERVER), arrival_us=1_000)
+    fold.send(990, 1_010, after_us=0)
+    assert 971 == fold.record.floor_us
+    assert [False, True] == [fold.engine.due(at) for at in (1_020, 1_021)]
+    fold.tick(after_us=30)
+    assert (1_001, 0) == (fold.record.floor_us, fold.record.floor_row)
+    assert [False, True] == [fold.engine.due(at) for at in (1_040, 1_041)]
+    fold.tick(after_us=30)
+    assert (2, 0) == (fold.record.floor_row, fold.record.bytes)
+    assert not fold.engine.due(10**15)
+
+
+def test_expire_lets_whole_segments_go_when_they_have_been_out_long_enough():
+    """Hits first, then tuples, RETIRED_US after the last row left retention; not a segment more."""
+    fold = Fold(schema_keeping(rows=10))
+    fold.apply(fold.op(Register(QueryId("q"), "SELECT * FROM s", {"s": STREAM})))
+    fold.send(*range(SEGMENT_ROWS - 5))
+    fold.send(*range(10))
+    assert (SEGMENT_ROWS - 5, 0) == (fold.record.floor_row, fold.record.dropped_row)
+    fold.send(*range(5))
+    left_us = fold.op.arrival_us
+    assert SEGMENT_ROWS == fold.record.floor_row
+    assert [False, True] == [fold.engine.due(left_us + RETIRED_US + i) for i in (-1, 0)]
+    early = fold.tick(after_us=RETIRED_US - 1)
+    assert (frozenset(), 0) == (early.dropped_chunks, fold.record.dropped_row)
+    late = fold.tick(after_us=1)
+    chunks = SEGMENT_ROWS // CHUNK_ROWS
+    assert {(ClauseId(2), chunk) for chunk in range(chunks)} == late.dropped_chunks
+    assert {(STREAM, Seq(3))} == late.dropped_batches
+    assert SEGMENT_ROWS == fold.record.dropped_row
+    assert 15 == fold.engine.statistics().rows_held + 5
+    assert not fold.engine.due(10**15)
+
+
+def test_expire_of_a_batch_across_segments_lets_its_first_part_go():
+    """A full segment dated out goes although its batch reaches into the next one."""
+    fold = Fold(schema_keeping(time_us=100))
+    fold.send(*([1] * SEGMENT_ROWS), 1_000)
+    assert (SEGMENT_ROWS, 1) == (fold.record.floor_row, fold.record.forgotten_us)
+    assert (SEGMENT_ROWS + 1) * ROW_BYTES == fold.record.bytes
+    gone = fold.tick(after_us=RETIRED_US)
+    assert (SEGMENT_ROWS, frozenset()) == (fold.record.dropped_row, gone.dropped_batches)
+
+
+def test_expire_due_looks_past_segments_that_are_out_or_stay():
+    """Of three segments one is out already, one goes next, one stays: a Tick is due when the second goes."""
+    fold = Fold(schema_keeping(time_us=100, clock=ClockKind.SERVER))
+    fold.send(*([1] * SEGMENT_ROWS), *([150] * SEGMENT_ROWS), 10**6, after_us=200)
+    assert (SEGMENT_ROWS, 101) == (fold.record.floor_row, fold.record.floor_us)
+    assert [False, True] == [fold.engine.due(at) for at in (250, 251)]
+    fold.send(3, after_us=60)
+    assert (2 * SEGMENT_ROWS, 161) == (fold.record.floor_row, fold.record.floor_us)
+    assert not fold.engine.due(10**6)
+
+
+@pytest.mark.parametrize("kept", [{"rows": 5}, {"bytes": 5 * ROW_BYTES}, {"time_us": 50}])
+def test_expire_floors_never_sink(kept):
+    """Whatever comes in, in whatever order, what was forgotten stays forgotten."""
+    fold = Fold(schema_keeping(**kept))
+    floors = [(fold.record.floor_row, fold.record.floor_us)]
+    for i in range(30):
+        fold.send(*[(i * 37 + j * 11) % 200 for j in range(i % 4)])
+        floors.append((fold.record.floor_row, fold.record.floor_us))
+    rows = [row for row, _ in floors]
+    dates = [date for _, date in floors if date is not None]
+    assert (sorted(rows), sorted(dates)) == (rows, dates)

@@ -1,0 +1,256 @@
+"""Pages of answers, and answers that are read while things change."""
+
+import dataclasses
+import functools
+
+import pytest
+
+from engine.errors import (
+    NotFoundError,
+    NotYetVisibleError,
+    PageExpiredError,
+)
+from engine.invoke import ClauseCache, Request, invoke
+from engine.limits import RETIRED_US, SEGMENT_ROWS
+from engine.results.contract import Gen
+from engine.results.delta import merge
+from engine.results.recent import ENTRY_BYTES
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+from tests.engine.asking import T0, ask, send, times, world_of
+from tests.engine.batches import schema_keeping
+
+
+class Counting:
+    """A source that counts what it is asked for."""
+
+    def __init__(self, source):
+        self._source = source
+        self.columns_read = 0
+        self.times_read = 0
+
+    def segments(self, stream_id, **span):
+        return self._source.segments(stream_id, **span)
+
+    def oldest(self, stream_id, **span):
+        return self._source.oldest(stream_id, **span)
+
+    def times(self, stream_id, rows):
+        self.times_read += len(rows)
+        return self._source.times(stream_id, rows)
+
+    def tuple_ids(self, stream_id, rows):
+        return self._source.tuple_ids(stream_id, rows)
+
+    def columns(self, stream_id, names, rows):
+        self.columns_read += len(rows) * len(names)
+        return self._source.columns(stream_id, names, rows)
+
+
+def paged(world, query_id, *, clauses=None, limit=7):
+    """Return all tuple ids of an answer, page by page, and the source that counted."""
+    source = Counting(world.engine.source)
+    ids, position = [], None
+    while True:
+        answer = invoke(
+            world.store.results,
+            source,
+            query_id=query_id,
+            request=Request(limit=limit, position=position),
+            clauses=clauses or ClauseCache(order_bytes_max=0),
+        )
+        assert position is None or position == answer.at
+        ids += answer.tuple_ids.tolist()
+        position = answer.next
+        if position is None:
+            return ids, source
+
+
+def test_invoke_page_by_page_is_the_whole_answer_at_the_cost_of_pages():
+    """Pages join to the answer; with its order kept, times are read once, without it at every page."""
+    world = world_of()
+    query_id = world.register("SELECT a, t FROM s WHERE a > 1 BEGIN (NOW - 0.0001) END (NOW)")
+    send(world, *[(T0 + i % 90, i % 5, "x") for i in range(100)])
+    expected = ask(world, query_id).tuple_ids.tolist()
+    kept, cheap = paged(world, query_id, clauses=ClauseCache())
+    fresh, costly = paged(world, query_id)
+    assert (expected, expected) == (kept, fresh)
+    assert 2 * len(expected) == cheap.times_read == cheap.columns_read
+    assert (9 + 1) * len(expected) == costly.times_read  # 9 pages of 7
+
+
+def test_invoke_pages_stay_at_their_position_whatever_happens():
+    """New tuples, floors that move and a clock that moves do not touch an answer in progress."""
+    world = world_of(schema_keeping(rows=10))
+    query_id = world.register("SELECT ts FROM s BEGIN (NOW - 0.000020) END (NOW)")
+    send(world, *[(T0 + i, i) for i in range(12)])
+    whole = ask(world, query_id)
+    first = ask(world, query_id, limit=4)
+    send(world, *[(T0 + 3 + i, i) for i in range(30)])
+    second = ask(world, query_id, limit=100, position=first.next)
+    assert whole.tuple_ids.tolist() == [*first.tuple_ids.tolist(), *second.tuple_ids.tolist()]
+    for one in (first, second):
+        same = ("now_us", "begin_us", "end_us", "count", "complete_from_us")
+        assert [getattr(whole, name) for name in same] == [getattr(one, name) for name in same]
+        assert whole.cut.seq == one.cut.seq
+    assert ask(world, query_id).count == 10
+
+
+def test_invoke_page_of_a_lost_history_or_of_dropped_tuples_is_refused():
+    """A page is exact or refused: another gen, or segments that are gone, end it."""
+    world = world_of(schema_keeping(rows=5))
+    query_id = world.register("SELECT ts FROM s")
+    send(world, *[(T0 + i, i) for i in range(8)])
+    position = ask(world, query_id, limit=2).next
+    with pytest.raises(PageExpiredError):
+        ask(world, query_id, position=dataclasses.replace(position, gen=Gen(7)))
+    with pytest.raises(NotYetVisibleError):
+        ask(world, query_id, position=dataclasses.replace(position, seq=Seq(99)))
+    send(world, *[(T0, 0)] * SEGMENT_ROWS)
+    assert 3 == len(times(ask(world, query_id, position=position)))
+    world.clock.advance(RETIRED_US)
+    world.tick()
+    for clauses in (world.clauses, ClauseCache()):
+        world.clauses = clauses
+        with pytest.raises(PageExpiredError):
+            ask(world, query_id, position=position)
+    whole = ask(world, query_id)
+    cut_short = dataclasses.replace(whole.at, offset=2)
+    assert (
+        whole.tuple_ids.tolist()[2:] == ask(world, query_id, position=cut_short).tuple_ids.tolist()
+    )
+
+
+def test_invoke_before_min_seq_is_applied_is_refused():
+    """Nothing is answered from before the position asked for."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s")
+    assert 2 == ask(world, query_id, min_seq=Seq(2)).cut.seq
+    with pytest.raises(NotYetVisibleError) as refused:
+        ask(world, query_id, min_seq=Seq(3))
+    assert {"applied": 2} == refused.value.extras
+
+
+def test_clause_cache_keeps_its_bounds_and_counts():
+    """What is kept between invocations is counted: clauses by number, orders by bytes."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s")
+    send(world, *[(T0 + i, i) for i in range(6)])
+    ask(world, query_id, limit=2)
+    world.clauses.check()
+    clauses, orders = world.clauses.statistics()
+    assert (1, 1, ENTRY_BYTES + 6 * 8) == (clauses.entries, orders.entries, orders.size)
+
+
+def test_invoke_for_the_count_alone_fetches_no_column():
+    """The count is that of the whole answer; no row is carried and no column is read."""
+    world = world_of()
+    query_id = world.register("SELECT a, t FROM s WHERE a < 3")
+    send(world, *[(T0 + i, i, "x") for i in range(10)])
+    source = Counting(world.engine.source)
+    request = Request(limit=2, count_only=True)
+    answer = invoke(
+        world.store.results, source, query_id=query_id, request=request, clauses=world.clauses
+    )
+    assert (3, (), None, 0) == (answer.count, answer.columns, answer.next, source.columns_read)
+
+
+class Meddling:
+    """A Results Structure in which something happens between a snapshot and the pages."""
+
+    def __init__(self, results, *meddling):
+        self._results = results
+        self._meddling = list(meddling)
+
+    def pages(self, clause_id, chunks):
+        if self._meddling:
+            self._meddling.pop(0)()
+        return self._results.pages(clause_id, chunks)
+
+    def __getattr__(self, name):
+        return getattr(self._results, name)
+
+
+def meddled(world, query_id, *meddling, position=None):
+    return invoke(
+        Meddling(world.store.results, *meddling),
+        world.engine.source,
+        query_id=query_id,
+        request=Request(limit=100, position=position),
+        clauses=ClauseCache(),
+    )
+
+
+def test_invoke_while_tuples_come_in_answers_from_its_snapshot():
+    """What is published after the snapshot is not shown."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s")
+    send(world, (T0, 0))
+    answer = meddled(world, query_id, lambda: send(world, (T0 - 1, 0), (T0, 1)))
+    assert ([1], 3) == (answer.tuple_ids.tolist(), answer.cut.seq)
+
+
+def test_invoke_while_the_query_is_removed_is_not_found():
+    """A query that goes while it is read has no answer, never an empty one."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s")
+    send(world, (T0, 0))
+    with pytest.raises(NotFoundError):
+        meddled(world, query_id, lambda: world.remove(query_id))
+
+
+def lose_in(world):
+    send(world, *[(T0, 0)] * SEGMENT_ROWS)
+    world.clock.advance(RETIRED_US)
+    world.tick()
+
+
+def test_invoke_while_segments_are_dropped_answers_from_a_later_position():
+    """An answer that lost tuples while it was read is read again; a page of an earlier one is refused."""
+    world = world_of(schema_keeping(rows=5))
+    query_id = world.register("SELECT ts FROM s")
+    send(world, *[(T0 + i, i) for i in range(6)])
+    answer = meddled(world, query_id, lambda: lose_in(world))
+    assert (5, 5) == (answer.count, answer.cut.seq)
+    world = world_of(schema_keeping(rows=5))
+    query_id = world.register("SELECT ts FROM s")
+    send(world, *[(T0 + i, i) for i in range(6)])
+    position = ask(world, query_id, limit=2).next
+    with pytest.raises(PageExpiredError):
+        meddled(world, query_id, lambda: lose_in(world), position=position)
+
+
+def test_invoke_while_a_drop_is_applied_and_not_published_answers_as_before():
+    """Until a drop is published its tuples stay readable; then the query is not found."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s")
+    send(world, (T0, 0))
+    world.drop("s", [query_id], fold=False)
+    (operation,) = world.store.log.read(Seq(3), operations_max=1, bytes_max=1)
+    delta = world.engine.apply(operation)
+    assert 1 == ask(world, query_id).count
+    world.publish(delta)
+    with pytest.raises(NotFoundError):
+        ask(world, query_id)
+
+
+def test_invoke_while_expiry_is_applied_and_not_published_is_whole():
+    """Segments dropped by operations that are not published yet are still there for who needs them."""
+    world = world_of(schema_keeping(rows=SEGMENT_ROWS))
+    query_id = world.register("SELECT ts FROM s")
+    send(world, *[(T0, 0)] * SEGMENT_ROWS)
+    position = ask(world, query_id, limit=10).next
+    send(world, *[(T0 + 1, 0)] * SEGMENT_ROWS, fold=False)
+    world.clock.advance(2 * RETIRED_US)
+    world.tick(fold=False)
+    deltas = [
+        world.engine.apply(operation)
+        for operation in world.store.log.read(Seq(3), operations_max=9, bytes_max=2**30)
+    ]
+    assert SEGMENT_ROWS == deltas[-1].streams[StreamId(1)].dropped_row
+    answer = ask(world, query_id, position=position, limit=20)
+    assert (SEGMENT_ROWS, 20) == (answer.count, len(answer.tuple_ids))
+    world.publish(functools.reduce(merge, deltas))
+    assert SEGMENT_ROWS == ask(world, query_id).count
+    with pytest.raises(PageExpiredError):
+        ask(world, query_id, position=position)

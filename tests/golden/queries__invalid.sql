@@ -1,0 +1,576 @@
+-- no query
+;
+--> unsupported-sql 1:1:1 ;
+--> The text holds no query.
+
+hello
+--> sql-syntax 1:1:5 hello
+--> Expected SELECT, found 'hello'.
+
+INSERT INTO trades VALUES (1)
+--> unsupported-sql 1:1:6 INSERT
+--> A standing query is one SELECT, without brackets around it.
+
+WITH x AS (SELECT 1) SELECT * FROM x
+--> unsupported-sql 1:1:4 WITH
+--> A standing query is one SELECT, without brackets around it.
+
+(SELECT sym FROM trades)
+--> unsupported-sql 1:1:1 (
+--> A standing query is one SELECT, without brackets around it.
+
+SELECT sym FROM trades; SELECT px FROM trades
+--> unsupported-sql 1:25:6 SELECT
+--> The text holds more than one statement.
+
+EXPLAIN SELECT sym FROM trades
+--> unsupported-sql 1:1:7 EXPLAIN
+--> A standing query is one SELECT, without brackets around it.
+
+BEGIN (NOW) END (NOW)
+--> unsupported-sql 1:1:5 BEGIN
+--> A standing query is one SELECT, without brackets around it.
+
+-- syntax
+SELECT
+--> sql-syntax 1:7:0
+--> Expected a value, found the end of the text.
+
+SELECT FROM trades
+--> sql-syntax 1:8:4 FROM
+--> Expected a value, found 'FROM'.
+
+SELECT sym, FROM trades
+--> sql-syntax 1:13:4 FROM
+--> Expected a value, found 'FROM'.
+
+SELECT sym FROM
+--> sql-syntax 1:16:0
+--> Expected the name of a stream, found the end of the text.
+
+SELECT sym FROM trades WHERE
+--> sql-syntax 1:29:0
+--> Expected a value, found the end of the text.
+
+SELECT sym FROM trades WHERE px >
+--> sql-syntax 1:34:0
+--> Expected a value, found the end of the text.
+
+SELECT sym FROM trades WHERE px > 1 AND
+--> sql-syntax 1:40:0
+--> Expected a value, found the end of the text.
+
+SELECT sym FROM trades WHERE (px > 1
+--> sql-syntax 1:37:0
+--> Expected a closing bracket, found the end of the text.
+
+SELECT sym FROM trades WHERE px > 1)
+--> sql-syntax 1:36:1 )
+--> Expected the end of the query, found ')'.
+
+SELECT sym FROM trades WHERE px BETWEEN 1
+--> sql-syntax 1:42:0
+--> Expected AND and the upper end of BETWEEN, found the end of the text.
+
+SELECT sym FROM trades WHERE px IN ()
+--> sql-syntax 1:37:1 )
+--> Expected a value, found ')'.
+
+SELECT sym FROM trades WHERE px IN 1, 2
+--> sql-syntax 1:36:1 1
+--> Expected a list of constants in brackets, found '1'.
+
+SELECT sym FROM trades WHERE px IS 5
+--> unsupported-sql 1:36:1 5
+--> Expected NULL, TRUE or FALSE after IS, found '5'. This is SQL outside the dialect of standing queries.
+
+SELECT sym FROM trades WHERE sym LIKE sym
+--> unsupported-sql 1:39:3 sym
+--> Expected a pattern in single quotes, found 'sym'. This is SQL outside the dialect of standing queries.
+
+SELECT sym FROM trades WHERE sym LIKE 'a' ESCAPE 5
+--> sql-syntax 1:50:1 5
+--> Expected one character in single quotes, found '5'.
+
+SELECT sym FROM trades WHERE sym = 'ACME
+--> sql-syntax 1:36:1 '
+--> The string is never closed.
+
+SELECT "sym FROM trades
+--> sql-syntax 1:8:1 "
+--> The quoted name is never closed.
+
+SELECT sym /* FROM trades
+--> sql-syntax 1:12:2 /*
+--> The comment is never closed.
+
+SELECT 1abc FROM trades
+--> sql-syntax 1:8:4 1abc
+--> A number runs into 'abc'.
+
+SELECT sym sym2 sym3 FROM trades
+--> sql-syntax 1:17:4 sym3
+--> Expected a comma or FROM, found 'sym3'.
+
+SELECT sym FROM trades t u
+--> sql-syntax 1:26:1 u
+--> Expected the end of the query, found 'u'.
+
+SELECT where FROM trades
+--> sql-syntax 1:8:5 where
+--> Expected a value, found 'where'.
+
+SELECT sym AS from FROM trades
+--> sql-syntax 1:15:4 from
+--> Expected an alias, found the keyword FROM.
+
+SELECT "" FROM trades
+--> sql-syntax 1:8:2 ""
+--> Expected a column, found ''.
+
+SELECT t. FROM trades t
+--> sql-syntax 1:11:4 FROM
+--> Expected a column, found the keyword FROM.
+
+SELECT `sym` FROM trades
+--> sql-syntax 1:8:1 `
+--> Expected a value, found '`'.
+
+SELECT sym FROM trades WHERE sym # 1
+--> sql-syntax 1:34:1 #
+--> Expected the end of the query, found '#'.
+
+SELECT sym
+FROM trades
+WHERE px >> 1
+  AND qty = = 2
+--> unsupported-sql 3:10:2 >>
+--> >> is not offered.
+
+-- outside the dialect
+SELECT COUNT(*) FROM trades
+--> unsupported-sql 1:8:5 COUNT
+--> Aggregates like COUNT() are not offered.
+
+SELECT sym, MAX(px) FROM trades GROUP BY sym
+--> unsupported-sql 1:13:3 MAX
+--> Aggregates like MAX() are not offered.
+
+SELECT sym FROM trades GROUP BY sym
+--> unsupported-sql 1:24:5 GROUP
+--> GROUP BY is not offered.
+
+SELECT sym FROM trades HAVING px > 1
+--> unsupported-sql 1:24:6 HAVING
+--> HAVING is not offered.
+
+SELECT sym FROM trades ORDER BY px
+--> unsupported-sql 1:24:5 ORDER
+--> ORDER BY is not offered.
+
+SELECT sym FROM trades LIMIT 5
+--> unsupported-sql 1:24:5 LIMIT
+--> LIMIT is not offered.
+
+SELECT sym FROM trades WHERE px > 1 OFFSET 5
+--> unsupported-sql 1:37:6 OFFSET
+--> OFFSET is not offered.
+
+SELECT sym FROM trades UNION SELECT sym FROM trades
+--> unsupported-sql 1:24:5 UNION
+--> UNION is not offered.
+
+SELECT sym FROM trades, Quotes
+--> unsupported-sql 1:25:6 Quotes
+--> FROM names more than one stream.
+
+SELECT sym FROM trades JOIN Quotes ON px = px
+--> unsupported-sql 1:24:4 JOIN
+--> JOIN is not offered.
+
+SELECT sym FROM trades NATURAL JOIN Quotes
+--> unsupported-sql 1:24:7 NATURAL
+--> JOIN is not offered.
+
+SELECT sym FROM (SELECT sym FROM trades)
+--> unsupported-sql 1:17:1 (
+--> A subquery in FROM is not offered.
+
+SELECT sym FROM trades WHERE px IN (SELECT px FROM trades)
+--> unsupported-sql 1:37:6 SELECT
+--> A subquery is not offered.
+
+SELECT sym FROM trades WHERE EXISTS (SELECT 1)
+--> unsupported-sql 1:30:6 EXISTS
+--> EXISTS is not offered.
+
+SELECT CASE WHEN px > 1 THEN 1 END FROM trades
+--> unsupported-sql 1:8:4 CASE
+--> CASE is not offered.
+
+SELECT CAST(px AS BIGINT) FROM trades
+--> unsupported-sql 1:8:4 CAST
+--> CAST is not offered.
+
+SELECT px::int FROM trades
+--> unsupported-sql 1:10:2 ::
+--> A cast is not offered.
+
+SELECT UPPER(sym) FROM trades
+--> unsupported-sql 1:8:5 UPPER
+--> The function UPPER() is not offered.
+
+SELECT sym FROM trades WHERE LEFT(sym, 1) = 'A'
+--> unsupported-sql 1:30:4 LEFT
+--> LEFT() is not offered.
+
+SELECT sym FROM trades WHERE px = ANY (1)
+--> unsupported-sql 1:35:3 ANY
+--> ANY is not offered.
+
+SELECT sym FROM trades WHERE sym ILIKE 'a%'
+--> unsupported-sql 1:34:5 ILIKE
+--> ILIKE is not offered.
+
+SELECT sym FROM trades WHERE sym SIMILAR TO 'a'
+--> unsupported-sql 1:34:7 SIMILAR
+--> SIMILAR TO is not offered.
+
+SELECT sym FROM trades WHERE sym ~ 'a+'
+--> unsupported-sql 1:34:1 ~
+--> ~ is not offered.
+
+SELECT sym || 'x' FROM trades
+--> unsupported-sql 1:12:2 ||
+--> || is not offered.
+
+SELECT sym FROM trades WHERE px == 1
+--> unsupported-sql 1:33:2 ==
+--> == is not offered.
+
+SELECT sym FROM trades WHERE 1 < px < 5
+--> unsupported-sql 1:37:1 <
+--> Comparisons do not chain.
+
+SELECT sym FROM trades WHERE px = ?
+--> unsupported-sql 1:35:1 ?
+--> A parameter is not offered.
+
+SELECT sym FROM trades WHERE px = :px
+--> unsupported-sql 1:35:1 :
+--> A parameter is not offered.
+
+SELECT sym FROM trades WHERE px = $1
+--> unsupported-sql 1:35:1 $
+--> A parameter is not offered.
+
+SELECT ROW_NUMBER() OVER (ORDER BY px) FROM trades
+--> unsupported-sql 1:8:10 ROW_NUMBER
+--> The function ROW_NUMBER() is not offered.
+
+SELECT sym FROM trades WHERE ts > DATE '2014-01-05'
+--> unsupported-sql 1:35:4 DATE
+--> A DATE literal is not offered.
+
+SELECT sym FROM trades WHERE ts > NOW() - 5
+--> unsupported-sql 1:35:3 NOW
+--> The function NOW() is not offered.
+
+SELECT +px FROM trades
+--> unsupported-sql 1:8:1 +
+--> Unary plus is not offered.
+
+SELECT a.b.c FROM trades a
+--> unsupported-sql 1:8:5 a.b.c
+--> A name has at most two parts.
+
+SELECT sym FROM trades WHERE qty IN (1, px)
+--> unsupported-sql 1:41:2 px
+--> An IN list holds constants.
+
+SELECT sym FROM trades WHERE ts > ts - INTERVAL '1' MONTH
+--> unsupported-sql 1:53:5 MONTH
+--> INTERVAL has no unit 'MONTH'.
+
+SELECT sym FROM trades TABLESAMPLE (10)
+--> unsupported-sql 1:24:11 TABLESAMPLE
+--> TABLESAMPLE is not offered.
+
+SELECT sym FROM trades PIVOT (x)
+--> sql-syntax 1:30:1 (
+--> Expected the end of the query, found '('.
+
+SELECT sym FROM main.trades
+--> unsupported-sql 1:21:1 .
+--> Expected the end of the query, found '.'. This is SQL outside the dialect of standing queries.
+
+SELECT * EXCEPT (sym) FROM trades
+--> unsupported-sql 1:10:6 EXCEPT
+--> EXCEPT is not offered.
+
+SELECT 1
+--> unsupported-sql 1:9:0
+--> Expected a comma or FROM, found the end of the text. This is SQL outside the dialect of standing queries.
+
+-- names
+SELECT sym FROM tradez
+--> unknown-stream 1:17:6 tradez
+--> There is no stream 'tradez'.
+
+SELECT sym FROM "TRADES"
+--> unknown-stream 1:17:8 "TRADES"
+--> There is no stream 'TRADES'.
+
+SELECT symm FROM trades
+--> unknown-column 1:8:4 symm
+--> trades has no column 'symm'.
+
+SELECT sym, "SYM" FROM trades
+--> unknown-column 1:13:5 "SYM"
+--> trades has no column 'SYM'.
+
+SELECT trades.sym FROM trades t
+--> unknown-column 1:8:6 trades
+--> FROM brings no 'trades'.
+
+SELECT q.* FROM trades t
+--> unknown-column 1:8:1 q
+--> FROM brings no 'q'.
+
+SELECT sym FROM trades WHERE ts > NOW - INTERVAL '1' HOUR
+--> unknown-column 1:35:3 NOW
+--> trades has no column 'NOW'.
+
+SELECT _id FROM trades
+--> unknown-column 1:8:3 _id
+--> trades has no column '_id'.
+
+SELECT px AS _x FROM trades
+--> unsupported-sql 1:14:2 _x
+--> An output cannot be named '_x'.
+
+SELECT px, px FROM trades
+--> unsupported-sql 1:12:2 px
+--> Two outputs are named 'px'.
+
+SELECT *, sym FROM trades
+--> unsupported-sql 1:11:3 sym
+--> Two outputs are named 'sym'.
+
+SELECT qty + 1, qty  +  1 FROM trades
+--> unsupported-sql 1:17:9 qty  +  1
+--> Two outputs are named 'qty + 1'.
+
+-- types
+SELECT sym FROM trades WHERE px
+--> type-mismatch 1:30:2 px
+--> Expected a condition, found DOUBLE.
+
+SELECT sym FROM trades WHERE NOT qty
+--> type-mismatch 1:34:3 qty
+--> Expected a condition, found BIGINT.
+
+SELECT sym FROM trades WHERE px > 1 AND qty
+--> type-mismatch 1:41:3 qty
+--> Expected a condition, found BIGINT.
+
+SELECT sym FROM trades WHERE sym = 5
+--> type-mismatch 1:36:1 5
+--> VARCHAR does not compare with BIGINT constant 5.
+
+SELECT sym FROM trades WHERE 'a' < px
+--> type-mismatch 1:30:3 'a'
+--> VARCHAR constant 'a' does not compare with DOUBLE.
+
+SELECT sym FROM trades WHERE open = 1
+--> type-mismatch 1:37:1 1
+--> BOOLEAN does not compare with BIGINT constant 1.
+
+SELECT sym FROM trades WHERE open = 'true'
+--> type-mismatch 1:37:6 'true'
+--> BOOLEAN does not compare with VARCHAR constant 'true'.
+
+SELECT sym FROM trades WHERE px = sym
+--> type-mismatch 1:33:1 =
+--> DOUBLE does not compare with VARCHAR.
+
+SELECT sym FROM trades WHERE ts > 5
+--> type-mismatch 1:35:1 5
+--> TIMESTAMP does not compare with BIGINT constant 5.
+
+SELECT sym FROM trades WHERE ts > 'yesterday'
+--> type-mismatch 1:35:11 'yesterday'
+--> 'yesterday' is no time.
+
+SELECT sym FROM trades WHERE ts > TIMESTAMP '2014-02-30'
+--> type-mismatch 1:45:12 '2014-02-30'
+--> '2014-02-30' is no time.
+
+SELECT sym FROM trades WHERE ts > '2014-01-05T25:00:00Z'
+--> type-mismatch 1:35:22 '2014-01-05T25:00:00Z'
+--> '2014-01-05T25:00:00Z' is no time.
+
+SELECT sym FROM trades WHERE px LIKE '1%'
+--> type-mismatch 1:30:2 px
+--> LIKE takes strings, found DOUBLE.
+
+SELECT sym FROM trades WHERE sym + 1 > 2
+--> type-mismatch 1:30:3 sym
+--> Expected a number, found VARCHAR.
+
+SELECT sym FROM trades WHERE ts - ts > 5
+--> type-mismatch 1:30:2 ts
+--> Expected a number, found TIMESTAMP.
+
+SELECT sym FROM trades WHERE ts + 5 > ts
+--> type-mismatch 1:30:2 ts
+--> Expected a number, found TIMESTAMP.
+
+SELECT sym FROM trades WHERE px + INTERVAL '1' HOUR > 1
+--> type-mismatch 1:30:2 px
+--> Expected a TIMESTAMP beside an INTERVAL, found DOUBLE.
+
+SELECT sym FROM trades WHERE ts * INTERVAL '1' HOUR > ts
+--> type-mismatch 1:33:1 *
+--> * does not take an INTERVAL there.
+
+SELECT INTERVAL '1' HOUR FROM trades
+--> type-mismatch 1:8:17 INTERVAL '1' HOUR
+--> An INTERVAL stands only beside a TIMESTAMP.
+
+SELECT -sym FROM trades
+--> type-mismatch 1:9:3 sym
+--> Expected a number, found VARCHAR.
+
+SELECT ABS(open) FROM trades
+--> type-mismatch 1:12:4 open
+--> Expected a number, found BOOLEAN.
+
+SELECT sym FROM trades WHERE px BETWEEN 1 AND 'b'
+--> type-mismatch 1:47:3 'b'
+--> DOUBLE does not compare with VARCHAR constant 'b'.
+
+SELECT sym FROM trades WHERE px IN (1, 'b')
+--> type-mismatch 1:40:3 'b'
+--> DOUBLE does not compare with VARCHAR constant 'b'.
+
+SELECT sym FROM trades WHERE sym LIKE 'a!' ESCAPE '!'
+--> type-mismatch 1:39:4 'a!'
+--> The pattern ends with its escape character.
+
+SELECT sym FROM trades WHERE sym LIKE 'a' ESCAPE '!!'
+--> type-mismatch 1:50:4 '!!'
+--> ESCAPE takes one character.
+
+SELECT sym FROM trades WHERE qty = 9223372036854775808
+--> type-mismatch 1:36:19 9223372036854775808
+--> The integer does not fit 64 bits.
+
+SELECT sym FROM trades WHERE px > 9007199254740993
+--> type-mismatch 1:35:16 9007199254740993
+--> The integer 9007199254740993 is beyond what a DOUBLE holds exactly.
+
+SELECT sym FROM trades WHERE px < 1e999
+--> type-mismatch 1:35:5 1e999
+--> The number does not fit a DOUBLE.
+
+SELECT sym FROM trades WHERE (px > 1) + 1 = 2
+--> type-mismatch 1:30:8 (px > 1)
+--> Expected a number, found BOOLEAN.
+
+SELECT sym FROM trades WHERE px = TIMESTAMP '2014-01-05'
+--> type-mismatch 1:35:22 TIMESTAMP '2014-01-05'
+--> DOUBLE does not compare with TIMESTAMP constant '2014-01-05 00:00:00'.
+
+SELECT NULL + NULL FROM trades
+--> type-mismatch 1:8:4 NULL
+--> Expected a number, found NULL.
+
+SELECT sym FROM trades WHERE ts > ts - INTERVAL '1.2.3' HOUR
+--> sql-syntax 1:49:7 '1.2.3'
+--> '1.2.3' is no number of whole microseconds.
+
+-- windows
+SELECT sym FROM trades BEGIN (NOW)
+--> sql-syntax 1:35:0
+--> Expected END (...) after BEGIN (...), found the end of the text.
+
+SELECT sym FROM trades END (NOW)
+--> sql-syntax 1:24:3 END
+--> Expected BEGIN (...) before END (...), found 'END'.
+
+SELECT sym FROM trades BEGIN (NOW + 5) END (NOW)
+--> unsupported-sql 1:31:5 NOW +
+--> A bound after NOW is not offered: tuples of the future are not known.
+
+SELECT sym FROM trades BEGIN (NOW - INTERVAL '-5' MINUTE) END (NOW)
+--> unsupported-sql 1:31:26 NOW - INTERVAL '-5' MINUTE
+--> A bound after NOW is not offered: tuples of the future are not known.
+
+SELECT sym FROM trades BEGIN (NOW - 'x') END (NOW)
+--> sql-syntax 1:37:3 'x'
+--> Expected seconds or an INTERVAL after NOW -, found 'x'.
+
+SELECT sym FROM trades BEGIN (NOW - ts) END (NOW)
+--> sql-syntax 1:37:2 ts
+--> Expected seconds or an INTERVAL after NOW -, found 'ts'.
+
+SELECT sym FROM trades BEGIN (5) END (NOW)
+--> unsupported-sql 1:31:1 5
+--> Expected a bound of the window, found '5'.
+
+SELECT sym FROM trades BEGIN (ts) END (NOW)
+--> unsupported-sql 1:31:2 ts
+--> Expected a bound of the window, found 'ts'.
+
+SELECT sym FROM trades BEGIN () END (NOW)
+--> sql-syntax 1:31:1 )
+--> Expected a bound of the window, found ')'.
+
+SELECT sym FROM trades BEGIN ('then') END (NOW)
+--> type-mismatch 1:31:6 'then'
+--> 'then' is no time.
+
+SELECT sym FROM trades BEGIN (NOW) END (NOW - 5)
+--> window-empty 1:24:25 BEGIN (NOW) END (NOW - 5)
+--> BEGIN lies after END: no tuple is ever between them.
+
+SELECT sym FROM trades BEGIN ('2014-01-06') END ('2014-01-05')
+--> window-empty 1:24:39 BEGIN ('2014-01-06') END ('2014-01-05')
+--> BEGIN lies after END: no tuple is ever between them.
+
+SELECT sym FROM trades BEGIN (NOW - 5) END ('2014-01-05')
+--> unsupported-sql 1:31:7 NOW - 5
+--> A moving BEGIN with a constant END is not offered.
+
+SELECT sym FROM trades BEGIN (NOW - 0.0000001) END (NOW)
+--> sql-syntax 1:31:15 NOW - 0.0000001
+--> The offset is no whole number of microseconds.
+
+SELECT sym FROM trades BEGIN (NOW - INTERVAL '9' FORTNIGHT) END (NOW)
+--> unsupported-sql 1:50:9 FORTNIGHT
+--> INTERVAL has no unit 'FORTNIGHT'.
+
+SELECT sym FROM trades BEGIN (NOW - INTERVAL '1 day 2 hours') END (NOW)
+--> unsupported-sql 1:46:15 '1 day 2 hours'
+--> An INTERVAL is one number and one unit.
+
+SELECT sym FROM trades BEGIN (NOW - INTERVAL '5') END (NOW)
+--> sql-syntax 1:49:1 )
+--> Expected a unit, found ')'.
+
+SELECT sym FROM trades BEGIN (NOW - INTERVAL '40000' DAY) END (NOW)
+--> query-too-complex 1:31:26 NOW - INTERVAL '40000' DAY
+--> A window reaches at most 36525 days back.
+
+SELECT sym FROM trades BEGIN (NOW - 5) END (NOW) WHERE px > 1
+--> sql-syntax 1:50:5 WHERE
+--> Expected the end of the query, found 'WHERE'.
+
+SELECT sym FROM trades BEGIN (NOW - 5 END (NOW)
+--> sql-syntax 1:39:3 END
+--> Expected a closing bracket behind the bound, found 'END'.
+
+SELECT sym FROM trades BEGIN (NOW() - 5) END (NOW)
+--> unsupported-sql 1:31:4 NOW(
+--> NOW is no function.

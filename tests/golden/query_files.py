@@ -1,0 +1,133 @@
+"""Golden query files: a text, then behind `-->` what it must come to.
+
+Blocks are separated by empty lines; a line beginning with `-- ` before the text is a heading. After a
+change that is meant, write the files again and read the difference before keeping it:
+
+    python -m tests.golden.query_files
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import SqlError
+from engine.query.binder import bind
+from engine.query.canonical import sql_constant, sql_expression, sql_name
+from engine.query.expression import Constant
+from engine.query.factor import AttributeFactor, BooleanFactor
+from engine.query.value_set import Interval
+from engine.tuples.schema import (
+    ClockKind,
+    ColumnSchema,
+    ColumnType,
+    Retention,
+    StreamId,
+    StreamSchema,
+)
+
+MARK = "--> "
+HEADING = "-- "
+FOLDER = Path(__file__).parent
+ACCEPTED = FOLDER / "queries.sql"
+REFUSED = FOLDER / "queries__invalid.sql"
+
+TRADES = StreamSchema(
+    "trades",
+    (
+        ColumnSchema("sym", ColumnType.STRING, nullable=False),
+        ColumnSchema("px", ColumnType.FLOAT64),
+        ColumnSchema("qty", ColumnType.INT64),
+        ColumnSchema("open", ColumnType.BOOL),
+        ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),
+        ColumnSchema("Name", ColumnType.STRING),
+        ColumnSchema("order", ColumnType.INT64),
+    ),
+    time="ts",
+    clock=ClockKind.HIGH_WATER,
+    retention=Retention(time_us=3_600_000_000),
+)
+STREAMS = {
+    "trades": (StreamId(1), TRADES),
+    "Quotes": (StreamId(2), StreamSchema("Quotes", TRADES.columns, "ts", ClockKind.HIGH_WATER)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A heading (or ""), a query text, and the lines it must come to."""
+
+    heading: str
+    text: str
+    expected: tuple[str, ...]
+
+    def block(self, lines: tuple[str, ...]) -> str:
+        """Return the case as the file holds it, coming to `lines`."""
+        heading = [HEADING + self.heading] if self.heading else []
+        return "\n".join([*heading, self.text, *(MARK + line for line in lines)])
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Return the cases of a golden file, in its order."""
+    cases = []
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        lines = block.split("\n")
+        heading = lines.pop(0).removeprefix(HEADING) if lines[0].startswith(HEADING) else ""
+        given = [line for line in lines if not line.startswith(MARK)]
+        expected = tuple(line.removeprefix(MARK) for line in lines if line.startswith(MARK))
+        cases.append(Case(heading, "\n".join(given), expected))
+    return cases
+
+
+def write_cases(path: Path, outcome: Callable[[str], tuple[str, ...]]) -> None:
+    """Write the file again with what its texts come to now."""
+    blocks = [case.block(outcome(case.text)) for case in read_cases(path)]
+    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+
+
+def accepted(text: str) -> tuple[str, ...]:
+    """Return what an accepted query comes to: canonical text, window, columns, factors, warnings."""
+    query = bind(text, STREAMS)
+    columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.clause.outputs)
+    return (
+        query.canonical,
+        f"{query.window.kind}: {columns}",
+        *(f"factor {shown_factor(factor)}" for factor in query.clause.factors),
+        *(f"warning {warning.code}" for warning in query.warnings),
+    )
+
+
+def refused(text: str) -> tuple[str, ...]:
+    """Return what a refused query comes to: code, line:column:length, and the text it points at."""
+    try:
+        query = bind(text, STREAMS)
+    except SqlError as error:
+        at = error.position
+        line = text.split("\n")[at.line - 1]
+        pointed = line[at.column - 1 : at.column - 1 + at.length]
+        return (f"{error.code} {at.line}:{at.column}:{at.length} {pointed}".rstrip(), error.detail)
+    return (f"accepted as {query.canonical}",)
+
+
+def shown_factor(factor: BooleanFactor) -> str:
+    """Return a factor as a reader checks it: `px in (40.0, ..)`, or the residual expression."""
+    if not isinstance(factor, AttributeFactor):
+        return f"residual {sql_expression(factor.expression)}"
+    kind = factor.column.type
+    parts = [_shown_interval(interval, kind) for interval in factor.values.intervals]
+    parts += ["NULL"] if factor.values.null else []
+    return f"{sql_name(factor.column.name)} in {' or '.join(parts) or 'nothing'}"
+
+
+def _shown_interval(interval: Interval, kind: ColumnType) -> str:
+    low = ".." if interval.low is None else sql_constant(Constant(interval.low, kind))
+    high = ".." if interval.high is None else sql_constant(Constant(interval.high, kind))
+    if low == high != "..":
+        return f"[{low}]"
+    return (
+        f"{'[' if interval.low_closed else '('}{low}, {high}{']' if interval.high_closed else ')'}"
+    )
+
+
+if __name__ == "__main__":
+    write_cases(ACCEPTED, accepted)
+    write_cases(REFUSED, refused)

@@ -1,0 +1,46 @@
+"""Where a service is and how it is spoken to: what cannot be is refused before anything is sent."""
+
+import httpx
+import pytest
+
+from pipeline.client import Service
+from pipeline.errors import AddressError, ServiceUnreachableError
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "//h", "ftp://h", "http://", "http://h:70000", "http://h:x"]
+)
+def test_url_that_is_none_is_refused(url):
+    """No scheme, another one, no host, no port that can be: refused with the form that is expected."""
+    with pytest.raises(AddressError, match="as in http://127") as refused:
+        Service(url)
+    assert repr(url) in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["http://h", "https://h:1/", "HTTP://[::1]:80", "http://h/below/"])
+def test_url_of_a_service_is_taken(url):
+    """Both schemes, addresses, ports and a path before the service's own are fine."""
+    with Service(url) as service:
+        assert url.rstrip("/") == service.url
+
+
+@pytest.mark.parametrize("token", ["é", "a b", "a\r\nX: y", "\x7f"])
+def test_token_that_no_header_carries_is_refused_and_not_shown(token):
+    """Other characters than ASCII signs are refused; the message does not hold the secret."""
+    with pytest.raises(AddressError) as refused:
+        Service("http://h", token=f"secret{token}")
+    assert "secret" not in str(refused.value)
+
+
+def test_unreachable_service_is_said_in_sentences_with_one_stop():
+    """A reason that ends with its own full stop brings no second one."""
+
+    def refuse(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("It is refused.")
+
+    with (
+        Service("http://h", transport=httpx.MockTransport(refuse)) as service,
+        pytest.raises(ServiceUnreachableError) as caught,
+    ):
+        service.status()
+    assert "does not answer: It is refused. Is `psoup serve` running there?" in str(caught.value)

@@ -1,0 +1,207 @@
+"""The client: what it repeats, how long it waits, what it does not repeat, how it says so."""
+
+import httpx
+import orjson
+import pytest
+
+from pipeline.client import RetryPolicy, Service, Txn
+from pipeline.errors import ServiceProblem, ServiceUnreachableError
+
+
+class Time:
+    """A clock that sleeping moves; keeps what was slept."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def clock(self) -> float:
+        return self.now_s
+
+
+class Script:
+    """A service that answers with what it was given, one after the other, and keeps the requests."""
+
+    def __init__(self, *answers):
+        self.answers: list[httpx.Response | Exception] = list(answers)
+        self.requests: list[httpx.Request] = []
+        self.time = Time()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer: httpx.Response | Exception = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def service(self, budget_s: float = 30.0) -> Service:
+        retry = RetryPolicy(budget_s=budget_s, sleep=self.time.sleep, clock=self.time.clock)
+        return Service("http://psoup", retry=retry, transport=httpx.MockTransport(self))
+
+
+def problem(status, code, *, retryable=None, retry_after=None):
+    body = {"code": code, "detail": f"it is {code}"}
+    if retryable is not None:
+        body["retryable"] = retryable
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    return httpx.Response(status, json=body, headers=headers)
+
+
+def ok(**body):
+    return httpx.Response(200, json=body)
+
+
+TXN = Txn("app", 7)
+
+
+def test_request_overloaded_is_repeated_after_retry_after():
+    """A retryable problem is waited out as long as the service asks, then the answer is returned."""
+    script = Script(problem(503, "overloaded", retry_after=3), ok(version="1"))
+    with script.service() as service:
+        assert {"version": "1"} == service.status()
+    assert [3.0] == script.time.slept
+
+
+def test_request_without_retry_after_waits_twice_as_long_each_time():
+    """The pauses double from a tenth of a second."""
+    script = Script(*[problem(503, "recovering")] * 4, ok())
+    with script.service() as service:
+        service.status()
+    assert [0.1, 0.2, 0.4, 0.8] == script.time.slept
+
+
+def test_request_still_overloaded_when_the_budget_is_spent_is_the_problem():
+    """The client gives up before a pause that its budget does not cover, with the last problem."""
+    script = Script(*[problem(507, "store-full", retry_after=4)] * 9)
+    with script.service(budget_s=10) as service, pytest.raises(ServiceProblem) as caught:
+        service.status()
+    assert "store-full" == caught.value.problem
+    assert [4.0, 4.0] == script.time.slept
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "retryable"),
+    [
+        (422, "sql-syntax", False),
+        (409, "txn-content-differs", False),
+        (503, "integrity", False),
+        (404, "not-found", None),
+    ],
+)
+def test_request_refused_for_good_is_not_repeated(status, code, retryable):
+    """What waiting does not cure is raised at once, with the whole problem body."""
+    script = Script(problem(status, code, retryable=retryable))
+    with script.service() as service, pytest.raises(ServiceProblem) as caught:
+        service.append("s", b"", content_type="text/csv", txn=TXN)
+    assert (status, code, f"it is {code}") == (
+        caught.value.status,
+        caught.value.problem,
+        caught.value.detail,
+    )
+    assert [] == script.time.slept
+
+
+@pytest.mark.parametrize("failure", ["commit-unknown", "reset"])
+def test_append_with_txn_of_unknown_fate_is_sent_again_unchanged(failure):
+    """Under a transaction the same bytes and headers go out until the fate is known."""
+    broken = (
+        problem(503, "commit-unknown", retryable=True)
+        if failure == "commit-unknown"
+        else httpx.ReadError("reset")
+    )
+    script = Script(ok(accepted=1), broken, ok(accepted=0, duplicate=True))
+    with script.service() as service:
+        service.append("s", b"one", content_type="text/csv", txn=Txn("app", 6))
+        receipt = service.append("s", b"two", content_type="text/csv", txn=TXN)
+    assert {"accepted": 0, "duplicate": True} == receipt
+    assert [b"one", b"two", b"two"] == [request.content for request in script.requests]
+    assert ["6", "7", "7"] == [r.headers["Psoup-Txn-Version"] for r in script.requests]
+
+
+@pytest.mark.parametrize(
+    "failure", [problem(503, "commit-unknown", retryable=True), problem(500, "internal")]
+)
+def test_append_without_txn_of_unknown_fate_is_not_sent_again(failure):
+    """Rows that might be stored already are not sent twice without a transaction."""
+    script = Script(failure)
+    with script.service() as service, pytest.raises(ServiceProblem):
+        service.append("s", b"one", content_type="text/csv")
+    assert 1 == len(script.requests)
+
+
+def test_append_without_txn_surely_not_stored_is_sent_again():
+    """An overload says that nothing was stored: sending again is safe."""
+    script = Script(problem(503, "overloaded"), ok(accepted=1))
+    with script.service() as service:
+        assert {"accepted": 1} == service.append("s", b"one", content_type="text/csv")
+
+
+def test_service_that_never_answered_is_not_waited_for():
+    """A refused connection at first contact is an error at once: the address is likely wrong."""
+    script = Script(httpx.ConnectError("refused"))
+    with script.service() as service, pytest.raises(ServiceUnreachableError) as caught:
+        service.status()
+    assert "http://psoup does not answer: refused" in str(caught.value)
+    assert [] == script.time.slept
+
+
+def test_service_that_goes_away_is_waited_for():
+    """After a first answer a restart of the service is waited out within the budget."""
+    gone = httpx.ConnectError("refused")
+    script = Script(ok(), gone, gone, ok(version="2"))
+    with script.service() as service:
+        service.status()
+        assert {"version": "2"} == service.status()
+    assert [0.1, 0.2] == script.time.slept
+
+
+def test_service_of_another_kind_is_unreachable():
+    """Something that answers 200 without JSON is not psoup."""
+    script = Script(httpx.Response(200, text="<html>"))
+    with script.service() as service, pytest.raises(ServiceUnreachableError):
+        service.status()
+
+
+def test_stream_unknown_is_none():
+    """Asking for a stream that is not there is no error."""
+    script = Script(problem(404, "not-found"))
+    with script.service() as service:
+        assert service.stream("nowhere") is None
+
+
+def test_lists_and_results_follow_their_pages():
+    """All entries come out, whether the next page is named in the envelope or in `Link`."""
+    script = Script(
+        ok(streams=[{"name": "a"}], next="/v1/streams?page=2"),
+        ok(streams=[{"name": "b"}], next=None),
+        httpx.Response(200, text="1\n", headers={"Link": '</v1/next?page=z>; rel="next"'}),
+        httpx.Response(200, text="2\n"),
+    )
+    with script.service() as service:
+        assert ["a", "b"] == [one["name"] for one in service.streams()]
+        pages = service.pages("q_1", format="ndjson", limit=1)
+        assert ["1\n", "2\n"] == [page.text for page in pages]
+    assert [
+        "/v1/streams",
+        "/v1/streams?page=2",
+        "/v1/queries/q_1/results?format=ndjson&limit=1",
+        "/v1/next?page=z",
+    ] == [request.url.raw_path.decode() for request in script.requests]
+
+
+def test_register_and_declare_send_what_the_contract_asks():
+    """Bodies are JSON with only the members that were given; a name makes it repeatable."""
+    script = Script(
+        httpx.Response(201, json={"name": "s"}),
+        problem(503, "commit-unknown"),
+        ok(id="q_1"),
+    )
+    with script.service() as service:
+        assert ({"name": "s"}, True) == service.declare("s", {"columns": []})
+        assert {"id": "q_1"} == service.register("SELECT 1", name="n")
+    sent = [orjson.loads(request.content) for request in script.requests]
+    assert [{"columns": []}, *[{"sql": "SELECT 1", "name": "n"}] * 2] == sent

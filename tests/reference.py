@@ -1,0 +1,304 @@
+"""The naive twin: what psoup has to answer, computed from scratch with loops and dicts.
+
+`Reference` folds the same operations as the engine and answers every invocation by walking over every
+tuple. It shares nothing with the engine but types and the binder: no columns, no SteMs, no stored hits,
+no numpy. Whatever differs from it is wrong, here or there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from engine.log.operation import (
+    Declare,
+    Drop,
+    Operation,
+    QueryId,
+    Register,
+    Remove,
+    Rows,
+    Tick,
+)
+from engine.query.binder import bind
+from engine.query.clause import BoundQuery
+from engine.query.expression import Value
+from engine.query.window import Window
+from engine.tuples.batch import Seq
+from engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
+from tests.reference_values import Row, holds, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTuple:
+    """One tuple: its place in the stream, its id, its time, its values."""
+
+    row: int
+    tuple_id: int
+    time_us: int
+    values: Row
+
+
+@dataclass(slots=True)
+class ReferenceStream:
+    """A declared stream: everything ever sent to it, and the two floors of its retention."""
+
+    schema: StreamSchema
+    tuples: list[ReferenceTuple] = field(default_factory=list)
+    batches: list[list[ReferenceTuple]] = field(default_factory=list)
+    """The same tuples, by the operation that brought them; none is empty."""
+    high_water_us: int | None = None
+    floor_row: int = 0
+    floor_us: int | None = None
+
+    def retained(self) -> list[ReferenceTuple]:
+        """Return the tuples that retention has not let go, in the order they were sent."""
+        return [
+            one
+            for one in self.tuples
+            if one.row >= self.floor_row and (self.floor_us is None or one.time_us >= self.floor_us)
+        ]
+
+    def complete_from_us(self) -> int | None:
+        """Return the time from which nothing has been forgotten; None = nothing ever was."""
+        bounds = [one.time_us + 1 for one in self.tuples if one.row < self.floor_row]
+        if self.floor_us is not None:
+            bounds.append(self.floor_us)
+        return max(bounds, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceQuery:
+    """A standing query: when it was registered, and what it asks."""
+
+    seq: Seq
+    bound: BoundQuery
+    streams: tuple[StreamId, ...]
+
+
+AnswerRow = tuple[str, int | None, tuple[Value | None, ...]]
+"""`_id`, `_x` in microseconds, the select list's values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an invocation has to answer, all pages together."""
+
+    seq: Seq
+    now_us: int | None
+    begin_us: int | None
+    end_us: int | None
+    complete_from_us: int | None
+    rows: tuple[AnswerRow, ...]
+
+
+class OutOfRangeError(Exception):
+    """`now=` lies outside `[oldest_us, newest_us]`."""
+
+    def __init__(self, oldest_us: int | None, newest_us: int | None) -> None:
+        super().__init__(f"now= outside [{oldest_us}, {newest_us}]")
+        self.oldest_us = oldest_us
+        self.newest_us = newest_us
+
+
+class Reference:
+    """State(k): the fold of operations 1..k. Grows by `apply`, answers by `invoke`."""
+
+    def __init__(self) -> None:
+        """Begin before the first operation."""
+        self.seq = Seq(0)
+        self.arrival_us = 0
+        self.streams: dict[StreamId, ReferenceStream] = {}
+        self.queries: dict[QueryId, ReferenceQuery] = {}
+
+    @classmethod
+    def fold(cls, operations: Iterable[Operation]) -> "Reference":
+        """Return the state after `operations`."""
+        state = cls()
+        for operation in operations:
+            state.apply(operation)
+        return state
+
+    def apply(self, operation: Operation) -> None:
+        """Fold one operation: the next one in the order of the log."""
+        assert operation.seq == self.seq + 1, "operations are folded in order"
+        self.seq = operation.seq
+        self.arrival_us = operation.arrival_us
+        match operation.content:
+            case Declare(schema=schema):
+                self.streams[StreamId(operation.seq)] = ReferenceStream(schema)
+            case Drop(stream_id=stream_id, queries=queries):
+                del self.streams[stream_id]
+                for query_id in queries:
+                    del self.queries[query_id]
+            case Rows() as rows:
+                self._take(operation, rows)
+            case Register(query_id=query_id, sql=sql, streams=streams):
+                schemas = {name: (i, self.streams[i].schema) for name, i in streams.items()}
+                bound = bind(sql, schemas)
+                ids = tuple(source.stream_id for source in bound.clause.sources)
+                self.queries[query_id] = ReferenceQuery(operation.seq, bound, ids)
+            case Remove(query_id=query_id):
+                del self.queries[query_id]
+            case Tick():
+                pass
+        for stream in self.streams.values():
+            _forget(stream, operation.arrival_us)
+
+    def _take(self, operation: Operation, rows: Rows) -> None:
+        stream = self.streams[rows.stream_id]
+        batch = []
+        for taken, values in enumerate(decoded(stream.schema, rows.body)):
+            time = stream.schema.time
+            time_us = operation.arrival_us if time is None else values[time]
+            assert isinstance(time_us, int)
+            row, tuple_id = len(stream.tuples) + taken, operation.first_tuple_id + taken
+            batch.append(ReferenceTuple(row, tuple_id, time_us, values))
+            if stream.high_water_us is None or time_us > stream.high_water_us:
+                stream.high_water_us = time_us
+        if batch:
+            stream.tuples += batch
+            stream.batches.append(batch)
+
+    # --- Invocation -------------------------------------------------------------------------------
+
+    def now_us(self, query_id: QueryId, server_now_us: int) -> int | None:
+        """Return the query's NOW: the server's clock, or the largest high-water mark of its streams."""
+        streams = [self.streams[stream_id] for stream_id in self.queries[query_id].streams]
+        if streams[0].schema.clock is ClockKind.SERVER:
+            return max(server_now_us, self.arrival_us)
+        marks = [one.high_water_us for one in streams if one.high_water_us is not None]
+        return max(marks, default=None)
+
+    def invoke(self, query_id: QueryId, *, server_now_us: int, at_us: int | None = None) -> Answer:
+        """Return everything the query has to answer at this state.
+
+        Args:
+            query_id: a standing query over one stream.
+            server_now_us: the server's clock.
+            at_us: the instant asked for with `now=`; None = NOW.
+
+        Raises:
+            OutOfRangeError: `at_us` lies after NOW, or before what retention has kept.
+        """
+        query = self.queries[query_id]
+        stream = self.streams[query.streams[0]]
+        newest_us = self.now_us(query_id, server_now_us)
+        oldest_us = stream.complete_from_us()
+        now_us = newest_us
+        if at_us is not None:
+            reach_us = oldest_us
+            if oldest_us is not None and newest_us is not None:
+                reach_us = min(oldest_us, newest_us)
+            too_late = newest_us is not None and at_us > newest_us
+            if too_late or (reach_us is not None and at_us < reach_us):
+                raise OutOfRangeError(reach_us, newest_us)
+            now_us = at_us
+        window = query.bound.window
+        if now_us is None:
+            return Answer(self.seq, None, None, None, None, ())
+        begin_us, end_us = bounds(window, now_us)
+        shown = [
+            one
+            for one in stream.retained()
+            if one.time_us <= now_us
+            and (begin_us is None or begin_us <= one.time_us)
+            and (end_us is None or one.time_us <= end_us)
+            and holds(query.bound.clause, [one.values])
+        ]
+        shown.sort(key=lambda one: (one.time_us, one.tuple_id))
+        complete_from_us = oldest_us
+        if oldest_us is not None and begin_us is not None and begin_us >= oldest_us:
+            complete_from_us = None
+        rows = [self._row(query.bound, one) for one in shown]
+        if query.bound.clause.distinct:
+            rows = _distinct(rows)
+        return Answer(self.seq, now_us, begin_us, end_us, complete_from_us, tuple(rows))
+
+    def _row(self, bound: BoundQuery, one: ReferenceTuple) -> AnswerRow:
+        begin = bound.window.begin
+        leaves_us = one.time_us + begin.us + 1 if begin is not None and begin.moving else None
+        values = tuple(value_of(output.expression, [one.values]) for output in bound.clause.outputs)
+        return str(one.tuple_id), leaves_us, values
+
+
+def bounds(window: Window, now_us: int) -> tuple[int | None, int | None]:
+    """Return BEGIN and END as instants, both inclusive; (None, None) without a window."""
+    if window.begin is None or window.end is None:
+        return None, None
+    begin_us = now_us - window.begin.us if window.begin.moving else window.begin.us
+    end_us = now_us - window.end.us if window.end.moving else window.end.us
+    return begin_us, end_us
+
+
+def decoded(schema: StreamSchema, body: bytes) -> list[Row]:
+    """Return the tuples of a logged batch as dicts; timestamps in microseconds."""
+    table = pa.ipc.open_stream(body).read_all()
+    cells = {}
+    for column in schema.columns:
+        array = table.column(column.name)
+        if column.type is ColumnType.TIMESTAMP:
+            array = array.cast(pa.int64())
+        cells[column.name] = array.to_pylist()
+    return [{name: listed[i] for name, listed in cells.items()} for i in range(table.num_rows)]
+
+
+def _distinct(rows: list[AnswerRow]) -> list[AnswerRow]:
+    """Return one row for equal ones: where the earliest stands, leaving when the last one does."""
+    kept: dict[tuple[Value | None, ...], AnswerRow] = {}
+    for ids, leaves_us, values in rows:
+        if values in kept:
+            first_ids, first_leaves_us, first_values = kept[values]
+            if first_leaves_us is not None and leaves_us is not None:
+                kept[values] = (first_ids, max(first_leaves_us, leaves_us), first_values)
+        else:
+            kept[values] = (ids, leaves_us, values)
+    return list(kept.values())
+
+
+VALUE_BYTES = {
+    ColumnType.INT64: 8,
+    ColumnType.FLOAT64: 8,
+    ColumnType.TIMESTAMP: 8,
+    ColumnType.BOOL: 1,
+    ColumnType.STRING: 4,
+}
+
+
+def value_bytes(schema: StreamSchema, rows: Iterable[Row]) -> int:
+    """Return what tuples count in `retention.bytes`: text also its UTF-8, a nullable value one more."""
+    total = 0
+    for row in rows:
+        for column in schema.columns:
+            value = row[column.name]
+            total += VALUE_BYTES[column.type] + column.nullable
+            total += len(value.encode()) if isinstance(value, str) else 0
+    return total
+
+
+def _forget(stream: ReferenceStream, arrival_us: int) -> None:
+    """Raise the two floors to where the declaration puts them at this operation.
+
+    Rows are forgotten one by one by their number and by their time, bytes batch by batch: the oldest
+    batch goes while it has no retained row, or while those that have one are too large together; the
+    newest is never too large.
+    """
+    kept = stream.schema.retention
+    by_server = stream.schema.clock is ClockKind.SERVER
+    now_us = arrival_us if by_server else stream.high_water_us
+    if kept.time_us is not None and now_us is not None:
+        floor_us = now_us - kept.time_us
+        stream.floor_us = floor_us if stream.floor_us is None else max(stream.floor_us, floor_us)
+    if kept.rows is not None:
+        stream.floor_row = max(stream.floor_row, len(stream.tuples) - kept.rows)
+    while batches := [batch for batch in stream.batches if batch[-1].row >= stream.floor_row]:
+        full = (
+            len(batches) > 1
+            and kept.bytes is not None
+            and kept.bytes
+            < sum(value_bytes(stream.schema, (one.values for one in batch)) for batch in batches)
+        )
+        late = stream.floor_us is not None and all(o.time_us < stream.floor_us for o in batches[0])
+        if not (late or full):
+            break
+        stream.floor_row = batches[0][-1].row + 1

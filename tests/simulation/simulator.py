@@ -1,0 +1,164 @@
+"""A seeded run of every verb, with the engine lost and brought back at every boundary of a turn.
+
+A turn of the fold reads, applies, publishes, trims. The engine may die between any two of these, and
+between an append and the turn that reads it. After each step every standing query is answered, and the
+answer is the twin's at the seq it names.
+"""
+
+import functools
+from collections import Counter
+from enum import StrEnum
+from random import Random
+
+from engine.limits import SECOND_US
+from engine.log.operation import QueryId
+from engine.results.delta import merge
+from engine.tuples.schema import StreamSchema
+from tests.agreement.comparison import compare_all
+from tests.reference import Reference
+from tests.simulation import workload
+from tests.world import World
+
+STREAMS = ("s", "t", "u")
+
+
+class Boundary(StrEnum):
+    """Where in a turn the engine dies."""
+
+    APPENDED = "appended, not read"
+    APPLIED = "applied, not published"
+    PUBLISHED = "published, not trimmed"
+    TRIMMED = "between two turns"
+
+
+class Simulator:
+    """One seed, one run."""
+
+    def __init__(self, seed: int) -> None:
+        """Begin with an empty store."""
+        self.seed = seed
+        self.rng = Random(seed)
+        self.world = World()
+        self.reference = Reference()
+        self.schemas: dict[str, StreamSchema] = {}
+        self.queries: dict[QueryId, str] = {}
+        """Standing queries and their streams."""
+        self.counts: Counter[str] = Counter()
+        self.steps = 0
+
+    def run(self, steps: int) -> None:
+        """Take `steps` steps; on a difference, say how to take them again."""
+        try:
+            for self.steps in range(1, steps + 1):
+                self.step()
+        except BaseException as error:
+            error.add_note(f"replay: make sim SEED={self.seed}    (step {self.steps} of {steps})")
+            raise
+
+    def step(self) -> None:
+        """Do one thing, perhaps die, fold, and compare everything."""
+        verbs = [self.append] * 6 + [self.register] * 2
+        verbs += [self.declare, self.remove, self.drop, self.tick, self.advance, self.advance]
+        self.rng.choice(verbs)()
+        if self.rng.random() < 0.8:
+            self.turn()
+        self.world.check()
+        compare_all(self.world, self.reference, self.rng)
+
+    # --- Verbs ------------------------------------------------------------------------------------
+
+    def declare(self) -> None:
+        """Declare a stream that is not there."""
+        free = [name for name in STREAMS if name not in self.schemas]
+        if free:
+            schema = workload.schema(self.rng, self.rng.choice(free))
+            self.schemas[schema.name] = schema
+            self.world.declare(schema, fold=False)
+            self.counts["declare"] += 1
+
+    def drop(self) -> None:
+        """Drop a stream, with what reads it; not often, or nothing would grow old."""
+        if self.schemas and self.rng.random() < 0.3:
+            name = self.rng.choice(sorted(self.schemas))
+            readers = [query_id for query_id, stream in self.queries.items() if stream == name]
+            self.world.drop(name, readers, fold=False)
+            del self.schemas[name]
+            self.queries = {q: stream for q, stream in self.queries.items() if stream != name}
+            self.counts["drop"] += 1
+
+    def append(self) -> None:
+        """Append a batch; now and then twice under one version."""
+        if not self.schemas:
+            return self.declare()
+        name = self.rng.choice(sorted(self.schemas))
+        rows = workload.rows(self.rng, self.schemas[name], self.world.clock.now_us())
+        if self.rng.random() < 0.7:
+            self.world.append(name, rows, fold=False)
+            self.counts["append"] += 1
+        else:
+            version = 1 + self.counts["version"]
+            for duplicate in (False, True):
+                appended = self.world.append(name, rows, app="p", version=version, fold=False)
+                assert duplicate == appended.duplicate
+                if self.rng.random() < 0.5:
+                    self.die(Boundary.APPENDED)
+            self.counts["version"] += 1
+        return None
+
+    def register(self) -> None:
+        """Register a query."""
+        if self.schemas and len(self.queries) < 12:
+            name = self.rng.choice(sorted(self.schemas))
+            sql = workload.query(self.rng, self.schemas[name])
+            self.queries[self.world.register(sql, fold=False)] = name
+            self.counts["register"] += 1
+
+    def remove(self) -> None:
+        """Remove a query."""
+        if self.queries:
+            query_id = self.rng.choice(sorted(self.queries))
+            del self.queries[query_id]
+            self.world.remove(query_id, fold=False)
+            self.counts["remove"] += 1
+
+    def tick(self) -> None:
+        """Let the log know that time passes."""
+        self.world.tick(fold=False)
+        self.counts["tick"] += 1
+
+    def advance(self) -> None:
+        """Move the clock, sometimes back."""
+        seconds = self.rng.choice([-5, 1, 1, 3, 10, 30])
+        self.world.clock.advance(seconds * SECOND_US + self.rng.choice([0, 1]))
+        self.counts["advance"] += 1
+
+    # --- The fold, and its deaths -----------------------------------------------------------------
+
+    def turn(self) -> None:
+        """Fold all that is committed, a few operations at a time, dying now and then."""
+        if self.rng.random() < 0.1:
+            self.die(Boundary.APPENDED)
+        results, log = self.world.store.results, self.world.store.log
+        while operations := log.read(
+            results.cut().seq, operations_max=self.rng.randint(1, 4), bytes_max=2**20
+        ):
+            deltas = [self.world.engine.apply(operation) for operation in operations]
+            delta = functools.reduce(merge, deltas)
+            if self.rng.random() < 0.05:
+                self.die(Boundary.APPLIED)  # nothing of this was published: it is folded again
+                continue
+            results.publish(delta)
+            self.world.engine.published()
+            for operation in operations:
+                self.reference.apply(operation)
+            if self.rng.random() < 0.05:
+                self.die(Boundary.PUBLISHED)  # the log keeps what was not trimmed: harmless
+                continue
+            log.trim(batches=sorted(seq for _, seq in delta.dropped_batches), below=delta.expect)
+            if self.rng.random() < 0.05:
+                self.die(Boundary.TRIMMED)
+
+    def die(self, boundary: Boundary) -> None:
+        """Lose the engine; another one begins where the store stands."""
+        self.world.lose_engine()
+        self.counts[boundary] += 1

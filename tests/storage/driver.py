@@ -1,0 +1,81 @@
+"""Drives a store as a service does: append, fold, publish; and says what it shows."""
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from engine.log.operation import Content, Operation
+from engine.results.contract import Checkpoint
+from engine.results.delta import Delta, merge
+from engine.results.hits import ClauseId
+from engine.results.page import Page
+from engine.tuples.batch import Seq
+from storage.store import Store
+from tests.storage.fold import Fold
+
+
+def delta(expect: int, seq: int, arrival_us: int, **changes: Any) -> Delta:
+    """Return a delta from plain numbers."""
+    return Delta(Seq(expect), Seq(seq), arrival_us, **changes)
+
+
+def apply_next(store: Store, fold: Fold, operations: int = 64) -> None:
+    """Fold the next operations and publish what they change in one delta."""
+    applied = store.results.cut().seq
+    read = store.log.read(applied, operations_max=operations, bytes_max=1 << 30)
+    if read:
+        store.results.publish(merged(fold, read))
+
+
+def merged(fold: Fold, operations: Iterable[Operation]) -> Delta:
+    """Fold the operations and return what they change together."""
+    return functools.reduce(merge, [fold.apply(operation) for operation in operations])
+
+
+def do(store: Store, fold: Fold, contents: Iterable[Content]) -> list[Seq]:
+    """Append and apply; return the seqs."""
+    seqs = [store.log.append(content).seq for content in contents]
+    while store.results.cut().seq < store.log.head():
+        apply_next(store, fold)
+    return seqs
+
+
+def rows_of(pages: dict[int, Page]) -> dict[int, list[int]]:
+    """Return pages as plain values that can be compared."""
+    return {chunk: page.rows(0).tolist() for chunk, page in sorted(pages.items())}
+
+
+def shown_pages(store: Store, clause_id: ClauseId, chunks: int) -> dict[int, list[int]]:
+    """Return the clause's pages among the first `chunks`, as plain values."""
+    return rows_of(dict(store.results.pages(clause_id, range(chunks))))
+
+
+def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
+    """Assert that the store shows exactly the fold's state."""
+    checkpoint = store.results.checkpoint()
+    assert checkpoint == expected_checkpoint(fold, checkpoint)
+    assert checkpoint.streams == tuple(store.results.streams())
+    assert checkpoint.queries == tuple(store.results.queries())
+    for stream in checkpoint.streams:
+        assert stream == store.results.stream(stream.schema.name)
+    for query in checkpoint.queries:
+        snapshot = store.results.snapshot(query.query_id)
+        clause = fold.clauses[query.clause_id]
+        assert (query, clause) == (snapshot.query, snapshot.clause)
+        assert tuple(fold.streams[s] for s in clause.streams) == snapshot.streams
+        assert checkpoint.cut.seq == snapshot.cut.seq
+    for clause_id in fold.clauses:
+        assert rows_of(fold.pages(clause_id)) == shown_pages(store, clause_id, chunks)
+    store.results.check()
+    store.log.check()
+
+
+def expected_checkpoint(fold: Fold, like: Checkpoint) -> Checkpoint:
+    """Return the fold's state as a checkpoint at the cut of `like`."""
+    return Checkpoint(
+        cut=like.cut,
+        streams=tuple(sorted(fold.streams.values(), key=lambda s: s.schema.name)),
+        clauses=tuple(fold.clauses[key] for key in sorted(fold.clauses)),
+        queries=tuple(sorted(fold.queries.values(), key=lambda q: q.seq)),
+        batches=tuple(fold.batches[key] for key in sorted(fold.batches)),
+    )

@@ -1,0 +1,48 @@
+"""Operations as the tests of stores need them: small, and told apart by their arguments."""
+
+import hashlib
+
+from engine.log.operation import Declare, QueryId, Register, Rows, Txn
+from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+
+
+def declare(name: str = "a", columns: int = 1) -> Declare:
+    """Return a declaration of `columns` integer columns."""
+    listed = tuple(ColumnSchema(f"x{i}", ColumnType.INT64) for i in range(columns))
+    return Declare(StreamSchema(name, listed, None, ClockKind.SERVER))
+
+
+def rows(
+    stream_id: int,
+    name: str = "a",
+    *,
+    count: int = 3,
+    body: bytes = b"body",
+    txn: Txn | None = None,
+) -> Rows:
+    """Return a batch; stores do not look into bodies."""
+    return Rows(StreamId(stream_id), name, count, body, txn)
+
+
+def txn(app: str = "loader", version: int = 0, content: str = "one") -> Txn:
+    """Return a producer's version whose digest is that of `content`."""
+    return Txn(app, version, hashlib.sha256(content.encode()).digest())
+
+
+def query_id(number: int) -> QueryId:
+    """Return the handle number `number`."""
+    return QueryId(f"q_{number:022d}")
+
+
+def register(
+    number: int,
+    stream_id: int,
+    stream: str = "a",
+    *,
+    sql: str | None = None,
+    name: str | None = None,
+) -> Register:
+    """Return the registration of handle `number` over one stream."""
+    text = f"SELECT x0 FROM {stream} WHERE x0 > {number}" if sql is None else sql
+    labels = {"team": "süd"}
+    return Register(query_id(number), text, {stream: StreamId(stream_id)}, name, labels)

@@ -1,0 +1,56 @@
+"""The layout as documented: the keys of a live store are those of the table, and no name is in one."""
+
+import re
+
+import pytest
+
+from engine import limits
+from engine.log.operation import Remove
+from storage import keys
+from tests.house import tree
+from tests.storage.driver import do
+from tests.storage.fold import Fold
+from tests.storage.samples import declare, query_id, register, rows, txn
+
+DOCUMENT = tree.ROOT / "docs" / "storage_layout.md"
+
+
+def documented() -> dict[str, str]:
+    """Return key pattern -> type of the first table."""
+    table = re.findall(
+        r"^\| `(\{ps\}[^`]*)` \| (\w+) \|", DOCUMENT.read_text("utf-8"), re.MULTILINE
+    )
+    return dict(table)
+
+
+def test_layout_document_names_every_key_and_the_version():
+    """What `storage/keys.py` can build is in the table, and nothing else."""
+    built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
+    built -= {keys.PAGES_PATTERN}
+    built |= {"{ps}:log:p:<stream>", "{ps}:x:<stream>", "{ps}:r:<clause>:<segment>"}
+    assert built == documented().keys()
+    assert f"Layout version: **{keys.LAYOUT_VERSION}**" in DOCUMENT.read_text("utf-8")
+
+
+@pytest.mark.redis
+def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypatch):
+    """Every key of a store in use is in the table with its type, and every key of the table is met."""
+    seen: dict[str, str] = {}
+
+    def look() -> None:
+        for key in server.client.fetch_one("KEYS", "*"):
+            pattern = re.sub(r"^(\{ps\}:r):\d+:\d+$", r"\1:<clause>:<segment>", key.decode())
+            pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+$", r"\1:<stream>", pattern)
+            seen[pattern] = server.client.fetch_one("TYPE", key).decode()
+            assert -1 == server.client.fetch_one("PTTL", key), "no key has a time to live"
+
+    store, fold = server.empty_store(tmp_path), Fold()
+    do(store, fold, [declare("stream_name"), rows(1, "stream_name", count=9, txn=txn("app name"))])
+    do(store, fold, [register(n, 1, "stream_name", sql=f"{n}", name=f"{n} name") for n in (1, 2)])
+    look()
+    monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
+    monkeypatch.setattr("storage.redis_results.garbage_forgotten", lambda _: [])
+    do(store, fold, [Remove(query_id(1))])
+    look()
+    assert documented() == seen
+    assert [] == [key for key in seen if "name" in key]

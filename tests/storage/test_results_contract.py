@@ -1,0 +1,239 @@
+"""The Results Structure's contract, the same cases over every store."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine import limits
+from engine.errors import IntegrityError, NotFoundError
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from engine.log.operation import Drop, Remove, Tick
+from engine.query.window import Bound, Window
+from engine.results.contract import Counts
+from engine.results.page import page_of
+from engine.tuples.schema import StreamId
+from tests.storage.driver import apply_next, assert_shows, delta, do, shown_pages
+from tests.storage.fold import Fold
+from tests.storage.samples import declare, query_id, register, rows
+
+
+@pytest.fixture
+def fold() -> Fold:
+    return Fold()
+
+
+def fill(store, fold: Fold) -> None:
+    """Two streams, five queries over four clauses, some ten chunks of rows."""
+    do(store, fold, [declare("a"), declare("b", columns=3), rows(1, count=5_000)])
+    queries = [register(n, 1) for n in (1, 2)]
+    queries += [register(3, 2, "b"), register(4, 1, sql=queries[0].sql, name="n")]
+    do(store, fold, [*queries, register(5, 1, sql="dense"), rows(2, "b", count=10)])
+    do(store, fold, [rows(1, count=30_000), Tick()])
+
+
+def test_cut_of_a_new_store_is_before_everything(store):
+    """Nothing applied, nothing shown, a generation that began now."""
+    cut = store.results.cut()
+    assert (0, 0) == (cut.seq, cut.arrival_us)
+    assert cut.gen == store.results.cut().gen
+    assert 0 < cut.gen <= cut.server_now_us // 1_000
+    assert [] == list(store.results.streams()) == list(store.results.queries())
+    assert_shows(store, Fold())
+
+
+def test_publish_shows_what_was_folded(store, fold):
+    """Streams, clauses, queries, batches and pages are exactly those of the fold."""
+    fill(store, fold)
+    assert_shows(store, fold)
+    assert store.log.head() == store.results.cut().seq
+
+
+def test_publish_of_a_window_of_each_kind_reads_back(store, fold):
+    """Bounds, names and labels come back equal."""
+    do(store, fold, [declare("a"), register(1, 1, name="naïve \u2603")])
+    record = store.results.query(query_id(1))
+    windows = (
+        Window(),
+        Window(Bound(-(2**62), moving=False), Bound(2**62, moving=False)),
+        Window(Bound(5, moving=False), Bound(0, moving=True)),
+        Window(Bound(9, moving=True), Bound(3, moving=True)),
+    )
+    for window in windows:
+        seq = store.log.append(Tick()).seq
+        wanted = replace(record, window=window)
+        change = delta(seq - 1, seq, seq, queries={query_id(1): wanted})
+        store.results.publish(change)
+        assert wanted == store.results.query(query_id(1))
+
+
+def test_readers_and_counts_are_those_of_the_records(store, fold):
+    """The queries of one stream in the order of their registration, and how many there are of all."""
+    assert Counts(0, 0) == store.results.counts()
+    fill(store, fold)
+    for stream_id, numbers in ((1, (1, 2, 4, 5)), (2, (3,)), (99, ())):
+        found = store.results.readers(StreamId(stream_id))
+        assert list(map(query_id, numbers)) == [query.query_id for query in found]
+    assert Counts(2, 5) == store.results.counts()
+    store.log.append(register(6, 1))
+    assert Counts(2, 5) == store.results.counts(), "committed, not applied"
+
+
+def test_publish_out_of_order_changes_nothing(store, fold):
+    """A delta that does not follow the applied one, or is ahead of the log, is refused."""
+    do(store, fold, [declare("a")])
+    store.log.append(Tick())
+    stream = replace(store.results.stream("a"), rows=9)
+    for expect, seq in ((0, 1), (2, 2), (1, 3)):
+        with pytest.raises(IntegrityError):
+            store.results.publish(delta(expect, seq, 1, streams={StreamId(1): stream}))
+    assert 1 == store.results.cut().seq
+    assert_shows(store, fold)
+    store.results.publish(delta(1, 2, 77))
+    assert (2, 77) == (store.results.cut().seq, store.results.cut().arrival_us)
+
+
+def test_publish_twice_is_refused(store, fold):
+    """The second of two equal calls comes from an earlier turn."""
+    do(store, fold, [declare("a")])
+    store.log.append(Tick())
+    store.results.publish(delta(1, 2, 1))
+    with pytest.raises(IntegrityError):
+        store.results.publish(delta(1, 2, 1))
+
+
+def test_reads_of_what_is_not_there_are_refused(store, fold):
+    """Streams and queries that are not in force are not found; pages are absent."""
+    fill(store, fold)
+    with pytest.raises(NotFoundError):
+        store.results.stream("c")
+    for read in (store.results.query, store.results.snapshot):
+        with pytest.raises(NotFoundError):
+            read(query_id(99))
+    assert {} == store.results.pages(99, [0, 1])
+    assert {} == store.results.pages(4, [])
+    assert {} == store.results.pages(4, [500])
+
+
+def test_query_that_is_committed_and_not_applied_is_not_found(store, fold):
+    """What the log holds above the applied operation is invisible."""
+    do(store, fold, [declare("a")])
+    store.log.append(register(1, 1))
+    with pytest.raises(NotFoundError):
+        store.results.snapshot(query_id(1))
+    apply_next(store, fold)
+    assert 2 == store.results.snapshot(query_id(1)).query.seq
+
+
+def test_remove_of_the_last_handle_takes_the_clause_and_its_pages(store, fold):
+    """A clause lives as long as one of its handles."""
+    fill(store, fold)
+    clause_id = store.results.query(query_id(1)).clause_id
+    do(store, fold, [Remove(query_id(1))])
+    assert shown_pages(store, clause_id, 10)
+    do(store, fold, [Remove(query_id(4))])
+    assert {} == shown_pages(store, clause_id, 10)
+    assert_shows(store, fold)
+
+
+def test_drop_takes_queries_clauses_batches_and_pages(store, fold):
+    """Nothing of a dropped stream is left, and its name may come again."""
+    fill(store, fold)
+    do(store, fold, [Drop(StreamId(1), "a", tuple(map(query_id, (1, 2, 4, 5))))])
+    assert ["b"] == [stream.schema.name for stream in store.results.streams()]
+    assert_shows(store, fold)
+    (again,) = do(store, fold, [declare("a", 2)])
+    do(store, fold, [rows(again, count=4)])
+    assert_shows(store, fold)
+
+
+def test_expiry_takes_pages_and_batches_of_whole_segments(store):
+    """When a segment is no longer held, its pages and batch records go."""
+    fold = Fold(rows_kept=SEGMENT_ROWS)
+    fill(store, fold)
+    do(store, fold, [rows(1, count=60_000) for _ in range(4)])
+    assert 3 * SEGMENT_ROWS == store.results.stream("a").dropped_row
+    assert_shows(store, fold)
+    assert min(shown_pages(store, fold.queries[query_id(5)].clause_id, 200)) >= 48
+
+
+@pytest.mark.parametrize("writes_max", [1, 7])
+def test_publish_in_slices_shows_the_same(store, monkeypatch, writes_max):
+    """A delta larger than one call may carry ends in the same state as a small one."""
+    monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", writes_max)
+    fold = Fold(rows_kept=SEGMENT_ROWS)
+    fill(store, fold)
+    assert_shows(store, fold)
+    do(store, fold, [rows(1, count=100_000), Remove(query_id(2)), rows(1, count=70_000)])
+    assert_shows(store, fold)
+    do(store, fold, [Drop(StreamId(1), "a", tuple(map(query_id, (1, 4, 5))))])
+    assert_shows(store, fold)
+
+
+def test_publish_over_the_byte_bound_shows_the_same(store, monkeypatch, fold):
+    """Slices are bounded in bytes as well; a single larger write goes alone."""
+    monkeypatch.setattr(limits, "PUBLISH_BYTES_MAX", 600)
+    fill(store, fold)
+    assert_shows(store, fold)
+
+
+def test_pages_hold_every_density(store, fold):
+    """No hit but one, a list at its longest, a bitmap at its smallest and fullest."""
+    do(store, fold, [declare("a"), rows(1, count=CHUNK_ROWS), register(1, 1)])
+    clause_id = store.results.query(query_id(1)).clause_id
+    for count in (1, 255, 256, 257, CHUNK_ROWS):
+        offsets = np.linspace(0, CHUNK_ROWS - 1, count).astype(np.uint16)
+        seq = store.log.append(Tick()).seq
+        pages = {(clause_id, 0): page_of(offsets)}
+        store.results.publish(delta(seq - 1, seq, seq, pages=pages))
+        found = store.results.pages(clause_id, [0, 1])
+        assert {0: offsets.tolist()} == {n: page.rows(0).tolist() for n, page in found.items()}
+        assert count == found[0].count
+
+
+def test_statistics_count_publishes_pages_and_reads(store, fold):
+    """One publish of one page, one snapshot and one look at pages."""
+    do(store, fold, [declare("a"), register(1, 1, sql="x"), rows(1, count=6)])
+    store.results.snapshot(query_id(1))
+    store.results.pages(2, [0])
+    found = store.results.statistics()
+    size = sum(page.nbytes for page in fold.pages(2).values())
+    assert size > 0
+    assert (1, 1, size, 2) == (
+        found.publishes,
+        found.pages_written,
+        found.page_bytes_written,
+        found.reads,
+    )
+
+
+def test_snapshots_while_publishing_belong_to_one_operation(store, fold, monkeypatch):
+    """A reader never sees part of a delta: a stream's rows fit the operation the cut names."""
+    monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 3)
+    do(store, fold, [declare("a"), register(1, 1, sql="x")])
+    first = store.log.head()
+    for _ in range(60):
+        store.log.append(rows(1, count=700))
+    wrong: list[str] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            snapshot = store.results.snapshot(query_id(1))
+            shown = snapshot.streams[0].rows
+            if 700 * (snapshot.cut.seq - first) != shown:
+                wrong.append(f"{shown} rows at operation {snapshot.cut.seq}")
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        while store.results.cut().seq < store.log.head():
+            apply_next(store, fold, operations=7)
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    assert [] == wrong
+    assert_shows(store, fold)

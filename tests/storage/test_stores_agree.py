@@ -1,0 +1,247 @@
+"""The differential test of stores: each step to `memory://` and to the embedded server, equal answers."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from engine import limits
+from engine.clock import ManualClock
+from engine.errors import EngineError
+from engine.limits import SEGMENT_ROWS
+from engine.log.operation import Content, Drop, Remove, Tick
+from engine.tuples.schema import StreamId
+from storage.memory import MemoryStore
+from storage.store import Store
+from tests.storage.driver import assert_shows, delta, merged, shown_pages
+from tests.storage.fold import Fold
+from tests.storage.samples import declare, query_id, register, rows, txn
+from tests.stores import SharedServer
+
+STREAMS = ("a", "a", "a", "b", "c")
+SMALL_LIMITS = {
+    "STREAMS_COUNT_MAX": 2,
+    "QUERIES_COUNT_MAX": 3,
+    "APPS_COUNT_MAX": 2,
+    "APP_DIGESTS_KEPT": 3,
+    "BACKLOG_OPERATIONS_MAX": 9,
+    "BACKLOG_BYTES_MAX": 60,
+    "PUBLISH_WRITES_MAX": 20,
+}
+"""So small that a few steps reach them."""
+
+names = st.sampled_from(STREAMS)
+offsets = st.sampled_from([0] * 12 + [1])
+numbers = st.integers(0, 5)
+ids = st.integers(1, 6)
+
+
+class StoresAgree(RuleBasedStateMachine):
+    """Two stores given the same steps. The server's answer comes first: its clock is the model's."""
+
+    server: SharedServer
+
+    @initialize()
+    def open(self) -> None:
+        self.patch = pytest.MonkeyPatch()
+        for name, value in SMALL_LIMITS.items():
+            self.patch.setattr(limits, name, value)
+        self.folder = tempfile.TemporaryDirectory()
+        self.redis: Store = self.server.empty_store(Path(self.folder.name))
+        self.clock = ManualClock(0)
+        self.memory: Store = MemoryStore(self.clock)
+        self.fold = Fold(rows_kept=SEGMENT_ROWS)
+        self.in_force: dict[str, int] = {}
+        self.handles = list(range(6))  # by number; a removed one is never used again
+        self.declare("a", 1)
+
+    def teardown(self) -> None:
+        if hasattr(self, "patch"):
+            assert_shows(self.redis, self.fold, chunks=80)
+            assert_shows(self.memory, self.fold, chunks=80)
+            self.patch.undo()
+            self.folder.cleanup()
+
+    def both(self, step: Callable[[Store], Any]) -> Any:
+        """Return what the step answers on both stores, an error as its class, text and extras."""
+        found = outcome(step, self.redis)
+        if hasattr(found, "arrival_us"):
+            self.clock.advance(found.arrival_us - self.clock.now_us())
+        assert outcome(step, self.memory) == found
+        return found
+
+    def append(self, content: Content) -> Any:
+        return self.both(lambda store: store.log.append(content))
+
+    def current(self, name: str, offset: int) -> int:
+        """Return the id in force under a name, or with an offset one that is not."""
+        return self.in_force.get(name, 1) + offset
+
+    @rule(name=names, columns=st.integers(1, 2))
+    def declare_some(self, name, columns):
+        self.declare(name, columns)
+
+    def declare(self, name, columns):
+        answer = self.append(declare(name, columns))
+        if not isinstance(answer, tuple) and not answer.duplicate:
+            self.in_force[name] = answer.seq
+
+    @rule(name=names, offset=offsets, listed=st.booleans(), more=st.booleans())
+    def drop(self, name, offset, listed, more):
+        stream_id = StreamId(self.current(name, offset))
+        readers = [q.query_id for q in self.redis.results.queries() if reads(q, name)]
+        queries = (readers if listed else []) + ([query_id(999)] if more else [])
+        answer = self.append(Drop(stream_id, name, tuple(queries)))
+        if not isinstance(answer, tuple):
+            del self.in_force[name]
+            self.handles = [handle + len(self.handles) for handle in self.handles]
+
+    @rule(
+        name=names,
+        offset=offsets,
+        count=st.sampled_from([0, 1, 300, 5_000, 30_000]),
+        body=st.binary(max_size=20),
+        version=st.none() | st.tuples(st.sampled_from("xxyz"), st.integers(0, 9), st.booleans()),
+    )
+    def rows(self, name, offset, count, body, version):
+        made = version and txn(version[0], version[1], f"{version[2]}")
+        self.append(rows(self.current(name, offset), name, count=count, body=body, txn=made))
+
+    @rule(
+        name=names,
+        offset=offsets,
+        number=numbers,
+        sql=st.sampled_from(["p", "q", "r"]),
+        query_name=st.none() | st.sampled_from(["first", "second"]),
+    )
+    def register(self, name, offset, number, sql, query_name):
+        text = f"{sql} of {name}"
+        self.append(
+            register(
+                self.handles[number], self.current(name, offset), name, sql=text, name=query_name
+            )
+        )
+
+    @rule(number=numbers)
+    def remove(self, number):
+        if not isinstance(self.append(Remove(query_id(self.handles[number]))), tuple):
+            self.handles[number] += len(self.handles)
+
+    @rule()
+    def tick(self):
+        self.append(Tick())
+
+    @rule(operations=st.integers(1, 9))
+    def apply_some(self, operations):
+        self.apply(operations)
+
+    @rule()
+    def apply_all(self):
+        self.apply(100)
+
+    def apply(self, operations):
+        applied = self.memory.results.cut().seq
+        read = self.both(lambda store: plain_read(store, applied, operations))
+        if not read:
+            return
+        change = merged(self.fold, read)
+        self.both(lambda store: store.results.publish(change))
+
+    @rule(expect=st.sampled_from([-1, 0, 1]))
+    def publish_wrongly(self, expect):
+        applied, past = self.memory.results.cut().seq, self.memory.log.head() + 1
+        self.both(lambda store: store.results.publish(delta(applied + expect, past, 1)))
+
+    @rule(backs=st.lists(st.integers(-1, 30), max_size=4), back=st.integers(-2, 8))
+    def trim(self, backs, back):
+        applied = self.memory.results.cut().seq
+        batches = [max(1, applied - n) for n in backs]
+        below = max(1, applied + 1 - back)
+        self.both(lambda store: store.log.trim(batches=batches, below=below))
+
+    @rule(after=st.integers(0, 30), operations=st.integers(1, 9), size=st.integers(1, 90))
+    def read(self, after, operations, size):
+        self.both(
+            lambda store: list(store.log.read(after, operations_max=operations, bytes_max=size))
+        )
+
+    @rule(seqs=st.lists(st.integers(1, 30), max_size=3))
+    def read_at(self, seqs):
+        self.both(lambda store: list(store.log.read_at(seqs)))
+
+    @rule(up_to=st.integers(0, 60))
+    def held_batches(self, up_to):
+        self.both(lambda store: list(store.log.held_batches(up_to)))
+
+    @rule(number=numbers)
+    def snapshot(self, number):
+        self.both(lambda store: plain_snapshot(store, self.handles[number]))
+
+    @rule(clause_id=ids, chunks=st.integers(0, 40))
+    def pages(self, clause_id, chunks):
+        self.both(lambda store: shown_pages(store, clause_id, chunks))
+
+    @invariant()
+    def positions_are_equal(self):
+        if hasattr(self, "patch"):
+            self.both(lambda store: (store.log.head(), store.log.statistics()))
+            self.both(lambda store: store.results.cut().seq)
+
+
+def outcome(step: Callable[[Store], Any], store: Store) -> Any:
+    try:
+        return step(store)
+    except EngineError as error:
+        return type(error).__name__, error.detail, dict(error.extras)
+    except KeyError as error:
+        return "KeyError", error.args
+
+
+def reads(query, name):
+    return str(query.canonical).endswith(f" of {name}")
+
+
+def plain_read(store: Store, after, operations: int) -> list[Any]:
+    return list(store.log.read(after, operations_max=operations, bytes_max=1 << 30))
+
+
+def plain_snapshot(store: Store, number: int) -> tuple[Any, ...]:
+    snapshot = store.results.snapshot(query_id(number))
+    return snapshot.cut.seq, snapshot.query, snapshot.clause, snapshot.streams
+
+
+def run(server: SharedServer, examples: int, steps: int) -> None:
+    StoresAgree.server = server
+    run_state_machine_as_test(
+        StoresAgree,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.mark.redis
+def test_differential_memory_and_server_answer_alike(server):
+    """Whatever is asked in whatever order, both stores answer the same, errors included."""
+    run(server, examples=25, steps=40)
+
+
+@pytest.mark.redis
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_differential_memory_and_server_answer_alike_for_long(server):
+    """The same, much longer."""
+    run(server, examples=1_000, steps=120)
