@@ -34,10 +34,10 @@ def register(
     bound = bound_query(state, content)
     clause = bound.clause
     streams = tuple(source.stream_id for source in clause.sources)
-    clause_id = state.shared.get((clause.text, streams))
+    clause_id = state.shared.get((clause.text, streams, content.materialize))
     if clause_id is None:
         clause_id = ClauseId(operation.seq)
-        record = ClauseRecord(clause_id, clause.text, streams)
+        record = ClauseRecord(clause_id, clause.text, streams, content.materialize)
         state.hold_clause(record)
         draft.clauses[clause_id] = record
         keep_pages(state, draft, eddy=eddy, clause_id=clause_id, clause=clause)

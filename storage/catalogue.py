@@ -36,7 +36,7 @@ class Original:
 @dataclass(frozen=True, slots=True)
 class _Standing:
     seq: Seq
-    sql: str
+    definition: str
     name: str | None
     streams: frozenset[StreamId]
 
@@ -95,7 +95,7 @@ class Catalogue:
                 self._enter_version(seq, content.stream_id, content.txn)
             case Register():
                 streams = frozenset(content.streams.values())
-                standing = _Standing(seq, content.sql, content.name, streams)
+                standing = _Standing(seq, content.definition, content.name, streams)
                 self._queries[content.query_id] = standing
                 if content.name is not None:
                     self._names[content.name] = content.query_id
@@ -170,7 +170,7 @@ class Catalogue:
             if len(self._queries) >= limits.QUERIES_COUNT_MAX:
                 raise refusals.queries_quota()
             return None
-        if standing.sql != content.sql:
+        if standing.definition != content.definition:
             raise refusals.name_taken(known)
         return Original(standing.seq, known)
 

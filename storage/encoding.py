@@ -17,6 +17,7 @@ from engine.log.operation import (
     Content,
     Declare,
     Drop,
+    Materialize,
     QueryId,
     Register,
     Remove,
@@ -58,7 +59,14 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
             assert content.streams, "a query reads a stream"
             kind = "register"
             streams, labels = dict(content.streams), dict(content.labels)
-            value = [content.query_id, content.sql, streams, content.name, labels]
+            value = [
+                content.query_id,
+                content.sql,
+                streams,
+                content.name,
+                labels,
+                content.materialize,
+            ]
         case Remove():
             kind, value = "remove", content.query_id
         case Tick():
@@ -82,7 +90,8 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
         case "rows":
             return Rows(StreamId(value[0]), value[1], value[2], body, _decode_txn(value[3]))
         case "register":
-            return Register(QueryId(value[0]), value[1], value[2], value[3], value[4])
+            query_id, sql, streams, name, labels, materialize = value
+            return Register(QueryId(query_id), sql, streams, name, labels, Materialize(materialize))
         case "remove":
             return Remove(QueryId(value))
         case "tick":
@@ -148,16 +157,17 @@ def decode_stream(record: bytes, declaration: bytes) -> StreamRecord:
 def encode_clause(record: ClauseRecord) -> bytes:
     """Return a clause's record, its streams in front for the Function that reads them."""
     streams = ",".join(map(str, record.streams))
-    return streams.encode() + b" " + orjson.dumps([FORMAT, record.clause_id, record.text])
+    kept = [FORMAT, record.clause_id, record.text, record.materialize]
+    return streams.encode() + b" " + orjson.dumps(kept)
 
 
 def decode_clause(value: bytes) -> ClauseRecord:
     """Return the record that `encode_clause` wrote."""
     streams, _, rest = value.partition(b" ")
-    version, clause_id, text = orjson.loads(rest)
+    version, clause_id, text, materialize = orjson.loads(rest)
     assert version == FORMAT
     stream_ids = tuple(StreamId(int(stream_id)) for stream_id in streams.split(b","))
-    return ClauseRecord(ClauseId(clause_id), text, stream_ids)
+    return ClauseRecord(ClauseId(clause_id), text, stream_ids, Materialize(materialize))
 
 
 def encode_query(record: QueryRecord) -> bytes:

@@ -248,7 +248,7 @@ def _checked(content: Content) -> list[Argument]:
             return [*front, keys.name_hash(txn.app), txn.version, txn.digest.hex()]
         case Register():
             name = "" if content.name is None else keys.name_hash(content.name)
-            arguments: list[Argument] = [content.query_id, name, text_digest(content.sql)]
+            arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
             for stream, stream_id in content.streams.items():
                 arguments += [stream, stream_id]
             return arguments

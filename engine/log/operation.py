@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NewType
 
 from engine.tuples.batch import Seq, TupleId
@@ -9,6 +10,22 @@ from engine.tuples.schema import StreamId, StreamSchema
 
 QueryId = NewType("QueryId", str)
 """The handle: `q_` and 22 base62 characters; drawn by the app, never reused."""
+
+
+class Materialize(StrEnum):
+    """What is kept of a clause's matches between invocations.
+
+    Source: Chandrasekaran & Franklin 2002, 5.1: NoMat, PSoup-P, PSoup-C; `AUTO` chooses by chunk.
+    """
+
+    AUTO = "auto"
+    """What is sparse or costly to evaluate; dense cheap selections are read off the columns."""
+    PARTIAL = "partial"
+    """All matches of sealed chunks; the window is applied when invoked."""
+    COMPLETE = "complete"
+    """As `PARTIAL`, always as ordered lists, so that an invocation only cuts the window out."""
+    NONE = "none"
+    """Nothing: every invocation evaluates the clause over the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +71,7 @@ class Rows:
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
-    `sql` is the canonical text, window included: the definition. Two registrations under one `name`
-    are the same query iff their `sql` is.
+    `sql` is the canonical text, window included.
     """
 
     query_id: QueryId
@@ -63,6 +79,12 @@ class Register:
     streams: Mapping[str, StreamId]
     name: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    materialize: Materialize = Materialize.AUTO
+
+    @property
+    def definition(self) -> str:
+        """Return what two registrations under one name have in common iff they are the same query."""
+        return f"{self.materialize} {self.sql}"
 
 
 @dataclass(frozen=True, slots=True)

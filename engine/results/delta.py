@@ -7,7 +7,7 @@ whole state of the engine, so they are the checkpoint a restart begins from.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.log.operation import QueryId
+from engine.log.operation import Materialize, QueryId
 from engine.query.window import Window
 from engine.results.hits import ClauseId
 from engine.results.page import Page
@@ -56,11 +56,12 @@ class StreamRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClauseRecord:
-    """A standing query clause: its canonical text and its streams in FROM order."""
+    """A standing query clause: its canonical text, its streams in FROM order, what is kept of it."""
 
     clause_id: ClauseId
     text: str
     streams: tuple[StreamId, ...]
+    materialize: Materialize = Materialize.AUTO
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import QueryId
+from engine.log.operation import Materialize, QueryId
 from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
 from engine.stems.data_stem import DataSteM, StoredTuples
@@ -20,6 +20,10 @@ from engine.stems.grouped_filter import GroupedFilter
 from engine.stems.query_stem import FilterMaker, QuerySteM
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
+
+
+ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
+"""Canonical text, streams, what is kept: clauses equal in all three share one evaluation and result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +101,9 @@ class StandingClause:
     queries: dict[QueryId, None] = field(default_factory=dict)
 
     @property
-    def key(self) -> tuple[str, tuple[StreamId, ...]]:
+    def key(self) -> ClauseKey:
         """What makes two clauses the same one."""
-        return self.record.text, self.record.streams
+        return self.record.text, self.record.streams, self.record.materialize
 
 
 class State:
@@ -112,7 +116,7 @@ class State:
         self.streams: dict[StreamId, StreamState] = {}
         self.names: dict[str, StreamId] = {}
         self.clauses: dict[ClauseId, StandingClause] = {}
-        self.shared: dict[tuple[str, tuple[StreamId, ...]], ClauseId] = {}
+        self.shared: dict[ClauseKey, ClauseId] = {}
         self.queries: dict[QueryId, QueryRecord] = {}
         self.query_stem = QuerySteM(make_filter)
         self.tuples = StoredTuples()
