@@ -1,7 +1,8 @@
 """Query text against the declared streams: to a clause, a window, canonical text and warnings."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 
 from engine import limits
 from engine.errors import (
@@ -20,6 +21,7 @@ from engine.query.canonical import (
 from engine.query.clause import BoundQuery, Output, QueryWarning, Source, StandingQueryClause
 from engine.query.expression import (
     ColumnRef,
+    Compare,
     Constant,
     Expression,
     column_refs,
@@ -41,7 +43,7 @@ from engine.query.syntax import (
 from engine.query.truth_set import true_set
 from engine.query.value_set import ValueSet, intersection
 from engine.query.window_binder import bind_window, retention_warnings
-from engine.tuples.schema import RESERVED_COLUMNS, StreamId, StreamSchema
+from engine.tuples.schema import RESERVED_COLUMNS, ColumnSchema, StreamId, StreamSchema
 
 Streams = Mapping[str, tuple[StreamId, StreamSchema]]
 """The declared streams by name."""
@@ -66,12 +68,9 @@ def bind(text: str, streams: Streams) -> BoundQuery:
     Cost: linear in the text, but for sorting factors.
     """
     try:
-        query = _bind(parse(text), streams)
-        # What goes into the log is the canonical text: it has to mean the same when it is folded.
-        assert text == query.canonical or query == _bind(parse(query.canonical), streams)
+        return _bind(parse(text), streams)
     except Refused as refused:
         raise refused.in_text(text) from None
-    return query
 
 
 def _bind(syntax: QuerySyntax, streams: Streams) -> BoundQuery:
@@ -97,8 +96,26 @@ def _bind(syntax: QuerySyntax, streams: Streams) -> BoundQuery:
     return BoundQuery(clause, window, canonical, warnings)
 
 
+class _Columns:
+    """The columns of one declaration as expressions, and as what `*` stands for."""
+
+    __slots__ = ("outputs", "refs")
+
+    def __init__(self, columns: tuple[ColumnSchema, ...]) -> None:
+        self.refs = {column.name: ColumnRef(0, column.name, column.type) for column in columns}
+        self.outputs = tuple(Output(ref.name, ref) for ref in self.refs.values())
+
+
+@lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
+def _columns_of(columns: tuple[ColumnSchema, ...]) -> _Columns:
+    """Return the columns; shared by the queries over one declaration, which are many."""
+    return _Columns(columns)
+
+
 class _Scope:
     """The names that FROM brings: today those of one stream."""
+
+    __slots__ = ("_alias", "_columns", "schema", "source")
 
     def __init__(self, sources: tuple[SourceSyntax, ...], streams: Streams) -> None:
         if len(sources) > 1:
@@ -120,23 +137,22 @@ class _Scope:
         stream_id, self.schema = streams[found]
         self.source = Source(found, found, stream_id)
         self._alias = alias or Name(found, quoted=stream.quoted, span=stream.span)
-        self._columns = {
-            column.name: ColumnRef(0, column.name, column.type) for column in self.schema.columns
-        }
+        self._columns = _columns_of(self.schema.columns)
 
-    def all_columns(self, qualifier: Name | None) -> tuple[ColumnRef, ...]:
+    def all_columns(self, qualifier: Name | None) -> tuple[Output, ...]:
         """Return what `*` stands for."""
         self._check_qualifier(qualifier)
-        return tuple(self._columns.values())
+        return self._columns.outputs
 
     def column(self, syntax: ColumnSyntax) -> ColumnRef:
         """Return the column of this name; refuse one that is not declared."""
         self._check_qualifier(syntax.qualifier)
         name = syntax.name
-        found = _resolve(name, self._columns)
+        refs = self._columns.refs
+        found = _resolve(name, refs)
         if found is not None:
-            return self._columns[found]
-        hint = _nearest(name.text, self._columns, f"columns of {self.source.stream}")
+            return refs[found]
+        hint = _nearest(name.text, refs, f"columns of {self.source.stream}")
         if not name.quoted and name.text.upper() == "NOW":
             hint = "NOW stands only in BEGIN-END: BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
         raise Refused(
@@ -157,14 +173,14 @@ class _Scope:
         )
 
 
-def _resolve(name: Name, declared: Iterable[str]) -> str | None:
+def _resolve(name: Name, declared: Collection[str]) -> str | None:
     """Return the declared name that is meant, or None."""
-    if name.text in (names := list(declared)):
+    if name.text in declared:
         return name.text
     if name.quoted:
         return None
     folded = name.text.casefold()
-    alike = [one for one in names if one.casefold() == folded]
+    alike = [one for one in declared if one.casefold() == folded]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -199,7 +215,7 @@ def _outputs(syntax: tuple[OutputSyntax, ...], scope: _Scope) -> tuple[Output, .
 
 def _output(entry: OutputSyntax, scope: _Scope) -> tuple[Output, ...]:
     if isinstance(entry.what, StarSyntax):
-        return tuple(Output(ref.name, ref) for ref in scope.all_columns(entry.what.qualifier))
+        return scope.all_columns(entry.what.qualifier)
     expression = bind_expression(entry.what, scope.column)
     check_size(expression, entry.what.span)
     if entry.alias is None:
@@ -234,18 +250,28 @@ def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
     sets: dict[ColumnRef, list[ValueSet]] = {}
     residual: list[BooleanFactor] = []
     for conjunct in form.conjuncts(where):
-        refs = tuple(column_refs(conjunct))
-        values = true_set(conjunct) if len(refs) == 1 else None
-        if values is None:
+        ref = _only_column(conjunct)
+        values = None if ref is None else true_set(conjunct)
+        if ref is None or values is None:
             residual.append(ResidualFactor(conjunct))
         else:
-            sets.setdefault(refs[0], []).append(values)
+            sets.setdefault(ref, []).append(values)
     indexed = [
         AttributeFactor(ref, values)
         for ref in sorted(sets, key=lambda ref: (ref.source, ref.name))
         if not (values := intersection(sets[ref])).is_all
     ]
     return (*indexed, *residual)
+
+
+def _only_column(expression: Expression) -> ColumnRef | None:
+    """Return the column that the expression reads, where it is one alone."""
+    if isinstance(expression, Compare) and isinstance(expression.right, Constant):
+        left = expression.left
+        if isinstance(left, ColumnRef):
+            return left
+    refs = column_refs(expression)
+    return next(iter(refs)) if len(refs) == 1 else None
 
 
 def _index_warnings(factors: tuple[BooleanFactor, ...], source: Source) -> list[QueryWarning]:

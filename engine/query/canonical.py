@@ -6,6 +6,8 @@ them. Queries are equal iff their canonical texts are.
 """
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from engine.query import dialect
 from engine.query.clause import Output
@@ -30,6 +32,8 @@ from engine.query.instant import format_duration, format_instant
 from engine.query.window import Bound, Window
 from engine.tuples.schema import ColumnType
 
+_INT64, _FLOAT64, _BOOL = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.BOOL
+_STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # How tightly a node binds; a part that binds more loosely than its place stands in brackets.
@@ -50,29 +54,33 @@ def sql_text(text: str) -> str:
 
 def sql_constant(constant: Constant) -> str:
     """Return the constant as a literal of its type."""
-    value = constant.value
+    value, kind = constant.value, constant.type
     if value is None:
         return "NULL"
-    match constant.type:
-        case ColumnType.TIMESTAMP:
-            return f"TIMESTAMP {sql_text(format_instant(int(value)))}"
-        case ColumnType.STRING:
-            return sql_text(str(value))
-        case ColumnType.BOOL:
-            return "TRUE" if value else "FALSE"
-        case ColumnType.INT64 | ColumnType.FLOAT64:
-            return repr(value)
+    if kind is _INT64 or kind is _FLOAT64:
+        return repr(value)
+    if kind is _STRING:
+        return sql_text(str(value))
+    if kind is _BOOL:
+        return "TRUE" if value else "FALSE"
+    return f"TIMESTAMP {sql_text(format_instant(int(value)))}"
 
 
 def sql_expression(expression: Expression) -> str:
-    """Return the expression as canonical SQL."""
-    return _print(expression)[0]
+    """Return the expression as canonical SQL. Cost: linear in what was never printed before."""
+    text = expression.printed
+    if text is None:
+        text = _PRINTERS[type(expression)](expression)
+        # Not a change of the value: the text follows from it.
+        object.__setattr__(expression, "printed", text)
+    return text
 
 
 def sql_output(output: Output) -> str:
     """Return one entry of the select list; its alias only where the name would not come by itself."""
-    text = sql_expression(output.expression)
-    if output.name == default_name(output.expression):
+    expression = output.expression
+    text = sql_expression(expression)
+    if output.name == (expression.name if isinstance(expression, ColumnRef) else text):
         return text
     return f"{text} AS {sql_name(output.name)}"
 
@@ -108,68 +116,117 @@ def _bound(bound: Bound) -> str:
 
 def _within(expression: Expression, place: int) -> str:
     """Return the expression as it stands where at least `place` is wanted."""
-    text, binding = _print(expression)
+    text = sql_expression(expression)
+    binding = _BINDINGS.get(type(expression))
+    if binding is None:
+        binding = _binding_by_part(expression)
     return text if binding >= place else f"({text})"
 
 
-def _print(expression: Expression) -> tuple[str, int]:
-    """Return the text, and how tightly it binds."""
+def _binding_by_part(expression: Expression) -> int:
+    """Return how tightly something binds of which the type alone does not say it."""
     match expression:
-        case Constant() | ColumnRef() | Absolute():
-            return _print_operand(expression), _OPERAND
-        case Negate(operand=one):
-            text = _within(one, _OPERAND)
-            # Two signs in a row would begin a comment.
-            return (f"-({text})" if text.startswith("-") else f"-{text}"), _SIGN
+        case Arithmetic(op=ArithmeticOp.ADD | ArithmeticOp.SUBTRACT):
+            return _SUM
         case Arithmetic():
-            return _print_arithmetic(expression)
-        case And(operands=many):
-            return " AND ".join(_within(one, _NOT) for one in many), _AND
-        case Or(operands=many):
-            return " OR ".join(_within(one, _NOT) for one in many), _OR
-        case Not(operand=InList() | Like() | IsNull() | IsTrue() as one):
-            return _print_test(one, "NOT ")
-        case Not(operand=one):
-            return f"NOT {_within(one, _IS)}", _NOT
+            return _PRODUCT
+        case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
+            return _BINDINGS[type(test)]
         case _:
-            return _print_test(expression, "")
+            return _NOT
 
 
-def _print_operand(expression: Constant | ColumnRef | Absolute) -> str:
-    match expression:
-        case Constant():
-            return sql_constant(expression)
-        case ColumnRef(name=name):
-            return sql_name(name)
-        case Absolute(operand=one):
-            return f"ABS({sql_expression(one)})"
+def _print_column(expression: ColumnRef) -> str:
+    return sql_name(expression.name)
 
 
-def _print_arithmetic(expression: Arithmetic) -> tuple[str, int]:
+def _print_absolute(expression: Absolute) -> str:
+    return f"ABS({sql_expression(expression.operand)})"
+
+
+def _print_negate(expression: Negate) -> str:
+    text = _within(expression.operand, _OPERAND)
+    # Two signs in a row would begin a comment.
+    return f"-({text})" if text.startswith("-") else f"-{text}"
+
+
+def _print_arithmetic(expression: Arithmetic) -> str:
     op, left, right = expression.op, expression.left, expression.right
-    place = _SUM if op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT) else _PRODUCT
-    if expression.type is ColumnType.TIMESTAMP:
+    place = _binding_by_part(expression)
+    if expression.type is _TIMESTAMP:
         assert isinstance(right, Constant), "a timestamp moves by a constant INTERVAL"
         assert isinstance(right.value, int), "of microseconds"
-        return f"{_within(left, place)} {op} {format_duration(right.value)}", place
-    return f"{_within(left, place)} {op} {_within(right, place + 1)}", place
+        return f"{_within(left, place)} {op} {format_duration(right.value)}"
+    return f"{_within(left, place)} {op} {_within(right, place + 1)}"
 
 
-def _print_test(
-    expression: Compare | InList | Like | IsNull | IsTrue, negation: str
-) -> tuple[str, int]:
+def _print_compare(expression: Compare) -> str:
+    # A join takes the operator as the text it is, without formatting an enum's member.
+    return " ".join(
+        (_within(expression.left, _SUM), expression.op, _within(expression.right, _SUM))
+    )
+
+
+def _print_and(expression: And) -> str:
+    return " AND ".join([_within(one, _NOT) for one in expression.operands])
+
+
+def _print_or(expression: Or) -> str:
+    return " OR ".join([_within(one, _NOT) for one in expression.operands])
+
+
+def _print_not(expression: Not) -> str:
+    match expression.operand:
+        case InList() | Like() | IsNull() | IsTrue() as test:
+            return _print_test(test, "NOT ")
+        case one:
+            return f"NOT {_within(one, _IS)}"
+
+
+def _print_test(expression: InList | Like | IsNull | IsTrue, negation: str = "") -> str:
     match expression:
-        case Compare(op=op, left=left, right=right):
-            return f"{_within(left, _SUM)} {op} {_within(right, _SUM)}", _COMPARE
         case InList(operand=one, options=options):
-            listed = ", ".join(sql_constant(option) for option in options)
-            return f"{_within(one, _SUM)} {negation}IN ({listed})", _COMPARE
+            listed = ", ".join([sql_constant(option) for option in options])
+            return f"{_within(one, _SUM)} {negation}IN ({listed})"
         case Like(operand=one, pattern=pattern, escape=escape):
             ending = "" if escape is None else f" ESCAPE {sql_text(escape)}"
-            return f"{_within(one, _SUM)} {negation}LIKE {sql_text(pattern)}{ending}", _COMPARE
+            return f"{_within(one, _SUM)} {negation}LIKE {sql_text(pattern)}{ending}"
         case IsNull(operand=one):
-            return f"{_within(one, _SUM)} IS {negation}NULL", _IS
+            return f"{_within(one, _SUM)} IS {negation}NULL"
         case IsTrue(operand=Not(operand=ColumnRef() as one)):
-            return f"{_within(one, _SUM)} IS {negation}FALSE", _IS
+            return f"{_within(one, _SUM)} IS {negation}FALSE"
         case IsTrue(operand=one):
-            return f"{_within(one, _SUM)} IS {negation}TRUE", _IS
+            return f"{_within(one, _SUM)} IS {negation}TRUE"
+
+
+_BINDINGS: dict[type[Expression], int] = {
+    Constant: _OPERAND,
+    ColumnRef: _OPERAND,
+    Absolute: _OPERAND,
+    Negate: _SIGN,
+    Compare: _COMPARE,
+    InList: _COMPARE,
+    Like: _COMPARE,
+    IsNull: _IS,
+    IsTrue: _IS,
+    And: _AND,
+    Or: _OR,
+}
+"""How tightly a node binds, where its type says so."""
+
+_PRINTERS: dict[type[Expression], Callable[[Any], str]] = {
+    Constant: sql_constant,
+    ColumnRef: _print_column,
+    Absolute: _print_absolute,
+    Negate: _print_negate,
+    Arithmetic: _print_arithmetic,
+    Compare: _print_compare,
+    InList: _print_test,
+    Like: _print_test,
+    IsNull: _print_test,
+    IsTrue: _print_test,
+    Not: _print_not,
+    And: _print_and,
+    Or: _print_or,
+}
+"""The one printer of each type of node."""

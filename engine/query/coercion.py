@@ -9,6 +9,8 @@ from engine.query.syntax import NumberSyntax
 from engine.query.value_set import INT64_MAX, INT64_MIN
 from engine.tuples.schema import ColumnType
 
+_INT64, _FLOAT64 = ColumnType.INT64, ColumnType.FLOAT64
+_INFINITY = float("inf")
 _INTEGER_DIGITS_MAX = 40
 """Far above 64 bits; keeps int() away from texts of thousands of digits."""
 
@@ -18,9 +20,9 @@ def bound_number(syntax: NumberSyntax) -> Constant:
     if syntax.is_integer:
         digits = syntax.text.lstrip("-").lstrip("0") or "0"
         if len(digits) <= _INTEGER_DIGITS_MAX:
-            value = int(digits) * (-1 if syntax.text.startswith("-") else 1)
+            value = -int(digits) if syntax.text[0] == "-" else int(digits)
             if INT64_MIN <= value <= INT64_MAX:
-                return Constant(value, ColumnType.INT64)
+                return Constant(value, _INT64)
         raise Refused(
             TypeMismatchError,
             "The integer does not fit 64 bits.",
@@ -28,14 +30,14 @@ def bound_number(syntax: NumberSyntax) -> Constant:
             f"integers go from {INT64_MIN} to {INT64_MAX}; with a decimal point it is a DOUBLE",
         )
     number = float(syntax.text)
-    if number in (float("inf"), float("-inf")):
+    if not -_INFINITY < number < _INFINITY:
         raise Refused(
             TypeMismatchError,
             "The number does not fit a DOUBLE.",
             syntax.span,
             "the largest DOUBLE is 1.7976931348623157e308",
         )
-    return Constant(number + 0.0, ColumnType.FLOAT64)
+    return Constant(number + 0.0, _FLOAT64)
 
 
 def constant_instant(text: str, span: Span) -> Constant:
@@ -59,25 +61,22 @@ def alike(expression: Expression, span: Span, beside: ColumnType) -> Expression:
     """
     if not isinstance(expression, Constant) or expression.value is None:
         return expression
-    value = expression.value
-    match expression.type, beside:
-        case ColumnType.INT64, ColumnType.FLOAT64:
-            if int(float(value)) != value:
-                raise Refused(
-                    TypeMismatchError,
-                    f"The integer {value} is beyond what a DOUBLE holds exactly.",
-                    span,
-                    f"write it as a DOUBLE: {float(value)!r}",
-                )
-            return Constant(float(value), ColumnType.FLOAT64)
-        case ColumnType.FLOAT64, ColumnType.INT64:
-            number = float(value)
-            if number.is_integer() and abs(number) < limits.FLOAT64_EXACT_INT_MAX:
-                return Constant(int(number), ColumnType.INT64)
-        case ColumnType.STRING, ColumnType.TIMESTAMP:
-            return constant_instant(str(value), span)
-        case _:
-            pass
+    value, kind = expression.value, expression.type
+    if kind is _INT64 and beside is _FLOAT64:
+        if int(float(value)) != value:
+            raise Refused(
+                TypeMismatchError,
+                f"The integer {value} is beyond what a DOUBLE holds exactly.",
+                span,
+                f"write it as a DOUBLE: {float(value)!r}",
+            )
+        return Constant(float(value), _FLOAT64)
+    if kind is _FLOAT64 and beside is _INT64:
+        number = float(value)
+        if number.is_integer() and abs(number) < limits.FLOAT64_EXACT_INT_MAX:
+            return Constant(int(number), _INT64)
+    if kind is ColumnType.STRING and beside is ColumnType.TIMESTAMP:
+        return constant_instant(str(value), span)
     return expression
 
 

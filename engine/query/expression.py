@@ -6,10 +6,11 @@ of int64, division by zero, a float that would be infinite, a timestamp that RFC
 NULL, so no NaN or infinity ever exists.
 """
 
-from dataclasses import dataclass
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal as OneOf
 
+from engine.query.value_type import value_type
 from engine.tuples.schema import ColumnType
 
 Value = int | float | bool | str
@@ -37,16 +38,26 @@ class ArithmeticOp(StrEnum):
     MODULO = "%"
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+@value_type
+class _Printed:
+    """What every expression carries: its canonical text, once `canonical.py` has printed it.
+
+    Operands are sorted by their text at every level of a tree: it is made once, and is no part of the value.
+    """
+
+    printed: str | None = field(default=None, init=False, repr=False, compare=False)
+
+
+@value_type
+class Constant(_Printed):
     """A literal. `value` None is NULL. An INTERVAL only ever occurs folded into a TIMESTAMP sum."""
 
     value: Value | None
     type: ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnRef:
+@value_type
+class ColumnRef(_Printed):
     """Column `name` of the FROM list's `source`-th stream (0 = the first)."""
 
     source: int
@@ -54,24 +65,24 @@ class ColumnRef:
     type: ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Negate:
+@value_type
+class Negate(_Printed):
     """-x of a number."""
 
     operand: "Expression"
     type: ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Absolute:
+@value_type
+class Absolute(_Printed):
     """ABS(x) of a number."""
 
     operand: "Expression"
     type: ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+@value_type
+class Arithmetic(_Printed):
     """left op right. Both int64 -> int64 (but `/`), else float64; a timestamp plus or minus int64
     microseconds (an INTERVAL) -> timestamp.
     """  # noqa: D205
@@ -82,8 +93,8 @@ class Arithmetic:
     type: ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+@value_type
+class Compare(_Printed):
     """left op right; sides of one type, or both numbers (an int64 beside a float64 is taken as DOUBLE).
 
     Strings compare by code point, false < true.
@@ -95,8 +106,8 @@ class Compare:
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class InList:
+@value_type
+class InList(_Printed):
     """operand IN (constants); at least one. A NULL constant makes a miss unknown."""
 
     operand: "Expression"
@@ -104,8 +115,8 @@ class InList:
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Like:
+@value_type
+class Like(_Printed):
     """operand LIKE pattern: `%` any run, `_` any one character, `escape` takes the next one literally."""
 
     operand: "Expression"
@@ -114,16 +125,16 @@ class Like:
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class IsNull:
+@value_type
+class IsNull(_Printed):
     """operand IS NULL: never unknown."""
 
     operand: "Expression"
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class IsTrue:
+@value_type
+class IsTrue(_Printed):
     """operand IS TRUE: FALSE where the operand is FALSE or unknown, never unknown itself.
 
     IS FALSE is IS TRUE of the negation; IS NOT TRUE and IS NOT FALSE are a `Not` around either.
@@ -133,24 +144,24 @@ class IsTrue:
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+@value_type
+class Not(_Printed):
     """NOT operand."""
 
     operand: "Expression"
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+@value_type
+class And(_Printed):
     """All of `operands`; two at least."""
 
     operands: tuple["Expression", ...]
     type: OneOf[ColumnType.BOOL] = ColumnType.BOOL
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+@value_type
+class Or(_Printed):
     """Any of `operands`; two at least."""
 
     operands: tuple["Expression", ...]

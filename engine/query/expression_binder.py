@@ -6,7 +6,7 @@ Nothing else converts. A NULL literal is a `Constant` of any type with no value.
 """
 
 from collections.abc import Callable
-from typing import assert_never
+from typing import Any, NoReturn
 
 from engine import limits
 from engine.errors import TypeMismatchError, UnsupportedSqlError
@@ -49,7 +49,9 @@ from engine.query.syntax import (
 )
 from engine.tuples.schema import ColumnType
 
+_BOOL = ColumnType.BOOL
 _NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)
+_EQ, _GE, _LE = CompareOp.EQ, CompareOp.GE, CompareOp.LE
 _Side = tuple[Expression, Span]
 Lookup = Callable[[ColumnSyntax], ColumnRef]
 """From a column's name to the column; refuses a name that is none."""
@@ -62,30 +64,13 @@ def bind_expression(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
         Refused: `unknown-column` (from `lookup`), `type-mismatch`, `unsupported-sql` or
             `query-too-complex`, with its place in the text.
     """
-    match syntax:
-        case ColumnSyntax():
-            return lookup(syntax)
-        case NegateSyntax() | AbsoluteSyntax():
-            return _signed(syntax, lookup)
-        case ArithmeticSyntax():
-            return _arithmetic(syntax, lookup)
-        case (
-            NumberSyntax()
-            | StringSyntax()
-            | TimestampSyntax()
-            | BooleanSyntax()
-            | NullSyntax()
-            | IntervalSyntax()
-        ):
-            return _literal(syntax)
-        case _:
-            return _predicate(syntax, lookup)
+    return _BINDERS[type(syntax)](syntax, lookup)
 
 
 def bind_predicate(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
     """Return the expression, which has to be BOOLEAN, in normal form."""
     found = bind_expression(syntax, lookup)
-    if found.type is not ColumnType.BOOL:
+    if found.type is not _BOOL:
         raise Refused(
             TypeMismatchError,
             f"Expected a condition, found {described(found)}.",
@@ -95,62 +80,46 @@ def bind_predicate(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
     return found
 
 
-def _literal(
-    syntax: NumberSyntax
-    | StringSyntax
-    | TimestampSyntax
-    | BooleanSyntax
-    | NullSyntax
-    | IntervalSyntax,
-) -> Constant:
-    match syntax:
-        case NumberSyntax():
-            return bound_number(syntax)
-        case StringSyntax(value=text):
-            return Constant(text, ColumnType.STRING)
-        case TimestampSyntax(value=literal):
-            return constant_instant(literal.value, literal.span)
-        case BooleanSyntax(value=value):
-            return Constant(value, ColumnType.BOOL)
-        case NullSyntax():
-            return form.UNKNOWN
-        case IntervalSyntax(span=span):
-            raise Refused(
-                TypeMismatchError,
-                "An INTERVAL stands only beside a TIMESTAMP.",
-                span,
-                "write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR",
-            )
+def _column(syntax: ColumnSyntax, lookup: Lookup) -> Expression:
+    return lookup(syntax)
 
 
-def _predicate(
-    syntax: CompareSyntax
-    | BetweenSyntax
-    | InSyntax
-    | LikeSyntax
-    | IsSyntax
-    | NotSyntax
-    | LogicalSyntax,
-    lookup: Lookup,
-) -> Expression:
-    match syntax:
-        case CompareSyntax(op=op, left=left, right=right, op_span=op_span):
-            return _compare(op, _side(left, lookup), _side(right, lookup), op_span)
-        case BetweenSyntax():
-            return _between(syntax, lookup)
-        case InSyntax():
-            return _in(syntax, lookup)
-        case LikeSyntax():
-            return _like(syntax, lookup)
-        case IsSyntax():
-            return _is(syntax, lookup)
-        case NotSyntax(operand=operand):
-            return form.negation(bind_predicate(operand, lookup))
-        case LogicalSyntax(conjunction=conjunction, operands=operands):
-            join = form.conjunction if conjunction else form.disjunction
-            return join([bind_predicate(one, lookup) for one in operands])
-        case _:
-            assert_never(syntax)
+def _number(syntax: NumberSyntax, _: Lookup) -> Constant:
+    return bound_number(syntax)
+
+
+def _string(syntax: StringSyntax, _: Lookup) -> Constant:
+    return Constant(syntax.value, ColumnType.STRING)
+
+
+def _timestamp(syntax: TimestampSyntax, _: Lookup) -> Constant:
+    return constant_instant(syntax.value.value, syntax.value.span)
+
+
+def _boolean(syntax: BooleanSyntax, _: Lookup) -> Constant:
+    return form.TRUE if syntax.value else form.FALSE
+
+
+def _null(_: NullSyntax, __: Lookup) -> Constant:
+    return form.UNKNOWN
+
+
+def _interval(syntax: IntervalSyntax, _: Lookup) -> NoReturn:
+    raise Refused(
+        TypeMismatchError,
+        "An INTERVAL stands only beside a TIMESTAMP.",
+        syntax.span,
+        "write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR",
+    )
+
+
+def _not(syntax: NotSyntax, lookup: Lookup) -> Expression:
+    return form.negation(bind_predicate(syntax.operand, lookup))
+
+
+def _logical(syntax: LogicalSyntax, lookup: Lookup) -> Expression:
+    join = form.conjunction if syntax.conjunction else form.disjunction
+    return join([bind_predicate(one, lookup) for one in syntax.operands])
 
 
 def _signed(syntax: NegateSyntax | AbsoluteSyntax, lookup: Lookup) -> Expression:
@@ -223,26 +192,30 @@ def _moved(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
     return form.fold(Arithmetic(op, instant, step, ColumnType.TIMESTAMP))
 
 
-def _side(syntax: ExpressionSyntax, lookup: Lookup) -> _Side:
-    return bind_expression(syntax, lookup), syntax.span
+def _compare(syntax: CompareSyntax, lookup: Lookup) -> Expression:
+    left, right = bind_expression(syntax.left, lookup), bind_expression(syntax.right, lookup)
+    return _compared(
+        syntax.op, (left, syntax.left.span), (right, syntax.right.span), syntax.op_span
+    )
 
 
-def _compare(op: CompareOp, left_side: _Side, right_side: _Side, op_span: Span) -> Expression:
+def _compared(op: CompareOp, left_side: _Side, right_side: _Side, op_span: Span) -> Expression:
     (left, left_span), (right, right_span) = left_side, right_side
-    if form.is_null(left) or form.is_null(right):
-        return form.UNKNOWN
-    left = alike(left, left_span, right.type)
-    right = alike(right, right_span, left.type)
-    if left.type is not right.type and not (left.type in _NUMBERS and right.type in _NUMBERS):
-        where = op_span
-        if isinstance(left, Constant) != isinstance(right, Constant):
-            where = left_span if isinstance(left, Constant) else right_span
-        raise Refused(
-            TypeMismatchError,
-            f"{described(left)} does not compare with {described(right)}.",
-            where,
-            _comparison_hint(left, right),
-        )
+    if left.type is not right.type:
+        if form.is_null(left) or form.is_null(right):
+            return form.UNKNOWN
+        left = alike(left, left_span, right.type)
+        right = alike(right, right_span, left.type)
+        if left.type is not right.type and not (left.type in _NUMBERS and right.type in _NUMBERS):
+            where = op_span
+            if isinstance(left, Constant) != isinstance(right, Constant):
+                where = left_span if isinstance(left, Constant) else right_span
+            raise Refused(
+                TypeMismatchError,
+                f"{described(left)} does not compare with {described(right)}.",
+                where,
+                _comparison_hint(left, right),
+            )
     return form.comparison(op, left, right)
 
 
@@ -260,10 +233,13 @@ def _comparison_hint(left: Expression, right: Expression) -> str:
 
 
 def _between(syntax: BetweenSyntax, lookup: Lookup) -> Expression:
-    side = _side(syntax.operand, lookup)
-    ends = ((CompareOp.GE, syntax.low), (CompareOp.LE, syntax.high))
+    side = bind_expression(syntax.operand, lookup), syntax.operand.span
+    low, high = syntax.low, syntax.high
     found = form.conjunction(
-        [_compare(op, side, _side(end, lookup), syntax.op_span) for op, end in ends]
+        [
+            _compared(_GE, side, (bind_expression(low, lookup), low.span), syntax.op_span),
+            _compared(_LE, side, (bind_expression(high, lookup), high.span), syntax.op_span),
+        ]
     )
     # The operand stands twice in what BETWEEN means: nested ones would double at every level.
     check_size(found, syntax.span)
@@ -276,12 +252,13 @@ def _in(syntax: InSyntax, lookup: Lookup) -> Expression:
         raise too_complex(
             "Constants of one IN list", len(syntax.options), limits.QUERY_IN_LIST_MAX, past
         )
-    side = operand, _ = _side(syntax.operand, lookup)
+    operand = bind_expression(syntax.operand, lookup)
+    side = operand, syntax.operand.span
     options: list[Constant] = []
     apart: list[Expression] = []
     for part in syntax.options:
         option = _option(part, operand, lookup)
-        compared = _compare(CompareOp.EQ, side, (option, part.span), part.span)
+        compared = _compared(_EQ, side, (option, part.span), part.span)
         if option.value is None or option.type is operand.type:
             options.append(option)
         else:  # a DOUBLE beside BIGINTs: equal to none, or beyond what a DOUBLE tells apart
@@ -344,3 +321,25 @@ def _is(syntax: IsSyntax, lookup: Lookup) -> Expression:
         operand = bind_predicate(syntax.operand, lookup)
         found = form.is_true(form.negation(operand) if syntax.what is IsWhat.FALSE else operand)
     return form.negation(found) if syntax.negated else found
+
+
+_BINDERS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Expression]] = {
+    ColumnSyntax: _column,
+    NumberSyntax: _number,
+    StringSyntax: _string,
+    TimestampSyntax: _timestamp,
+    BooleanSyntax: _boolean,
+    NullSyntax: _null,
+    IntervalSyntax: _interval,
+    NegateSyntax: _signed,
+    AbsoluteSyntax: _signed,
+    ArithmeticSyntax: _arithmetic,
+    CompareSyntax: _compare,
+    BetweenSyntax: _between,
+    InSyntax: _in,
+    LikeSyntax: _like,
+    IsSyntax: _is,
+    NotSyntax: _not,
+    LogicalSyntax: _logical,
+}
+"""The one binder of each type of node."""

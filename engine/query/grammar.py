@@ -53,11 +53,16 @@ from engine.query.syntax import (
     TimestampSyntax,
 )
 
+_QUOTED, _WORD = TokenKind.QUOTED, TokenKind.WORD
+_NUMBER, _STRING = TokenKind.NUMBER, TokenKind.STRING
 _COMPARISONS = {op.value: op for op in CompareOp} | {"!=": CompareOp.NE}
 _SUMS = {op.value: op for op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT)}
 _PRODUCTS = {
     op.value: op for op in (ArithmeticOp.MULTIPLY, ArithmeticOp.DIVIDE, ArithmeticOp.MODULO)
 }
+_ARITHMETIC = frozenset({*_SUMS, *_PRODUCTS})
+_TRUTHS = {what.value: what for what in IsWhat}
+_MATCHES = frozenset({"BETWEEN", "IN", "LIKE"})
 
 
 def expression(reader: TokenReader) -> ExpressionSyntax:
@@ -71,15 +76,18 @@ def expression(reader: TokenReader) -> ExpressionSyntax:
 
 def _logical(reader: TokenReader, keyword: str) -> ExpressionSyntax:
     conjunction = keyword == "AND"
-    operands: list[ExpressionSyntax] = []
-    while not operands or reader.take_if(keyword):
+    first = _not(reader) if conjunction else _logical(reader, "AND")
+    if reader.token.keyword != keyword:
+        return first
+    operands = [first]
+    while reader.take_if(keyword):
         operands.append(_not(reader) if conjunction else _logical(reader, "AND"))
-    if len(operands) == 1:
-        return operands[0]
-    return LogicalSyntax(conjunction, tuple(operands), operands[0].span.to(operands[-1].span))
+    return LogicalSyntax(conjunction, tuple(operands), first.span.to(operands[-1].span))
 
 
 def _not(reader: TokenReader) -> ExpressionSyntax:
+    if reader.token.keyword != "NOT":
+        return _is(reader)
     nots = []
     while token := reader.take_if("NOT"):
         nots.append(token.span)
@@ -91,9 +99,10 @@ def _not(reader: TokenReader) -> ExpressionSyntax:
 
 def _is(reader: TokenReader) -> ExpressionSyntax:
     found = _compare(reader)
-    while start := reader.take_if("IS"):
+    while reader.token.keyword == "IS":
+        start = reader.take()
         negated = reader.take_if("NOT") is not None
-        what = reader.take_if(*IsWhat)
+        what = reader.take_any(_TRUTHS)
         if what is None:
             raise UnexpectedError(
                 SqlSyntaxError,
@@ -102,17 +111,17 @@ def _is(reader: TokenReader) -> ExpressionSyntax:
                 "write IS NULL, IS NOT NULL, IS TRUE or IS FALSE",
             )
         op_span = start.span.to(what.span)
-        found = IsSyntax(found, IsWhat(what.keyword), negated, found.span.to(what.span), op_span)
+        found = IsSyntax(found, _TRUTHS[what.keyword], negated, found.span.to(what.span), op_span)
     return found
 
 
 def _compare(reader: TokenReader) -> ExpressionSyntax:
     left = _match(reader)
-    op = reader.take_if(*_COMPARISONS)
-    if op is None:
+    if reader.token.keyword not in _COMPARISONS:
         return left
+    op = reader.take()
     right = _match(reader)
-    if reader.at(*_COMPARISONS):
+    if reader.token.keyword in _COMPARISONS:
         raise Refused(
             UnsupportedSqlError,
             "Comparisons do not chain.",
@@ -125,12 +134,12 @@ def _compare(reader: TokenReader) -> ExpressionSyntax:
 def _match(reader: TokenReader) -> ExpressionSyntax:
     operand = _sum(reader)
     start = reader.token
-    negated = start.keyword == "NOT" and reader.following.keyword in ("BETWEEN", "IN", "LIKE")
+    negated = start.keyword == "NOT" and reader.following.keyword in _MATCHES
     if negated:
         reader.take()
-    op = reader.take_if("BETWEEN", "IN", "LIKE")
-    if op is None:
+    elif start.keyword not in _MATCHES:
         return operand
+    op = reader.take()
     op_span = start.span.to(op.span)
     if op.keyword == "BETWEEN":
         low = _sum(reader)
@@ -155,16 +164,20 @@ def _options(reader: TokenReader) -> tuple[tuple[ExpressionSyntax, ...], Span]:
 
 
 def _sum(reader: TokenReader) -> ExpressionSyntax:
-    left = _product(reader)
-    while op := reader.take_if(*_SUMS):
-        right = _product(reader)
+    left = _sign(reader)
+    if reader.token.keyword not in _ARITHMETIC:
+        return left
+    left = _product(reader, left)
+    while reader.token.keyword in _SUMS:
+        op = reader.take()
+        right = _product(reader, _sign(reader))
         left = ArithmeticSyntax(_SUMS[op.keyword], left, right, left.span.to(right.span), op.span)
     return left
 
 
-def _product(reader: TokenReader) -> ExpressionSyntax:
-    left = _sign(reader)
-    while op := reader.take_if(*_PRODUCTS):
+def _product(reader: TokenReader, left: ExpressionSyntax) -> ExpressionSyntax:
+    while reader.token.keyword in _PRODUCTS:
+        op = reader.take()
         right = _sign(reader)
         left = ArithmeticSyntax(
             _PRODUCTS[op.keyword], left, right, left.span.to(right.span), op.span
@@ -173,12 +186,14 @@ def _product(reader: TokenReader) -> ExpressionSyntax:
 
 
 def _sign(reader: TokenReader) -> ExpressionSyntax:
+    if reader.token.keyword != "-":
+        return _operand(reader)
     signs = []
     while token := reader.take_if("-"):
         signs.append(token.span)
-    number = reader.token.kind is TokenKind.NUMBER
+    number = reader.token.kind is _NUMBER
     found = _operand(reader)
-    if signs and number and isinstance(found, NumberSyntax):
+    if number and isinstance(found, NumberSyntax):
         found = NumberSyntax(f"-{found.text}", signs.pop().to(found.span))
     for span in reversed(signs):
         found = NegateSyntax(found, span.to(found.span))
@@ -187,17 +202,15 @@ def _sign(reader: TokenReader) -> ExpressionSyntax:
 
 def _operand(reader: TokenReader) -> ExpressionSyntax:
     token = reader.token
-    if token.kind is TokenKind.NUMBER:
+    if token.kind is _NUMBER:
         reader.take()
         return NumberSyntax(token.text, token.span)
-    if token.kind is TokenKind.STRING:
+    if token.kind is _STRING:
         reader.take()
         return StringSyntax(token.text, token.span)
     if token.keyword == "(":
         return _bracketed(reader)
-    if token.kind is TokenKind.QUOTED or (
-        token.kind is TokenKind.WORD and token.keyword not in dialect.RESERVED
-    ):
+    if token.kind is _QUOTED or (token.kind is _WORD and token.keyword not in dialect.RESERVED):
         return _named(reader)
     if token.keyword in ("TRUE", "FALSE"):
         reader.take()
@@ -231,12 +244,12 @@ def _bracketed(reader: TokenReader) -> ExpressionSyntax:
 def _named(reader: TokenReader) -> ExpressionSyntax:
     """Return what begins with a name: a typed literal, a function, a column."""
     token, following = reader.token, reader.following
-    literal = following.kind is TokenKind.STRING
+    literal = following.kind is _STRING
     if token.keyword == "TIMESTAMP" and literal:
         reader.take()
         value = string(reader, "a time in single quotes")
         return TimestampSyntax(value, token.span.to(value.span))
-    if token.keyword == "INTERVAL" and (literal or following.kind is TokenKind.NUMBER):
+    if token.keyword == "INTERVAL" and (literal or following.kind is _NUMBER):
         return interval(reader)
     if literal and token.keyword in dialect.TYPED_LITERALS:
         what, hint = dialect.TYPED_LITERALS[token.keyword]

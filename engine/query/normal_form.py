@@ -7,7 +7,7 @@ flag. Every step keeps the value in all three truth values, so it holds in a sel
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from operator import is_
 
 from engine.query.canonical import sql_expression
 from engine.query.evaluate import evaluate
@@ -35,6 +35,11 @@ TRUE = Constant(value=True, type=ColumnType.BOOL)
 FALSE = Constant(value=False, type=ColumnType.BOOL)
 UNKNOWN = Constant(None, ColumnType.BOOL)
 
+Operands = dict[str, Expression]
+"""Operands of AND or OR by their canonical text, which is one for one expression."""
+
+_TRUE_TEXT, _FALSE_TEXT = sql_expression(TRUE), sql_expression(FALSE)
+_EQ, _NE, _BOOL = CompareOp.EQ, CompareOp.NE, ColumnType.BOOL
 _OPPOSITE = {
     CompareOp.EQ: CompareOp.NE,
     CompareOp.NE: CompareOp.EQ,
@@ -76,7 +81,7 @@ def negation(expression: Expression) -> Expression:
         case Not(operand=one):
             return one
         case Compare(op=op):
-            return replace(expression, op=_OPPOSITE[op])
+            return Compare(_OPPOSITE[op], expression.left, expression.right)
         case And(operands=many):
             return disjunction(negation(one) for one in many)
         case Or(operands=many):
@@ -88,32 +93,33 @@ def negation(expression: Expression) -> Expression:
 def conjunction(operands: Iterable[Expression]) -> Expression:
     """Return the AND of expressions in normal form, in normal form; TRUE of none."""
     found = _flat(operands, And)
-    if FALSE in found:
+    if _FALSE_TEXT in found:
         return FALSE
-    found.discard(TRUE)
+    found.pop(_TRUE_TEXT, None)
     return _joined(found, And, TRUE)
 
 
 def disjunction(operands: Iterable[Expression]) -> Expression:
     """Return the OR of expressions in normal form, in normal form; FALSE of none."""
     found = _flat(operands, Or)
-    if TRUE in found:
+    if _TRUE_TEXT in found:
         return TRUE
-    found.discard(FALSE)
+    found.pop(_FALSE_TEXT, None)
     return _joined(_with_merged_options(found), Or, FALSE)
 
 
 def comparison(op: CompareOp, left: Expression, right: Expression) -> Expression:
     """Return left op right in normal form; the sides are in normal form and of types that compare."""
-    if is_null(left) or is_null(right):
-        return UNKNOWN
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return fold(Compare(op, left, right))
     if _stands_right(left, right):
         left, right, op = right, left, _MIRRORED[op]
-    is_flag = isinstance(right, Constant) and right.type is ColumnType.BOOL
-    if is_flag and op in (CompareOp.EQ, CompareOp.NE):
-        return left if (right == TRUE) == (op is CompareOp.EQ) else negation(left)
+    if not isinstance(right, Constant):
+        return Compare(op, left, right)
+    if right.value is None or is_null(left):
+        return UNKNOWN
+    if isinstance(left, Constant):
+        return fold(Compare(op, left, right))
+    if right.type is _BOOL and (op is _EQ or op is _NE):
+        return left if (right == TRUE) == (op is _EQ) else negation(left)
     return Compare(op, left, right)
 
 
@@ -162,14 +168,16 @@ def where_form(expression: Expression) -> Expression:
     AND and OR are TRUE or not by which of their operands are, so the same holds for these.
     """
     match expression:
-        case And(operands=operands):
-            return conjunction(where_form(one) for one in operands)
-        case Or(operands=operands):
-            return disjunction(where_form(one) for one in operands)
+        case And(operands=operands) | Or(operands=operands):
+            formed = [where_form(one) for one in operands]
+            if all(map(is_, formed, operands)):
+                return expression  # it was in normal form
+            join = conjunction if isinstance(expression, And) else disjunction
+            return join(formed)
         case IsTrue(operand=operand):
             return where_form(operand)
-        case InList(operand=operand, options=options):
-            return membership(operand, (one for one in options if one.value is not None))
+        case InList(operand=operand, options=options) if options[-1].value is None:
+            return membership(operand, options[:-1])  # NULL stands last
         case Constant(value=None):
             return FALSE
         case _:
@@ -187,28 +195,26 @@ def _no_columns(column: ColumnRef) -> Column:
     raise AssertionError(f"a constant expression reads {column}")
 
 
-def _flat(operands: Iterable[Expression], junction: type[And | Or]) -> set[Expression]:
-    found: set[Expression] = set()
+def _flat(operands: Iterable[Expression], junction: type[And | Or]) -> Operands:
+    found: Operands = {}
     for one in operands:
-        found.update(one.operands if isinstance(one, junction) else (one,))
+        for part in one.operands if isinstance(one, junction) else (one,):
+            kept = found.setdefault(sql_expression(part), part)
+            assert kept is part or kept == part, "one text, one expression"
     return found
 
 
-def _joined(
-    found: set[Expression], junction: type[And] | type[Or], nothing: Constant
-) -> Expression:
-    if not found:
-        return nothing
-    if len(found) == 1:
-        return found.pop()
-    return junction(tuple(sorted(found, key=sql_expression)))
+def _joined(found: Operands, junction: type[And] | type[Or], nothing: Constant) -> Expression:
+    if len(found) > 1:
+        return junction(tuple([found[text] for text in sorted(found)]))
+    return next(iter(found.values()), nothing)
 
 
-def _with_merged_options(found: set[Expression]) -> set[Expression]:
+def _with_merged_options(found: Operands) -> Operands:
     """Return the operands of an OR with all `=` and IN over one operand in one IN."""
     options: dict[Expression, list[Constant]] = {}
-    others: set[Expression] = set()
-    for one in found:
+    others: Operands = {}
+    for text, one in found.items():
         match one:
             case Compare(op=CompareOp.EQ, left=left, right=Constant() as right) if (
                 left.type is right.type
@@ -217,12 +223,15 @@ def _with_merged_options(found: set[Expression]) -> set[Expression]:
             case InList(operand=operand, options=listed):
                 options.setdefault(operand, []).extend(listed)
             case _:
-                others.add(one)
-    return others | {membership(operand, listed) for operand, listed in options.items()}
+                others[text] = one
+    for operand, among in options.items():
+        merged = membership(operand, among)
+        others[sql_expression(merged)] = merged
+    return others
 
 
 def _stands_right(left: Expression, right: Expression) -> bool:
     """Return whether the left side belongs on the right: constants do, then what sorts later."""
-    if isinstance(left, Constant) or isinstance(right, Constant):
-        return isinstance(left, Constant)
-    return sql_expression(left) > sql_expression(right)
+    if isinstance(right, Constant):
+        return False
+    return isinstance(left, Constant) or sql_expression(left) > sql_expression(right)

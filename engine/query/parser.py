@@ -6,6 +6,8 @@ thing: whether a text that the grammar refuses is SQL (`unsupported-sql`) or no 
 This is the only module that imports it; its pure Python parser alone, whose recursion can be caught.
 """
 
+import re
+
 import sqlglot
 from sqlglot.errors import SqlglotError
 
@@ -42,7 +44,8 @@ from engine.query.window_grammar import window_syntax
 
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
 """Longer texts are not judged by sqlglot, which takes a second for 64 KiB: they are no SQL of ours anyway."""
-_WINDOW = ("BEGIN", "END")
+_NO_CHARACTER = re.compile("[\\0\\ud800-\\udfff]")
+_WINDOW = frozenset({"BEGIN", "END"})
 _FORM = "SELECT a, b FROM stream WHERE a > 5 BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
 
 
@@ -77,14 +80,14 @@ def _check_text(text: str) -> None:
             limit=limits.QUERY_TEXT_BYTES_MAX,
             actual=size,
         )
-    for at, character in enumerate(text):
-        if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise Refused(
-                SqlSyntaxError,
-                f"The text holds U+{ord(character):04X}, which is no character of text.",
-                Span(at, at + 1),
-                "send plain UTF-8 text",
-            )
+    found = _NO_CHARACTER.search(text)
+    if found is not None:
+        raise Refused(
+            SqlSyntaxError,
+            f"The text holds U+{ord(found[0]):04X}, which is no character of text.",
+            Span(found.start(), found.end()),
+            "send plain UTF-8 text",
+        )
 
 
 def _query(reader: TokenReader) -> QuerySyntax:
@@ -97,7 +100,7 @@ def _query(reader: TokenReader) -> QuerySyntax:
         where = expression(reader)
         _check_height(where)
         _check_factors(where)
-    window = window_syntax(reader) if reader.at(*_WINDOW) else None
+    window = window_syntax(reader) if reader.token.keyword in _WINDOW else None
     _check_end(reader)
     return QuerySyntax(distinct, outputs, sources, where, window)
 
@@ -180,9 +183,9 @@ def _sources(reader: TokenReader) -> tuple[SourceSyntax, ...]:
 
 def _check_height(top: ExpressionSyntax) -> None:
     """Refuse an expression of more operators above each other than the limit; level by level."""
-    level: tuple[ExpressionSyntax, ...] = (top,)
+    level = [top]
     for _ in range(limits.QUERY_DEPTH_MAX):
-        level = tuple(child for node in level for child in operands(node))
+        level = [child for node in level for child in operands(node)]
         if not level:
             return
     for node in level:

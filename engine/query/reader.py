@@ -1,5 +1,6 @@
 """Reading tokens one by one: the steps that every rule of the grammar takes, and their refusals."""
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 from engine.errors import SqlSyntaxError, UnsupportedSqlError
@@ -9,6 +10,9 @@ from engine.query.refusal import Refused, Span
 from engine.query.scanner import Token, TokenKind
 from engine.query.syntax import IntervalSyntax, Name, StringSyntax
 
+_WORD, _QUOTED, _END = TokenKind.WORD, TokenKind.QUOTED, TokenKind.END
+Keywords = frozenset[str] | Mapping[str, object]
+"""Keywords and symbols, none of them empty."""
 _NUMBER_SHOWN_MAX = 20
 UNIT_HINT = (
     "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY and WEEK: INTERVAL '6' HOUR"
@@ -20,18 +24,20 @@ class UnexpectedError(Refused):
 
 
 class TokenReader:
-    """A place in a row of tokens, moving forward."""
+    """A place in a row of tokens, moving forward.
+
+    `token` is the next token; the END token for ever at the end.
+    """
+
+    __slots__ = ("_at", "_last", "_tokens", "token")
 
     def __init__(self, tokens: tuple[Token, ...]) -> None:
         """Stand before the first token."""
-        assert tokens[-1].kind is TokenKind.END
+        assert tokens[-1].kind is _END
         self._tokens = tokens
         self._at = 0
-
-    @property
-    def token(self) -> Token:
-        """The next token; the END token for ever at the end."""
-        return self._tokens[self._at]
+        self._last = len(tokens) - 1
+        self.token = tokens[0]
 
     @property
     def following(self) -> Token:
@@ -40,7 +46,7 @@ class TokenReader:
 
     def peek(self, ahead: int) -> Token:
         """Return the token `ahead` places after the next one."""
-        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
+        return self._tokens[min(self._at + ahead, self._last)]
 
     @property
     def last_span(self) -> Span:
@@ -50,29 +56,36 @@ class TokenReader:
     def take(self) -> Token:
         """Return the next token and move past it."""
         token = self.token
-        self._at = min(self._at + 1, len(self._tokens) - 1)
+        if self._at < self._last:
+            self._at += 1
+            self.token = self._tokens[self._at]
         return token
 
-    def at(self, *keywords: str) -> bool:
-        """Return whether the next token is one of these keywords or symbols."""
-        return self.token.keyword != "" and self.token.keyword in keywords
+    def take_if(self, keyword: str) -> Token | None:
+        """Take and return the next token if it is this keyword or symbol; else leave it and return None."""
+        return self.take() if self.token.keyword == keyword else None
 
-    def take_if(self, *keywords: str) -> Token | None:
+    def take_any(self, keywords: Keywords) -> Token | None:
         """Take and return the next token if it is one of these; else leave it and return None."""
-        return self.take() if self.at(*keywords) else None
+        return self.take() if self.token.keyword in keywords else None
+
+    def at(self, keyword: str) -> bool:
+        """Return whether the next token is this keyword or symbol."""
+        return self.token.keyword == keyword
 
 
 def name(reader: TokenReader, what: str) -> Name:
     """Return the name that is the next token; refuse anything else as not `what`."""
     token = reader.token
-    if token.kind is TokenKind.WORD and token.keyword in dialect.RESERVED:
+    kind = token.kind
+    if kind is _WORD and token.keyword in dialect.RESERVED:
         raise Refused(
             SqlSyntaxError,
             f"Expected {what}, found the keyword {token.keyword}.",
             token.span,
             f'as a name it is written in quotes: "{token.text}"',
         )
-    if token.kind not in (TokenKind.WORD, TokenKind.QUOTED) or not token.text:
+    if (kind is not _WORD and kind is not _QUOTED) or not token.text:
         raise Refused(
             SqlSyntaxError,
             f"Expected {what}, found {shown(token)}.",
@@ -80,7 +93,7 @@ def name(reader: TokenReader, what: str) -> Name:
             f"write {what} here",
         )
     reader.take()
-    return Name(token.text, token.kind is TokenKind.QUOTED, token.span)
+    return Name(token.text, kind is _QUOTED, token.span)
 
 
 def alias(reader: TokenReader) -> Name | None:
@@ -88,8 +101,8 @@ def alias(reader: TokenReader) -> Name | None:
     if reader.take_if("AS"):
         return name(reader, "an alias")
     token = reader.token
-    if token.kind is TokenKind.QUOTED or (
-        token.kind is TokenKind.WORD
+    if token.kind is _QUOTED or (
+        token.kind is _WORD
         and token.keyword not in dialect.RESERVED
         and token.keyword not in dialect.CLAUSES
     ):
@@ -99,7 +112,7 @@ def alias(reader: TokenReader) -> Name | None:
 
 def shown(token: Token) -> str:
     """Return how a message names a token."""
-    return "the end of the text" if token.kind is TokenKind.END else repr(token.text[:40])
+    return "the end of the text" if token.kind is _END else repr(token.text[:40])
 
 
 def refuse_rest(reader: TokenReader, expected: str) -> NoReturn:
@@ -150,7 +163,7 @@ def interval(reader: TokenReader) -> IntervalSyntax:
     unit_span = literal.span
     if not unit:
         token = reader.token
-        if token.kind is not TokenKind.WORD or token.keyword in dialect.RESERVED:
+        if token.kind is not _WORD or token.keyword in dialect.RESERVED:
             raise Refused(
                 SqlSyntaxError, f"Expected a unit, found {shown(token)}.", token.span, UNIT_HINT
             )

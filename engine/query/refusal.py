@@ -1,15 +1,14 @@
 """Refusals that point: from a span of the text to line, column, excerpt and caret."""
 
-from dataclasses import dataclass
-
 from engine.errors import Position, SqlError
+from engine.query.value_type import value_type
 
 _EXCERPT_BEFORE = 60
 _EXCERPT_AFTER = 60
 _ELLIPSIS = "..."
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Span:
     """Characters `[start, past)` of a query's text."""
 

@@ -4,25 +4,27 @@ The nesting is bounded here, before anything that recurses sees the text.
 """
 
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from engine import limits
 from engine.errors import QueryTooComplexError, SqlSyntaxError
 from engine.query.refusal import Refused, Span
+from engine.query.value_type import value_type
 
 _TOKEN = re.compile(
     r"""
-      (?P<skip>   \s+ | --[^\n]* | /\*(?:[^*]|\*(?!/))*+\*/ )
-    | (?P<word>   [^\W\d]\w* )
-    | (?P<number> (?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? )
-    | (?P<string> '(?:[^']|'')*+' )
-    | (?P<quoted> "(?:[^"]|"")*+" )
-    | (?P<open>   '|"|/\* )
-    | (?P<symbol> <>|!=|<=|>=|==|\|\||::|->>|->|&&|<<|>>|. )
+      ((?: \s+ | --[^\n]* | /\*(?:[^*]|\*(?!/))*+\*/ )*+)         # what is skipped; then
+    (?: ([^\W\d]\w*)                                             # a word,
+      | ((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)    # a number,
+      | ( '(?:[^']|'')*+' | "(?:[^"]|"")*+"                       # a string, a quoted name,
+        | '|"|/\*                                                 # the beginning of what is left open,
+        | <>|!=|<=|>=|==|\|\||::|->>|->|&&|<<|>>|. )              # a symbol,
+      | \Z                                                       # or nothing more
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _OPENED = {
     "'": (
         "The string is never closed.",
@@ -44,7 +46,7 @@ class TokenKind(Enum):
     END = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Token:
     """A token: `text` as written, but without quotes for strings and quoted names.
 
@@ -57,13 +59,8 @@ class Token:
     span: Span
 
 
-_KINDS = {
-    "word": TokenKind.WORD,
-    "number": TokenKind.NUMBER,
-    "string": TokenKind.STRING,
-    "quoted": TokenKind.QUOTED,
-    "symbol": TokenKind.SYMBOL,
-}
+_WORD, _NUMBER, _SYMBOL = TokenKind.WORD, TokenKind.NUMBER, TokenKind.SYMBOL
+_QUOTES = {"'": TokenKind.STRING, '"': TokenKind.QUOTED}
 
 
 def scan(text: str) -> tuple[Token, ...]:
@@ -73,51 +70,60 @@ def scan(text: str) -> tuple[Token, ...]:
         Refused: something is left open, a number runs into a word, brackets nest too deep.
     """
     tokens: list[Token] = []
-    depth = 0
-    for match in _TOKEN.finditer(text):
-        group = match.lastgroup
-        assert group is not None, "one of the groups matches any character"
-        if group == "skip":
-            continue
-        span = Span(match.start(), match.end())
-        if group == "open":
-            detail, hint = _OPENED[match[0]]
-            raise Refused(SqlSyntaxError, detail, span, hint)
-        token = _token(_KINDS[group], match[0], span)
-        _check_number(tokens, token)
-        depth += (token.keyword in ("(", "[", "{")) - (token.keyword in (")", "]", "}"))
-        if depth > limits.QUERY_DEPTH_MAX:
-            raise Refused(
-                QueryTooComplexError,
-                f"Brackets nest deeper than {limits.QUERY_DEPTH_MAX}.",
-                span,
-                "write the expression with fewer brackets inside each other",
-                limit=limits.QUERY_DEPTH_MAX,
-                actual=depth,
-            )
-        tokens.append(token)
+    past = depth = 0
+    number_past = -1
+    for skipped, word, number, other in _TOKEN.findall(text):
+        start = past + len(skipped)
+        if word:
+            past = start + len(word)
+            if start == number_past:
+                raise _runs_into(tokens[-1], word, Span(start, past))
+            # Letters outside ASCII may have ASCII capitals (the long s has S): they make no keyword.
+            keyword = word.upper() if word.isascii() else ""
+            tokens.append(Token(_WORD, word, keyword, Span(start, past)))
+        elif number:
+            past = start + len(number)
+            if start == number_past:
+                raise _runs_into(tokens[-1], number, Span(start, past))
+            number_past = past
+            tokens.append(Token(_NUMBER, number, "", Span(start, past)))
+        elif other:
+            past = start + len(other)
+            tokens.append(_other(other, Span(start, past)))
+            if other in _NESTING:
+                depth += _NESTING[other]
+                if depth > limits.QUERY_DEPTH_MAX:
+                    raise _too_deep(depth, tokens[-1].span)
     tokens.append(Token(TokenKind.END, "", "", Span(len(text), len(text))))
     return tuple(tokens)
 
 
-def _token(kind: TokenKind, raw: str, span: Span) -> Token:
-    if kind in (TokenKind.STRING, TokenKind.QUOTED):
-        return Token(kind, raw[1:-1].replace(raw[0] * 2, raw[0]), "", span)
-    # Letters outside ASCII may have ASCII capitals (the long s has S): they make no keyword.
-    keyword = raw.upper() if kind is not TokenKind.NUMBER and raw.isascii() else ""
-    return Token(kind, raw, keyword, span)
+def _other(raw: str, span: Span) -> Token:
+    """Return the token of a symbol, or of what quotes hold; refuse what is never closed."""
+    kind = _QUOTES.get(raw[0])
+    if kind is None and raw != "/*":
+        return Token(_SYMBOL, raw, raw, span)
+    if kind is None or len(raw) == 1:
+        detail, hint = _OPENED[raw]
+        raise Refused(SqlSyntaxError, detail, span, hint)
+    return Token(kind, raw[1:-1].replace(raw[0] * 2, raw[0]), "", span)
 
 
-def _check_number(before: list[Token], token: Token) -> None:
-    if (
-        token.kind in (TokenKind.WORD, TokenKind.NUMBER)
-        and before
-        and before[-1].kind is TokenKind.NUMBER
-        and before[-1].span.past == token.span.start
-    ):
-        raise Refused(
-            SqlSyntaxError,
-            f"A number runs into {token.text[:20]!r}.",
-            before[-1].span.to(token.span),
-            "separate the two, or quote a name that begins with a digit",
-        )
+def _too_deep(depth: int, span: Span) -> Refused:
+    return Refused(
+        QueryTooComplexError,
+        f"Brackets nest deeper than {limits.QUERY_DEPTH_MAX}.",
+        span,
+        "write the expression with fewer brackets inside each other",
+        limit=limits.QUERY_DEPTH_MAX,
+        actual=depth,
+    )
+
+
+def _runs_into(number: Token, raw: str, span: Span) -> Refused:
+    return Refused(
+        SqlSyntaxError,
+        f"A number runs into {raw[:20]!r}.",
+        number.span.to(span),
+        "separate the two, or quote a name that begins with a digit",
+    )

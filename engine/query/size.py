@@ -1,12 +1,13 @@
 """How large an expression in normal form is, and the refusal of what is too large."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine import limits
 from engine.errors import QueryTooComplexError
 from engine.query.expression import (
     And,
     ColumnRef,
+    Compare,
     Constant,
     Expression,
     InList,
@@ -21,8 +22,7 @@ from engine.query.refusal import Refused, Span
 from engine.tuples.schema import ColumnType
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """How large an expression is.
 
     Attributes:
@@ -36,35 +36,57 @@ class Size:
     options: int
 
 
+_BOOL = ColumnType.BOOL
+_MEASURED = ("Boolean factors", "Operators inside each other", "Constants of one IN list")
+_VALUE = Size(0, 0, 0)
+_FLAG = Size(1, 0, 0)
+_TEST = Size(1, 1, 0)
+_MOST = Size(limits.QUERY_FACTORS_MAX, limits.QUERY_DEPTH_MAX, limits.QUERY_IN_LIST_MAX)
+
+
 def measure(expression: Expression) -> Size:
     """Return the size of an expression in normal form."""
     match expression:
         case Constant() | ColumnRef():
-            return Size(int(expression.type is ColumnType.BOOL), 0, 0)
+            return _FLAG if expression.type is _BOOL else _VALUE
+        case Compare(left=ColumnRef() as left, right=Constant()) if left.type is not _BOOL:
+            return _TEST  # what most expressions are made of
         case InList(operand=operand, options=options):
             inner = measure(operand)
             return Size(max(1, inner.factors), inner.height + 1, max(len(options), inner.options))
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return measure(test)
+        case And(operands=parts) | Or(operands=parts):
+            return _joined(parts)
+        case Not() | IsTrue():
+            return _joined(children(expression))
         case _:
-            parts = [measure(part) for part in children(expression)]
-            joins = isinstance(expression, And | Or | Not | IsTrue)
-            factors = sum(part.factors for part in parts)
-            return Size(
-                factors if joins else max(1, factors) * (expression.type is ColumnType.BOOL),
-                1 + max(part.height for part in parts),
-                max(part.options for part in parts),
-            )
+            size = _joined(children(expression))
+            is_test = expression.type is _BOOL
+            return Size(max(1, size.factors) if is_test else 0, size.height, size.options)
+
+
+def _joined(parts: tuple[Expression, ...]) -> Size:
+    """Return the size of an operator above these parts."""
+    factors = height = options = 0
+    for part in parts:
+        size = measure(part)
+        factors += size.factors
+        height = max(height, size.height)
+        options = max(options, size.options)
+    return Size(factors, height + 1, options)
 
 
 def check_size(expression: Expression, span: Span) -> None:
     """Refuse an expression that is over a limit in normal form, so that no canonical text is."""
     size = measure(expression)
-    for what, actual, limit in (
-        ("Boolean factors", size.factors, limits.QUERY_FACTORS_MAX),
-        ("Operators inside each other", size.height, limits.QUERY_DEPTH_MAX),
-        ("Constants of one IN list", size.options, limits.QUERY_IN_LIST_MAX),
+    if (
+        size.factors <= _MOST.factors
+        and size.height <= _MOST.height
+        and size.options <= _MOST.options
     ):
+        return
+    for what, actual, limit in zip(_MEASURED, size, _MOST, strict=True):
         if actual > limit:
             raise too_complex(what, actual, limit, span)
 

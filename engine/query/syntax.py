@@ -4,14 +4,17 @@ Every node knows its span of the text, so that every refusal can point. Trees ar
 `QUERY_DEPTH_MAX` operators high: AND and OR of many operands are one node.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
+from operator import attrgetter
+from typing import Any
 
 from engine.query.expression import ArithmeticOp, CompareOp
 from engine.query.refusal import Span
+from engine.query.value_type import value_type
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Name:
     """A name as written; a quoted one is taken exactly."""
 
@@ -20,7 +23,7 @@ class Name:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class NumberSyntax:
     """A number, with its sign."""
 
@@ -33,7 +36,7 @@ class NumberSyntax:
         return self.text.lstrip("-").isdigit()
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class StringSyntax:
     """A string, unquoted."""
 
@@ -41,7 +44,7 @@ class StringSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class BooleanSyntax:
     """TRUE or FALSE."""
 
@@ -49,14 +52,14 @@ class BooleanSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class NullSyntax:
     """NULL."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class TimestampSyntax:
     """TIMESTAMP 'value'."""
 
@@ -64,7 +67,7 @@ class TimestampSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class IntervalSyntax:
     """INTERVAL 'n' UNIT, in microseconds."""
 
@@ -72,7 +75,7 @@ class IntervalSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class ColumnSyntax:
     """[qualifier.]column."""
 
@@ -81,7 +84,7 @@ class ColumnSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class NegateSyntax:
     """-operand."""
 
@@ -89,7 +92,7 @@ class NegateSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class AbsoluteSyntax:
     """ABS(operand)."""
 
@@ -97,7 +100,7 @@ class AbsoluteSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class ArithmeticSyntax:
     """left op right; `op_span` is the operator's own."""
 
@@ -108,7 +111,7 @@ class ArithmeticSyntax:
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class CompareSyntax:
     """left op right; `op_span` is the operator's own."""
 
@@ -119,7 +122,7 @@ class CompareSyntax:
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class BetweenSyntax:
     """operand [NOT] BETWEEN low AND high."""
 
@@ -131,7 +134,7 @@ class BetweenSyntax:
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class InSyntax:
     """operand [NOT] IN (options)."""
 
@@ -142,7 +145,7 @@ class InSyntax:
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class LikeSyntax:
     """operand [NOT] LIKE pattern [ESCAPE escape]."""
 
@@ -162,7 +165,7 @@ class IsWhat(StrEnum):
     FALSE = "FALSE"
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class IsSyntax:
     """operand IS [NOT] what."""
 
@@ -173,7 +176,7 @@ class IsSyntax:
     op_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class NotSyntax:
     """NOT operand."""
 
@@ -181,7 +184,7 @@ class NotSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class LogicalSyntax:
     """operands joined by AND, or by OR; two at least."""
 
@@ -211,7 +214,7 @@ ExpressionSyntax = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class StarSyntax:
     """`*` or `qualifier.*`."""
 
@@ -219,7 +222,7 @@ class StarSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class OutputSyntax:
     """One entry of the select list."""
 
@@ -227,7 +230,7 @@ class OutputSyntax:
     alias: Name | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class SourceSyntax:
     """One entry of FROM."""
 
@@ -235,7 +238,7 @@ class SourceSyntax:
     alias: Name | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class BoundSyntax:
     """One end of the window: `constant`, or NOW minus `offset_us`."""
 
@@ -244,7 +247,7 @@ class BoundSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class WindowSyntax:
     """BEGIN begin END end."""
 
@@ -253,7 +256,7 @@ class WindowSyntax:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class QuerySyntax:
     """A whole query."""
 
@@ -266,22 +269,20 @@ class QuerySyntax:
 
 def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
     """Return the expressions directly below this one, left to right."""
-    match expression:
-        case (
-            NegateSyntax(operand=one)
-            | AbsoluteSyntax(operand=one)
-            | NotSyntax(operand=one)
-            | IsSyntax(operand=one)
-            | LikeSyntax(operand=one)
-        ):
-            return (one,)
-        case ArithmeticSyntax(left=left, right=right) | CompareSyntax(left=left, right=right):
-            return (left, right)
-        case BetweenSyntax(operand=one, low=low, high=high):
-            return (one, low, high)
-        case InSyntax(operand=one, options=options):
-            return (one, *options)
-        case LogicalSyntax(operands=many):
-            return many
-        case _:
-            return ()
+    parts = _PARTS.get(type(expression))
+    return () if parts is None else parts(expression)
+
+
+_PARTS: dict[type[ExpressionSyntax], Callable[[Any], tuple[ExpressionSyntax, ...]]] = {
+    NegateSyntax: lambda node: (node.operand,),
+    AbsoluteSyntax: lambda node: (node.operand,),
+    NotSyntax: lambda node: (node.operand,),
+    IsSyntax: lambda node: (node.operand,),
+    LikeSyntax: lambda node: (node.operand,),
+    ArithmeticSyntax: attrgetter("left", "right"),
+    CompareSyntax: attrgetter("left", "right"),
+    BetweenSyntax: attrgetter("operand", "low", "high"),
+    InSyntax: lambda node: (node.operand, *node.options),
+    LogicalSyntax: attrgetter("operands"),
+}
+"""What lies below a node, where anything does."""

@@ -37,6 +37,7 @@ from engine.tuples.schema import ColumnType
 
 _Truth = tuple[ValueSet, ValueSet]
 
+_INT64 = ColumnType.INT64
 _EXACT_MAX = 2**52
 """Beyond it a DOUBLE beside an int64 stands for several integers: left to the evaluator."""
 
@@ -47,6 +48,8 @@ def true_set(expression: Expression) -> ValueSet | None:
     None where that is not a set of intervals or not worth finding: arithmetic on the column, a LIKE that
     is not a prefix, a DOUBLE beyond 2**52 beside an int64. The expression reads exactly one column.
     """
+    if isinstance(expression, Compare):
+        return _compared(expression)  # most are: where they are FALSE is not asked
     found = _truth(expression)
     return None if found is None else found[0]
 
@@ -74,8 +77,9 @@ def _tested(expression: Expression) -> _Truth | None:
     match expression:
         case ColumnRef():
             return _decided(values_where(CompareOp.EQ, constant=True))
-        case Compare(op=op, left=ColumnRef() as column, right=Constant() as constant):
-            return _compared(op, column, constant)
+        case Compare():
+            where_true = _compared(expression)
+            return None if where_true is None else _decided(where_true)
         case InList(operand=ColumnRef(), options=options):
             among = values_among(one.value for one in options if one.value is not None)
             with_null = any(one.value is None for one in options)
@@ -111,19 +115,23 @@ def _joined(operands: tuple[Expression, ...], *, conjunction: bool) -> _Truth | 
     return union(trues), intersection(falses)
 
 
-def _compared(op: CompareOp, column: ColumnRef, constant: Constant) -> _Truth | None:
+def _compared(test: Compare) -> ValueSet | None:
+    """Return where the comparison is TRUE; None where it is not one of the column with a constant."""
+    op, column, constant = test.op, test.left, test.right
+    if not isinstance(column, ColumnRef) or not isinstance(constant, Constant):
+        return None
     value = constant.value
     assert value is not None, "a comparison with NULL is folded to NULL"
-    if column.type is not ColumnType.INT64 or constant.type is ColumnType.INT64:
-        return _decided(values_where(op, value))
+    if column.type is not _INT64 or constant.type is _INT64:
+        return values_where(op, value)
     if abs(value) > _EXACT_MAX:  # type: ignore[arg-type]
         return None
     below = math.floor(value)  # type: ignore[arg-type]
     assert below != value, "the binder writes a whole number beside an int64 as int64"
     if op in (CompareOp.EQ, CompareOp.NE):
-        return _decided(NO_VALUE if op is CompareOp.EQ else EVERY_VALUE)
+        return NO_VALUE if op is CompareOp.EQ else EVERY_VALUE
     less = op in (CompareOp.LT, CompareOp.LE)
-    return _decided(values_where(CompareOp.LE if less else CompareOp.GT, below))
+    return values_where(CompareOp.LE if less else CompareOp.GT, below)
 
 
 def _prefixed(like: Like) -> _Truth | None:

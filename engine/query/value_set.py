@@ -14,9 +14,9 @@ is a sorted row of cuts, and open and closed ends need no cases.
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from engine.query.expression import CompareOp, Value
+from engine.query.value_type import value_type
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -27,8 +27,18 @@ _Cut = tuple[int] | tuple[int, Value, bool]
 _BOTTOM: _Cut = (0,)
 _TOP: _Cut = (2,)
 
+_NE = CompareOp.NE
+_SIDES: dict[CompareOp, tuple[bool | None, bool | None]] = {
+    CompareOp.EQ: (False, True),
+    CompareOp.LT: (None, False),
+    CompareOp.LE: (None, True),
+    CompareOp.GT: (True, None),
+    CompareOp.GE: (False, None),
+}
+"""Where `v op constant` begins and ends: just below the constant, just above (True), or nowhere (None)."""
 
-@dataclass(frozen=True, slots=True)
+
+@value_type
 class Interval:
     """Values between two ends; an end of None is unbounded, `*_closed` says whether the end belongs."""
 
@@ -52,7 +62,7 @@ class Interval:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class ValueSet:
     """Disjoint, non-touching, non-empty intervals in ascending order; and whether NULL belongs."""
 
@@ -101,22 +111,28 @@ def union(sets: Sequence[ValueSet]) -> ValueSet:
 
 def intersection(sets: Sequence[ValueSet]) -> ValueSet:
     """Return what belongs to all of `sets`, in one sweep; to none, everything."""
+    if len(sets) == 1:
+        return sets[0]
+    null = all(one.null for one in sets)
+    if sets and all(len(one.intervals) == 1 for one in sets):
+        pairs = _pairs([one.intervals[0] for one in sets])
+        return ValueSet(_interval_between(max(pairs)[0], min([pair[1] for pair in pairs])), null)
     outside = union([one.complement() for one in sets])
-    return ValueSet(outside.complement().intervals, all(one.null for one in sets))
+    return ValueSet(outside.complement().intervals, null)
 
 
 def values_where(op: CompareOp, constant: Value) -> ValueSet:
     """Return the values v for which `v op constant` is TRUE."""
-    below, above = _cut(constant, above=False), _cut(constant, above=True)
-    pairs: dict[CompareOp, tuple[tuple[_Cut, _Cut], ...]] = {
-        CompareOp.EQ: ((below, above),),
-        CompareOp.NE: ((_BOTTOM, below), (above, _TOP)),
-        CompareOp.LT: ((_BOTTOM, below),),
-        CompareOp.LE: ((_BOTTOM, above),),
-        CompareOp.GT: ((above, _TOP),),
-        CompareOp.GE: ((below, _TOP),),
-    }
-    return ValueSet(_intervals(pairs[op]))
+    if op is _NE:
+        below, above = _cut(constant, above=False), _cut(constant, above=True)
+        return ValueSet(_intervals(((_BOTTOM, below), (above, _TOP))))
+    low, high = _SIDES[op]
+    return ValueSet(
+        _interval_between(
+            _BOTTOM if low is None else _cut(constant, above=low),
+            _TOP if high is None else _cut(constant, above=high),
+        )
+    )
 
 
 def values_among(constants: Iterable[Value]) -> ValueSet:
@@ -134,6 +150,8 @@ def values_between(low: Value, past: Value | None) -> ValueSet:
 
 def _cut(value: Value, *, above: bool) -> _Cut:
     """Return the place just below or just above a value, in normal form."""
+    if isinstance(value, float):
+        return (1, value + 0.0, above)  # -0.0 + 0.0 is 0.0
     if isinstance(value, bool):
         # FALSE | TRUE: three places, of which one lies between two values.
         if value is above:
@@ -145,8 +163,6 @@ def _cut(value: Value, *, above: bool) -> _Cut:
         if value >= INT64_MAX and above:
             return _TOP
         return (1, value + above, False)
-    if isinstance(value, float):
-        return (1, value + 0.0, above)  # -0.0 + 0.0 is 0.0
     return _BOTTOM if not value and not above else (1, value, above)
 
 
@@ -169,6 +185,11 @@ def _intervals(pairs: Iterable[tuple[_Cut, _Cut]]) -> tuple[Interval, ...]:
         else:
             merged.append((low, high))
     return tuple(_interval(low, high) for low, high in merged)
+
+
+def _interval_between(low: _Cut, high: _Cut) -> tuple[Interval, ...]:
+    """Return the values from one cut to another: an interval, or none."""
+    return (_interval(low, high),) if low < high else ()
 
 
 def _interval(low: _Cut, high: _Cut) -> Interval:

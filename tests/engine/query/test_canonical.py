@@ -1,12 +1,16 @@
 """Canonical text: binding it again gives the same query, and equal meaning shares one clause."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.query.expression import Constant
+from engine.query.canonical import sql_expression
+from engine.query.clause import BoundQuery
+from engine.query.expression import Constant, Expression
 from engine.query.normal_form import conjunction, disjunction, negation
 from engine.query.value_set import INT64_MAX, INT64_MIN
-from engine.tuples.schema import ColumnType
+from engine.tuples.schema import ColumnType, StreamSchema
 from tests import strategies, strategies_sql
 from tests.engine.query.expression_strategies import (
     SCHEMA,
@@ -17,21 +21,55 @@ from tests.engine.query.expression_strategies import (
 )
 
 
+def assert_bound_again_to_the_same(query: BoundQuery, schema: StreamSchema = SCHEMA) -> None:
+    """Assert that the canonical text means the query, to the last type of the last constant.
+
+    It is what the log keeps: the fold binds it, and has to get what the client was told.
+    """
+    again = bound(query.canonical, schema)
+    assert query == again
+    assert repr(query) == repr(again)
+    assert query.canonical.startswith(query.clause.text)
+
+
 @given(data=st.data())
 def test_canonical_text_of_drawn_query_binds_to_an_equal_query(data):
     """Idempotent: clause, factors, outputs, window and warnings are the same."""
     schema = data.draw(strategies.schemas())
     query = bound_or_none(data.draw(strategies_sql.queries(schema)).sql, schema)
     if query is not None:
-        assert query == bound(query.canonical, schema)
-        assert query.canonical.startswith(query.clause.text)
+        assert_bound_again_to_the_same(query, schema)
 
 
 @given(condition=loose_conditions())
 def test_canonical_text_of_loose_condition_binds_to_an_equal_query(condition):
     """The same for texts that hang on precedence."""
-    query = bound(f"SELECT ({condition}) AS shown FROM s WHERE {condition}")
-    assert query == bound(query.canonical)
+    assert_bound_again_to_the_same(bound(f"SELECT ({condition}) AS shown FROM s WHERE {condition}"))
+
+
+@given(condition=loose_conditions())
+def test_canonical_text_once_printed_is_no_part_of_an_expression(condition):
+    """Printed or not, expressions are equal, hash alike and look alike."""
+    (output,) = bound(f"SELECT ({condition}) AS shown FROM s").clause.outputs
+    printed = output.expression
+    fresh = unprinted(printed)
+    assert fresh.printed is None
+    assert printed == fresh
+    assert hash(printed) == hash(fresh)
+    assert repr(printed) == repr(fresh)
+    assert sql_expression(printed) == sql_expression(fresh)
+
+
+def unprinted(expression: Expression) -> Expression:
+    """Return an equal expression that nobody has printed, nor any of its parts."""
+    parts = [_unprinted(getattr(expression, name)) for name in expression.__match_args__]
+    return type(expression)(*parts)
+
+
+def _unprinted(part: Any) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_unprinted(one) for one in part)
+    return unprinted(part) if isinstance(part, Expression) else part
 
 
 @given(condition=loose_conditions())

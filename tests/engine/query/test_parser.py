@@ -166,6 +166,23 @@ def test_from_of_five_streams_is_too_complex_and_of_two_not_offered():
     assert "joins are not offered yet" in error.hint
 
 
+@pytest.mark.parametrize(
+    ("written", "into"), [("1abc", "abc"), ("1.5.5", ".5"), ("1_000", "_000"), ("2é", "é")]
+)
+def test_number_that_runs_into_something_is_refused_with_both(written, into):
+    """No reader of the text would agree on what was meant."""
+    error = refusal(f"SELECT i FROM s WHERE i > {written}")
+    assert isinstance(error, SqlSyntaxError)
+    assert f"A number runs into {into!r}." == error.detail
+    assert (27, len(written)) == (error.position.column, error.position.length)
+
+
+@pytest.mark.parametrize("end", [" ", "\n\t", "-- junk ' (", "/* ' ( */", "/**/ -- /*", ";"])
+def test_text_may_end_with_what_is_skipped(end):
+    """Nothing of it is read a second time as something else."""
+    assert bound("SELECT i FROM s") == bound(f"SELECT i FROM s{end}")
+
+
 @pytest.mark.parametrize("character", ["\0", "\ud800"])
 def test_text_with_what_is_no_character_is_refused_at_its_place(character):
     """NUL and half a surrogate pair never reach a name or a string."""

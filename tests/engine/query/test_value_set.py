@@ -15,6 +15,7 @@ from engine.query.value_set import (
     NULL_ALONE,
     Interval,
     ValueSet,
+    intersection,
     values_among,
     values_between,
     values_where,
@@ -65,6 +66,21 @@ def test_oracle_value_set_of_any_algebra_holds_what_a_python_set_holds(kind):
         found, members = drawn
         assert members == {v for v in UNIVERSES[kind] if found.contains(v)}
         assert not found.contains(None)
+        assert_normal(found)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", UNIVERSES)
+def test_oracle_intersection_of_any_number_of_sets_holds_what_all_of_them_hold(kind):
+    """None, one and many; of single intervals, which are cut without a sweep, and of others."""
+
+    @given(st.lists(sets_and_members(kind), max_size=4))
+    def check(drawn):
+        members = set(UNIVERSES[kind]).intersection(*(members for _, members in drawn))
+        found = intersection([one for one, _ in drawn])
+        assert members == {v for v in UNIVERSES[kind] if found.contains(v)}
+        assert found.null == (drawn == [])
         assert_normal(found)
 
     check()
