@@ -35,7 +35,7 @@ async def post_rows(call: Call) -> Response:
     name, service = call.path("name"), call.service
     app_version = txn_headers(call.header(TXN_APP), call.header(TXN_VERSION))
     media_type = media_type_of(call.header("content-type"))
-    await _declaration(call, name)  # 404 before the body is read
+    declared: Declaration | None = await _declaration(call, name)  # 404 before the body is read
     body = await call.raw_body(
         bytes_max=limits.BODY_INGEST_BYTES_MAX, decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX
     )
@@ -43,8 +43,9 @@ async def post_rows(call: Call) -> Response:
     charged = False
 
     async def attempt() -> tuple[Submitted, int]:
-        nonlocal parsed, charged
-        declaration = await _declaration(call, name)
+        nonlocal declared, parsed, charged
+        # Only an attempt that was stale looks again: what changed since is for the log to tell.
+        declaration, declared = declared or await _declaration(call, name), None
         content = await service.parsing.run(
             functools.partial(
                 _content, body, media_type, declaration, service.clock.now_us(), app_version
@@ -62,13 +63,12 @@ async def post_rows(call: Call) -> Response:
 
     submitted, rows = await service.catalogue.retried_once(attempt)
     accepted = 0 if submitted.duplicate else rows
-    seq = submitted.seq or None  # 0 = no longer known
     call.context.meters.accepted(accepted)
     answer = {
         "stream": name,
         "accepted": accepted,
         "duplicate": submitted.duplicate,
-        "seq": seq,
+        "seq": submitted.seq,
         "now": await _now(call, name, submitted),
     }
     timing = {
@@ -76,9 +76,7 @@ async def post_rows(call: Call) -> Response:
         "parse": parsed - read,
         "commit": time.perf_counter() - parsed,
     }
-    headers = {"Server-Timing": server_timing(timing)}
-    if seq is not None:
-        headers["Psoup-Seq"] = str(seq)
+    headers = {"Server-Timing": server_timing(timing), "Psoup-Seq": str(submitted.seq)}
     return json_answer(answer, status=200 if submitted.applied else 202, headers=headers)
 
 
@@ -191,7 +189,7 @@ _HEADERS: Final = (
 _STORED: Final = Shown(
     "Stored, or a duplicate.",
     IngestAnswer,
-    headers={"Psoup-Seq": "Position of the batch; absent where `seq` is null."},
+    headers={"Psoup-Seq": "Position that shows the batch, as `seq`."},
 )
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(

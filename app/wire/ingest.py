@@ -4,13 +4,13 @@ from pydantic import BaseModel, Field
 
 
 class IngestAnswer(BaseModel):
-    """What became of a batch. With `duplicate`, nothing was stored now and `seq` is that of then."""
+    """What became of a batch. With `duplicate`, nothing was stored now and `seq` shows what was stored then."""
 
     stream: str
     accepted: int
     duplicate: bool
-    seq: int | None = Field(
-        description="Position of the batch; null for a duplicate of a version that committed so long"
-        " ago that its position is no longer known."
+    seq: int = Field(
+        description="Position of the batch; for a duplicate that of then, or a later one where that is no"
+        " longer known."
     )
     now: str | None

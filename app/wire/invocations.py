@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from app.wire.encoding import (
     RowSet,
+    json_arrays,
+    json_rows,
     meta_columns,
-    row_arrays,
-    row_objects,
     to_arrow,
     to_csv,
     to_ndjson,
@@ -73,10 +73,10 @@ def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentat
     if not columns and clause is not None:
         columns = tuple((o.name, _empty(o.type)) for o in clause.outputs)
     length = len(columns[0][1]) if columns else 0
-    if shown.meta:
-        leaves_us = None if answer.leaves_us is None else answer.leaves_us[:length]
-        columns = (*meta_columns(answer.tuple_ids[:length], leaves_us), *columns)
-    return RowSet(columns, length)
+    if not shown.meta:
+        return RowSet(columns, length)
+    leaves_us = None if answer.leaves_us is None else answer.leaves_us[:length]
+    return RowSet((*meta_columns(answer.tuple_ids[:length], leaves_us), *columns), length)
 
 
 def encode_answer(
@@ -103,9 +103,9 @@ def encode_answer(
     if not shown.count_only:
         if shown.shape == "columns":
             body["columns"] = rows.names
-            body["rows"] = row_arrays(rows)
+            body["rows"] = json_arrays(rows)
         else:
-            body["rows"] = row_objects(rows)
+            body["rows"] = json_rows(rows)
     body |= {
         "count": answer.count,
         "complete_from": format_instant(answer.complete_from_us),

@@ -32,7 +32,11 @@ _COMMA, _CLOSE = b",]"
 _NUMBER = b"0123456789+-.eE"
 _NUMBER_BYTES = np.zeros(256, dtype=np.bool_)
 _NUMBER_BYTES[list(_NUMBER)] = True
+_NUMBER_MARKS = _NUMBER_BYTES.tobytes()
+_TOO_LONG_MARKS = b"\1" * (limits.JSON_NUMBER_LENGTH_MAX + 1)
 _TOO_LONG = re.compile(rb"[0-9+\-.eE]{%d}" % (limits.JSON_NUMBER_LENGTH_MAX + 1))
+_BETWEEN = b"8260941335707461527"
+"""A number nobody sends. Odd and past 2^53: it has one spelling, and no float is equal to it."""
 _BLOCK = (limits.JSON_NUMBER_LENGTH_MAX + 1) // 3
 """Wherever a literal over the limit stands, it fills two neighbours among the body's blocks of this size."""
 
@@ -93,12 +97,9 @@ def read_lines(body: bytes) -> JsonRows:
     long_at = find_long_number(body)
     if long_at is not None:
         _refuse_long_number(body, long_at)
-    try:
-        rows = list(map(orjson.loads, filter(bytes.strip, body.split(b"\n"))))
-    except orjson.JSONDecodeError:
-        for _, before, line in _lines(body):
-            _loads(line, before=before)
-        raise
+    rows = _loads_at_once(body)
+    if rows is None:
+        rows = _loads_by_line(body)
 
     @functools.cache
     def texts() -> Sequence[bytes]:
@@ -121,8 +122,10 @@ def find_long_number(body: bytes) -> int | None:
 
     Digits within a text are no number. What is said of bytes that are not JSON has no meaning.
 
-    Cost: about 2 ms a MiB, a quarter of what parsing costs; little more where texts hold long numbers.
+    Cost: about 1 ms a MiB, a sixth of what parsing costs; 4 ms where texts hold long numbers.
     """
+    if _TOO_LONG_MARKS not in body.translate(_NUMBER_MARKS):
+        return None
     whole = len(body) - len(body) % _BLOCK
     numbers = _NUMBER_BYTES[np.frombuffer(body, np.uint8, count=whole)].reshape(-1, _BLOCK)
     filled = np.logical_and.reduce(numbers, axis=1)
@@ -188,6 +191,42 @@ def _loads(text: bytes, *, before: int) -> object:
             reason=reason,
             offset=before + len(error.doc[: error.pos].encode(errors="replace")),
         ) from error
+
+
+def _loads_at_once(body: bytes) -> list[object] | None:
+    """Return what the lines say, read as one array; None = they have to be read one by one.
+
+    That is a third faster, and accepts no line that is not one JSON text. Between two lines stands a number that
+    is nowhere else. If as many of it are elements of the array as were put there, no line's end lies within a
+    value; if they alternate with other elements, a line has exactly one. The line's end itself stays before the
+    comma: it may not stand in a text.
+    """
+    if _BETWEEN in body:
+        return None
+    lines = body.removesuffix(b"\n")
+    between = lines.count(b"\n")
+    whole = b"".join((b"[", lines.replace(b"\n", b"\n," + _BETWEEN + b","), b"]"))
+    try:
+        read: list[object] = orjson.loads(whole)
+    except orjson.JSONDecodeError:
+        return None
+    if len(read) != 2 * between + 1 or read[1::2].count(int(_BETWEEN)) != between:
+        return None
+    return read[::2]
+
+
+def _loads_by_line(body: bytes) -> list[object]:
+    """Return what the lines say that are not blank.
+
+    Raises:
+        BadBodyError: a line is not JSON.
+    """
+    try:
+        return list(map(orjson.loads, filter(bytes.strip, body.split(b"\n"))))
+    except orjson.JSONDecodeError:
+        for _, before, line in _lines(body):
+            _loads(line, before=before)
+        raise
 
 
 def _exact(row: object, text: bytes) -> object:

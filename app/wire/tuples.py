@@ -4,6 +4,7 @@ Whatever the format, the batch that comes out is the same: what the log keeps an
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -96,9 +97,8 @@ def _check_future(
     if index is None:
         return
     latest = now_us + schema.future_us
-    times = batch.column(index).cast(pa.int64())
-    most = pc.max(times).as_py()
-    if most is None or most <= latest:
+    times = batch.column(index).view(pa.int64())
+    if not len(times) or times.to_numpy().max() <= latest:
         return
     expected = f"at most {format_instant(latest)}"
 
@@ -112,17 +112,12 @@ def _check_future(
 
 
 def _check_row_sizes(batch: pa.RecordBatch, schema: StreamSchema, errors: RowErrors) -> None:
-    fixed, texts = 0, []
-    for column, array in zip(schema.columns, batch.columns, strict=True):
-        if column.type is ColumnType.STRING:
-            texts.append(pc.binary_length(array).fill_null(0))
-        else:
-            fixed += _FIXED_BYTES.get(column.type, 8)
-    if fixed + len(texts) * limits.STRING_BYTES_MAX <= limits.ROW_BYTES_MAX:
+    kinds = [column.type for column in schema.columns]
+    fixed = sum(_FIXED_BYTES.get(kind, 8) for kind in kinds if kind is not ColumnType.STRING)
+    if fixed + kinds.count(ColumnType.STRING) * limits.STRING_BYTES_MAX <= limits.ROW_BYTES_MAX:
         return
-    sizes = texts[0]
-    for lengths in texts[1:]:
-        sizes = pc.add(sizes, lengths)
+    texts = [a for kind, a in zip(kinds, batch.columns, strict=True) if kind is ColumnType.STRING]
+    sizes = functools.reduce(pc.add, (pc.binary_length(one).fill_null(0) for one in texts))
     room = limits.ROW_BYTES_MAX - fixed
 
     def error(i: int) -> RowError:

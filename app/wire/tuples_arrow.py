@@ -9,6 +9,7 @@ import functools
 import struct
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -58,15 +59,18 @@ def arrays_from_arrow(body: bytes, schema: StreamSchema) -> list[pa.Array]:
         raise BadBodyError(str(error), reason="end of stream", offset=error.offset) from error
     except _UNREADABLE as error:
         raise BadBodyError("The body is not an Arrow IPC stream.", reason="Arrow") from error
-    arrays, errors = [], RowErrors()
+    arrays, errors, names = [], RowErrors(), set(table.column_names)
     for place, column in enumerate(schema.columns):
-        if column.name not in table.column_names:
+        if column.name not in names:
             arrays.append(pa.nulls(table.num_rows, ARROW_TYPES[column.type]))
             continue
         given = table.column(column.name)
         if column.type is ColumnType.STRING:
             _check_decoded_size(given)
-        array = given.cast(ARROW_TYPES[column.type]).combine_chunks()
+        exact = ARROW_TYPES[column.type]
+        given = given if given.type == exact else given.cast(exact)
+        # One chunk, the usual number, would be copied.
+        array = given.chunk(0) if given.num_chunks == 1 else given.combine_chunks()
         _judge_column(column, array, place, errors)
         arrays.append(array)
     errors.raise_if_any(None)
@@ -144,11 +148,13 @@ def _judge_column(column: ColumnSchema, array: pa.Array, place: int, errors: Row
 def _wrong_values(column: ColumnSchema, array: pa.Array) -> Iterator[WrongValue]:
     """Yield (row, code, value) of each value its exact type holds and a stream does not."""
     if column.type is ColumnType.FLOAT64:
+        if not array.null_count and np.isfinite(array.to_numpy()).all():
+            return
         # NaN and infinities have no JSON: their names are shown.
         for i in pc.indices_nonzero(pc.invert(pc.is_finite(array))).to_pylist():
             yield i, OUT_OF_RANGE, str(array[i].as_py())
     elif column.type is ColumnType.TIMESTAMP:
-        us = array.cast(pa.int64())
+        us = array.view(pa.int64())
         if not timestamps_in_range(us):
             early = pc.less(us, limits.TIMESTAMP_US_MIN)
             late = pc.greater(us, limits.TIMESTAMP_US_MAX)

@@ -6,9 +6,10 @@ changed are looked up as they were written: floats so large that they may have b
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
+from operator import itemgetter
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from app.errors import BadBodyError
 from app.wire.json_body import JsonRows, read_array, read_lines
@@ -49,11 +50,12 @@ def arrays_from_json(
     read = read_lines(body) if lines else read_array(body)
     objects = _objects(read.rows)
     known = {column.name for column in schema.columns}
-    arrays = [
-        fast_column(column, [row.get(column.name) for row in objects]) for column in schema.columns
-    ]
+    columns, complete = _columns(objects, schema)
+    arrays = list(map(fast_column, schema.columns, columns))
     doubtful = [_is_doubtful(array) for array in arrays]
-    fits = len(objects) == len(read.rows) and known.issuperset(chain.from_iterable(objects))
+    fits = len(objects) == len(read.rows) and (
+        complete or known.issuperset(chain.from_iterable(objects))
+    )
     if fits and not any(doubtful):
         return arrays, read.lines_of
     read.check_depth()
@@ -78,14 +80,24 @@ def _objects(rows: Sequence[object]) -> Sequence[Object]:
     return [row for row in rows if isinstance(row, dict)]
 
 
+def _columns(objects: Sequence[Object], schema: StreamSchema) -> tuple[list[list[object]], bool]:
+    """Return the values by column, and whether every object has all members and no others."""
+    names = [column.name for column in schema.columns]
+    try:
+        columns = [list(map(itemgetter(name), objects)) for name in names]
+    except KeyError:
+        return [[row.get(name) for row in objects] for name in names], False
+    return columns, sum(map(len, objects)) == len(names) * len(objects)
+
+
 def _is_doubtful(array: pa.Array | None) -> bool:
     """Return whether values of a column may be wrong, judged by what `fast_column` made of it."""
     if array is None:
         return True
     if not pa.types.is_floating(array.type):
         return False
-    largest = pc.max(pc.abs(array)).as_py()
-    return largest is not None and bool(largest >= _VAST)
+    values = np.abs(array.to_numpy(zero_copy_only=False))
+    return bool(np.fmax.reduce(values, initial=0.0) >= _VAST)  # passes over NULL, which is NaN
 
 
 def _may_differ(value: object) -> bool:

@@ -9,8 +9,10 @@ import math
 import re
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from app.wire.row_errors import (
     INVALID_TEXT,
@@ -25,16 +27,23 @@ from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType
 
 RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+_USUAL = b"0000-00-00T00:00:00.000000Z"
+_LOWEST = np.frombuffer(_USUAL, np.uint8)
+_SPAN = np.array([9 if byte == ord("0") else 0 for byte in _USUAL], np.uint8)
 _RFC3339_LONG = re.compile(RFC3339.replace("{1,6}", "+"))
 _INT64 = (-(2**63), 2**63 - 1)
 _NONE = type(None)
+_FEW_VALUES = 16
+"""So many are judged one by one sooner than Arrow's functions are called: 10 microseconds each."""
 
 
 def fast_column(column: ColumnSchema, values: Sequence[object]) -> pa.Array | None:
     """Return the values as the column's Arrow array; None = at least one of them does not fit.
 
-    Cost: a few passes in C; no work per value in Python but for mixed types.
+    Cost: a few passes in C; no work per value in Python but for mixed types, and for few values.
     """
+    if len(values) <= _FEW_VALUES:
+        return _few_values(column, values)
     kinds = set(map(type, values))
     if _NONE in kinds:
         if not column.nullable:
@@ -46,6 +55,14 @@ def fast_column(column: ColumnSchema, values: Sequence[object]) -> pa.Array | No
         return None
 
 
+def _few_values(column: ColumnSchema, values: Sequence[object]) -> pa.Array | None:
+    if any(judge(column, value) is not None for value in values):
+        return None
+    if column.type is ColumnType.TIMESTAMP:
+        values = [parse_rfc3339(value) if isinstance(value, str) else value for value in values]
+    return pa.array(values, ARROW_TYPES[column.type])
+
+
 def judge(column: ColumnSchema, value: object) -> str | None:
     """Return the row code of what is wrong with one value; None = it fits."""
     if value is None:
@@ -55,7 +72,7 @@ def judge(column: ColumnSchema, value: object) -> str | None:
 
 def timestamps_from_texts(texts: pa.Array) -> pa.Array | None:
     """Return RFC 3339 texts as int64 microseconds, NULL for NULL; None = one of them is not."""
-    if not pc.all(pc.match_substring_regex(texts, RFC3339), min_count=0).as_py():
+    if not (_are_usual_instants(texts) or _all_match(texts, RFC3339)):
         return None
     # Arrow reads upper-case letters alone; RFC 3339 allows both.
     upper = pc.ascii_upper(texts)
@@ -68,18 +85,32 @@ def timestamps_from_texts(texts: pa.Array) -> pa.Array | None:
 
 def timestamps_in_range(us: pa.Array) -> bool:
     """Return whether all instants (int64 microseconds) lie within the years 1 to 9999."""
-    ends = pc.min_max(us).as_py()
-    if ends["min"] is None:
+    # Under NULL stands what does not count.
+    values = (us.fill_null(0) if us.null_count else us).to_numpy()
+    if not len(values):
         return True
-    return bool(ends["min"] >= limits.TIMESTAMP_US_MIN and ends["max"] <= limits.TIMESTAMP_US_MAX)
+    return bool(values.min() >= limits.TIMESTAMP_US_MIN and values.max() <= limits.TIMESTAMP_US_MAX)
 
 
 def texts_fit(texts: pa.Array) -> bool:
     """Return whether no text holds NUL or is longer than STRING_BYTES_MAX."""
+    offsets, data = text_buffers(texts)
+    # What a NULL may have bytes of does not count: it is looked at where it would.
+    if b"\0" not in data and np.diff(offsets).max(initial=0) <= limits.STRING_BYTES_MAX:
+        return True
     longest = pc.max(pc.binary_length(texts)).as_py()
     if longest is not None and longest > limits.STRING_BYTES_MAX:
         return False
     return not pc.any(pc.match_substring(texts, "\0"), min_count=0).as_py()
+
+
+def text_buffers(texts: pa.Array) -> tuple[NDArray[np.int32], bytes]:
+    """Return where the texts of an array begin and end, (n + 1,) int32, and the bytes of all of them."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return np.zeros(len(texts) + 1, np.int32), b""
+    places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return places, data[int(places[0]) : int(places[-1])].to_pybytes()
 
 
 def judge_text(text: str) -> str | None:
@@ -94,6 +125,23 @@ def judge_timestamp_text(text: str) -> str | None:
     if parse_rfc3339(text) is not None:
         return None
     return OUT_OF_RANGE if _RFC3339_LONG.match(text) and _decimals(text) <= 6 else TYPE_MISMATCH
+
+
+def _all_match(texts: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
+
+
+def _are_usual_instants(texts: pa.Array) -> bool:
+    """Return whether all texts are like 2026-11-21T10:05:00.000000Z, none of them NULL.
+
+    What most senders write is told by the range of each of its bytes, at a quarter of RFC3339's cost.
+    """
+    offsets, data = text_buffers(texts)
+    if texts.null_count or not (np.diff(offsets) == len(_USUAL)).all():
+        return False
+    rows = np.frombuffer(data, np.uint8).reshape(-1, len(_USUAL))
+    # Unsigned: a byte below the lowest is far above the highest.
+    return bool((rows - _LOWEST <= _SPAN).all())
 
 
 def _decimals(text: str) -> int:
@@ -129,19 +177,21 @@ def _strings(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
 def _timestamps(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
     if not kinds <= {int, str}:
         return None
-    parts = []
-    if int in kinds or not kinds:
-        us = pa.array([v if type(v) is int else None for v in values], pa.int64())
-        if not timestamps_in_range(us):
-            return None
-        parts.append(us)
-    if str in kinds:
-        texts = pa.array([v if type(v) is str else None for v in values], pa.string())
-        read = timestamps_from_texts(texts)
-        if read is None:
-            return None
-        parts.append(read)
-    return pc.coalesce(*parts).cast(ARROW_TYPES[ColumnType.TIMESTAMP])
+    if kinds == {str}:
+        us = timestamps_from_texts(pa.array(values, pa.string()))
+    elif len(kinds) < 2:
+        us = _instants_from_ints(values)
+    else:
+        us = _instants_from_ints([v if type(v) is int else None for v in values])
+        texts = [v if type(v) is str else None for v in values]
+        others = timestamps_from_texts(pa.array(texts, pa.string()))
+        us = None if us is None or others is None else pc.coalesce(us, others)
+    return None if us is None else us.cast(ARROW_TYPES[ColumnType.TIMESTAMP])
+
+
+def _instants_from_ints(values: Sequence[object]) -> pa.Array | None:
+    us = pa.array(values, pa.int64())
+    return us if timestamps_in_range(us) else None
 
 
 _BUILDERS = {

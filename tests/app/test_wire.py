@@ -158,7 +158,9 @@ def test_expiry_that_cannot_be_written_is_never():
 @pytest.mark.parametrize(
     ("accept", "name"),
     [(None, "json"), ("*/*", "json"), ("text/csv", "csv"), ("text/*", "csv"), ("application/*;q=0.2,text/csv;q=0.1", "json"),
-     ("application/json;q=0, */*", "ndjson"), ("application/x-ndjson, application/json", "json")],
+     ("application/json;q=0, */*", "ndjson"), ("application/x-ndjson, application/json", "json"),
+     ("application/jsonl", "ndjson"), ("Application/JSONL;q=0.9, text/csv;q=0.8", "ndjson"),
+     ("application/jsonl;q=0, text/csv;q=0.1", "csv")],
 )  # fmt: skip
 def test_accept_chooses_the_representation_of_most_weight(accept, name):
     """Ranges count by their weight, the more specific one first."""
@@ -167,14 +169,28 @@ def test_accept_chooses_the_representation_of_most_weight(accept, name):
 
 @pytest.mark.parametrize(
     ("accept", "encoding"),
-    [("zstd, gzip", "zstd"), ("gzip;q=0.5", "gzip"), ("zstd;q=0", None), ("br", None)],
-)
+    [("zstd, gzip", "zstd"), ("gzip;q=0.5", "gzip"), ("zstd;q=0", None), ("br", None), ("", None), (None, None),
+     ("gzip;q=0", None), ("GZIP; Q=0.000", None), ("gzip;q=0, *", "zstd"), ("*", "zstd"), ("*;q=0", None),
+     ("zstd;q=0, *;q=0.5", "gzip"), ("gzip, zstd;q=0.5", "gzip"), ("identity", None), ("identity, gzip", "gzip"),
+     ("identity, gzip;q=0.5", None), ("identity;q=0, gzip;q=0.1", "gzip"), ("identity;q=0", None),
+     ("*;q=0.1, identity;q=0.2", None), ("gzip;q=nan", None), ("gzip;q=x", None)],
+)  # fmt: skip
 def test_content_is_encoded_as_accepted(accept, encoding):
     """Only what the client takes is used, and it decodes to the same."""
     body = bytes(range(256)) * 40
     encoded, used = encode_content(body, accept)
     assert encoding == used
     assert body == decode_body(encoded, used or "identity", bytes_max=len(body))
+
+
+@pytest.mark.parametrize(
+    ("accept", "encoding"), [("gzip", None), ("gzip, identity;q=0", "gzip"), ("*, identity;q=0", "zstd")]
+)  # fmt: skip
+def test_small_content_is_encoded_only_where_it_may_not_stay_as_it_is(accept, encoding):
+    """Below a size that is worth it, the body stays as it is, unless the client refuses that."""
+    encoded, used = encode_content(b"{}", accept)
+    assert encoding == used
+    assert b"{}" == decode_body(encoded, used or "identity", bytes_max=2)
 
 
 def test_numbers_written_too_long_are_found_wherever_they_stand():

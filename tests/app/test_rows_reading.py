@@ -1,0 +1,164 @@
+"""Reading rows in bulk, against reading them one by one: it accepts no more, and refuses no less."""
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+from app.wire import json_body
+from app.wire.json_body import find_long_number
+from app.wire.tuples import ARROW, NDJSON, read_rows
+from app.wire.values import RFC3339, fast_column, judge, texts_fit, timestamps_from_texts
+from engine import limits
+from engine.errors import EngineError
+from engine.tuples.arrow import ARROW_TYPES, arrow_schema, encode_batch
+from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+
+SCHEMA = StreamSchema(
+    "s",
+    tuple(ColumnSchema(kind.value, kind) for kind in ColumnType),
+    time=None,
+    clock=ClockKind.SERVER,
+)
+MARK = json_body._BETWEEN.decode()
+PIECES = st.sampled_from(
+    ["{", "}", "[", "]", ",", ":", '"', "0", "1", MARK, MARK + "0", MARK[:-1], "8.260941335707461527e18",
+     '{"a":1}', '{"a":"x', '"b":2}', "null", "\n", "\n", " ", "\r", "\\", "\t", '{"a":[1', "2]}", "],["]
+)  # fmt: skip
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.text(max_size=3), st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**64), 2**64), st.sampled_from([2**53, 2**53 + 1, 2**63, 1.0, limits.TIMESTAMP_US_MAX]),
+    st.sampled_from(["2026-11-21T10:05:00Z", "2026-11-21t10:05:00.5+01:00", "2026-02-30T00:00:00Z",
+                     "2026-11-21T10:05:00", "0001-01-01T00:00:00+01:00", "a\0b", "é" * 5_000]),
+    st.lists(st.integers(), max_size=1),
+)  # fmt: skip
+
+
+@given(pieces=st.lists(PIECES, max_size=12))
+@settings(max_examples=500, deadline=None)
+def test_differential_lines_read_at_once_are_the_lines_read_one_by_one(pieces):
+    """Whatever stands in a body, and wherever its lines end: no line is read that is not one JSON text."""
+    body = "".join(pieces).encode()
+    rows = json_body._loads_at_once(body)
+    if rows is not None:
+        lines = body.removesuffix(b"\n").split(b"\n")
+        assert list(map(orjson.loads, lines)) == rows
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"a":1}\n{"b":"x"}', b'{"a":1}\n{"b":"x"}\n', b" {} \r\n{}\r\n", b"{}", b"1\n[2]\nnull"],
+)
+def test_lines_that_are_json_are_read_at_once(body):
+    """The fast way is taken for what it is meant for."""
+    assert json_body._loads_at_once(body) == json_body._loads_by_line(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1\n"b":2}\n{"c":1},{"d":2}',
+        b'{"a":[1\n2],"a":5}\n{"c":1},%s,{"d":2}' % MARK.encode(),
+        b'{"a":[1\n2]}\n{"c":1},0,{"d":2}',
+        b'{"a":"x\ny"}\n{}',
+        b"{},{}",
+        b"{}\n\n{}",
+        b"{}],[{}\n{}",
+        b"",
+    ],
+)
+def test_lines_that_are_not_one_json_text_each_are_read_one_by_one(body):
+    """Values over the end of a line, several in one line, and lines of none are left to the strict way."""
+    assert json_body._loads_at_once(body) is None
+
+
+@given(kind=st.sampled_from(list(ColumnType)), values=st.lists(VALUES, min_size=1, max_size=3))
+@settings(max_examples=300, deadline=None)
+def test_differential_few_values_make_the_column_that_many_make(kind, values):
+    """A short column is accepted when a long one of the same values is, and holds the same."""
+    column = ColumnSchema("c", kind)
+    many = fast_column(column, values * 20)
+    few = fast_column(column, values)
+    wrong = any(judge(column, value) is not None for value in values)
+    assert (wrong, wrong) == (few is None, many is None)
+    if few is not None and many is not None:
+        assert pa.concat_arrays([few] * 20).equals(many)
+        assert ARROW_TYPES[kind] == few.type
+
+
+@given(texts=st.lists(st.sampled_from(["2026-11-21T10:05:00.123456Z", "2026-11-21T10:05:00.12345é",
+    "0000-00-00T00:00:00.000000Z", "2026-11-21 10:05:00.123456Z", "2026-11-21T10:05:00.123456z", "2026-11-21T10:05:00Z",
+    "2026-11-21T10:05:00.1+01:00Z", "2026-11-21T10:05:0:.123456Z", "2026-11-21T10:05:0/.123456Z", None]), max_size=4),
+    data=st.data())  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_differential_usual_instants_are_judged_like_all(texts, data):
+    """The short cut for the usual form says what the pattern of RFC 3339 and the calendar say."""
+    texts = [
+        text
+        if text is None or data.draw(st.booleans())
+        else text[:5] + data.draw(st.characters(codec="ascii", exclude_characters="\0")) + text[6:]
+        for text in texts
+    ]
+    array = pa.array(texts, pa.string())
+    matches = all(pc.match_substring_regex(array, RFC3339).to_pylist()[i] for i, t in enumerate(texts) if t is not None)  # fmt: skip
+    found = timestamps_from_texts(array)
+    column = ColumnSchema("c", ColumnType.TIMESTAMP)
+    assert all(judge(column, text) is None for text in texts) == (found is not None)
+    assert matches or found is None
+
+
+@given(texts=st.lists(st.none() | st.sampled_from(["", "a", "a\0", "é" * 4_096, "é" * 4_096 + "a"])), cut=st.integers(0, 3))  # fmt: skip
+@settings(deadline=None)
+def test_texts_fit_looks_at_each_value_and_at_nothing_else(texts, cut):
+    """NUL and length are those of the values of an array, also of a slice of it."""
+    array = pa.array(texts, pa.string()).slice(cut)
+    expected = all(t is None or ("\0" not in t and len(t.encode()) <= 8_192) for t in texts[cut:])
+    assert expected == texts_fit(array)
+
+
+def test_texts_fit_does_not_count_what_lies_under_a_null():
+    """A NULL whose bytes hold NUL is a NULL."""
+    offsets, data = pa.array([0, 1, 3], pa.int32()).buffers()[1], pa.py_buffer(b"a\0\0")
+    array = pa.StringArray.from_buffers(2, offsets, data, pa.py_buffer(b"\1"))
+    assert ["a", None] == array.to_pylist()
+    assert texts_fit(array)
+
+
+@given(texts=st.lists(st.sampled_from(["1" * 32, "1" * 33, "-", "e", '"', "\\", " ", "x"])))
+@settings(max_examples=100, deadline=None)
+def test_numbers_too_long_are_found_only_in_runs_that_are(texts):
+    """Without a run of too many number characters there is no such literal."""
+    body = "".join(texts).encode()
+    runs = "".join(c if c in "0123456789+-.eE" else " " for c in body.decode()).split()
+    assume(max(map(len, runs), default=0) <= limits.JSON_NUMBER_LENGTH_MAX)
+    assert find_long_number(body) is None
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from([*map(str, ColumnType), "x"]), VALUES), max_size=4),
+    repeat=st.sampled_from([1, 30]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(rows, repeat):
+    """A batch is accepted when each of its rows is, and holds then what these hold."""
+    lines = [orjson.dumps(one, default=str, option=orjson.OPT_PASSTHROUGH_SUBCLASS) if _writable(one) else b"[]" for one in rows]  # fmt: skip
+    alone = []
+    for line in lines:
+        try:
+            alone.append(read_rows(line, NDJSON, SCHEMA, now_us=0))
+        except EngineError:
+            alone.append(None)
+    body = b"".join(line + b"\n" for line in lines * repeat)
+    if None in alone or not lines:
+        with pytest.raises(EngineError):
+            read_rows(body, NDJSON, SCHEMA, now_us=0)
+        return
+    whole = read_rows(body, NDJSON, SCHEMA, now_us=0)
+    table = pa.Table.from_batches(alone * repeat, arrow_schema(SCHEMA)).combine_chunks()
+    assert table.equals(pa.Table.from_batches([whole]))
+    assert whole.equals(read_rows(encode_batch(whole), ARROW, SCHEMA, now_us=0))
+
+
+def _writable(row):
+    return all(not isinstance(v, int) or -(2**63) <= v < 2**64 for v in row.values())
