@@ -39,6 +39,15 @@ class ListFormat(StrEnum):
     NDJSON = "ndjson"
 
 
+class Materialize(StrEnum):
+    """What is kept of a query's matches: the engine's words, here again so that --help loads no engine."""
+
+    AUTO = "auto"
+    PARTIAL = "partial"
+    COMPLETE = "complete"
+    NONE = "none"
+
+
 Url = Annotated[
     str,
     typer.Option("--url", envvar="PSOUP_URL", help="Where the service listens."),

@@ -4,11 +4,17 @@ from typing import Annotated
 
 import typer
 
-from app.cli_common import URL_DEFAULT, Handle, OutputFormat, Token, Url, exits
+from app.cli_common import URL_DEFAULT, Handle, Materialize, OutputFormat, Token, Url, exits
 
 Sql = Annotated[str, typer.Argument(help="SELECT ... FROM ... WHERE ... BEGIN (...) END (...)")]
 Name = Annotated[str | None, typer.Option(help="Name the query; implies --keep.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Leave it registered, and print its handle.")]
+Kept = Annotated[
+    Materialize | None,
+    typer.Option(
+        "--materialize", help="What is kept of its matches between invocations. Default: auto."
+    ),
+]
 Now = Annotated[
     str | None, typer.Option(help="The answer at another instant: 2014-01-05T12:00:00Z.")
 ]
@@ -32,6 +38,7 @@ def query(
     *,
     name: Name = None,
     keep: Keep = False,
+    materialize: Kept = None,
     now: Now = None,
     limit: Limit = None,
     output: Format = None,
@@ -50,7 +57,14 @@ def query(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
     with Service(url, token=token) as service:
-        register_and_show(service, sql, view, name=name, keep=keep or name is not None)
+        register_and_show(
+            service,
+            sql,
+            view,
+            name=name,
+            materialize=materialize and materialize.value,
+            keep=keep or name is not None,
+        )
 
 
 @exits

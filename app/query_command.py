@@ -35,10 +35,16 @@ class View:
 
 
 def register_and_show(
-    service: Service, sql: str, view: View, *, name: str | None, keep: bool
+    service: Service,
+    sql: str,
+    view: View,
+    *,
+    name: str | None,
+    materialize: str | None,
+    keep: bool,
 ) -> None:
     """Register a query, show its answer, and remove it unless it is to be kept."""
-    described = service.register(sql, name=name)
+    described = service.register(sql, name=name, materialize=materialize)
     notes = standard_error()
     if described.get("warnings"):
         notes.print(warnings(described["warnings"]))

@@ -5,19 +5,24 @@ not to the request.
 """
 
 import asyncio
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from app.applied import AppliedPosition
 from app.errors import CommitUnknownError
 from engine import limits
-from engine.errors import OverloadedError
+from engine.errors import EngineError, OverloadedError
 from engine.log.contract import Appended, Log
-from engine.log.operation import Content, QueryId, Rows
+from engine.log.operation import Content, QueryId, Register, Rows
 from engine.tuples.batch import Seq
+
+Result = TypeVar("Result")
+Shown = tuple[Appended, Seq]
+"""What became of an append, and a position that shows the operation."""
 
 RETRY_AFTER_S: Final = 1
 """An append takes milliseconds, the largest on a slow disk a second or two."""
@@ -67,7 +72,7 @@ class Submission:
         self._wake = wake
         self._in_flight_max = in_flight_max
         self._threads = ThreadPoolExecutor(in_flight_max, thread_name_prefix="psoup-append")
-        self._tasks: dict[asyncio.Future[tuple[Appended, Seq]], int] = {}
+        self._tasks: dict[asyncio.Future[Any], int] = {}
         """Appends on their way, and the bytes of each one's body."""
         self._submitted = self._duplicates = self._refused = self._unknown = 0
 
@@ -101,28 +106,42 @@ class Submission:
             CommitUnknownError: the append itself had no answer by the deadline; it may still commit.
             EngineError: what `Log.append` refuses.
         """
-        nbytes = len(content.body) if isinstance(content, Rows) else 0
-        self.admit(nbytes)
         latest = time.monotonic() + deadline_s
-        running = asyncio.get_running_loop()
-        task = running.run_in_executor(self._threads, self._append, content)
-        self._tasks[task] = nbytes
-        task.add_done_callback(self._ended)
-        # Waiting, unlike awaiting, does not cancel the append when the client goes away.
-        done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
-        if not done:
-            self._unknown += 1
-            raise CommitUnknownError(
-                "The store did not confirm the operation in time. Repeat the same request: with a"
-                " producer's headers it is stored once, without them it may be stored twice."
-            )
-        appended, shown_at = task.result()
-        self._submitted += 1
-        self._duplicates += appended.duplicate
-        in_time = await self._applied.wait(shown_at, timeout_s=latest - time.monotonic())
-        return Submitted(
-            shown_at, appended.arrival_us, in_time, appended.duplicate, appended.query_id
+        appended, shown_at = await self._outcome(
+            functools.partial(self._append, content), _nbytes(content), deadline_s=deadline_s
         )
+        self._count(appended)
+        in_time = await self._applied.wait(shown_at, timeout_s=latest - time.monotonic())
+        return _submitted(appended, shown_at, applied=in_time)
+
+    async def submit_many(
+        self, contents: Sequence[Content], *, deadline_s: float
+    ) -> Sequence[Submitted | EngineError]:
+        """Append `contents` in their order, and wait until the last of them is applied.
+
+        Counts as one append with the bytes of all. What `Log.append_many` refuses stands in its place.
+
+        Raises:
+            OverloadedError: nothing was appended.
+            CommitUnknownError: the appends had no answer by the deadline; they may still commit.
+            EngineError: what concerns all of them, as `Log.append_many` says.
+        """
+        latest = time.monotonic() + deadline_s
+        outcomes = await self._outcome(
+            functools.partial(self._append_many, contents),
+            sum(map(_nbytes, contents)),
+            deadline_s=deadline_s,
+        )
+        stored = [one for one in outcomes if not isinstance(one, EngineError)]
+        for appended, _ in stored:
+            self._count(appended)
+        last = max((shown_at for _, shown_at in stored), default=Seq(0))
+        await self._applied.wait(last, timeout_s=latest - time.monotonic())
+        applied = self._applied.seq
+        return [
+            one if isinstance(one, EngineError) else _submitted(*one, applied=one[1] <= applied)
+            for one in outcomes
+        ]
 
     def close(self) -> None:
         """Wait for the appends on their way. Blocks."""
@@ -152,14 +171,54 @@ class Submission:
     def _bytes(self) -> int:
         return sum(self._tasks.values())
 
-    def _append(self, content: Content) -> tuple[Appended, Seq]:
+    async def _outcome(
+        self, append: Callable[[], Result], nbytes: int, *, deadline_s: float
+    ) -> Result:
+        """Return what `append` returns in a thread, counted as on its way until it does."""
+        self.admit(nbytes)
+        task = asyncio.get_running_loop().run_in_executor(self._threads, append)
+        self._tasks[task] = nbytes
+        task.add_done_callback(self._ended)
+        # Waiting, unlike awaiting, does not cancel the append when the client goes away.
+        done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
+        if not done:
+            self._unknown += 1
+            raise CommitUnknownError(
+                "The store did not confirm the operation in time. Repeat the same request: with a"
+                " producer's headers it is stored once, without them it may be stored twice."
+            )
+        return task.result()
+
+    def _append(self, content: Content) -> Shown:
         """Append, and return with it a position that shows the operation. Blocks: runs in a thread."""
         appended = self._log.append(content)
         # An original whose seq is no longer known lies somewhere up to the head.
         return appended, appended.seq or self._log.head()
 
-    def _ended(self, task: asyncio.Future[tuple[Appended, Seq]]) -> None:
+    def _append_many(self, contents: Sequence[Content]) -> list[Shown | EngineError]:
+        """Append all, and return the same of each. Blocks: runs in a thread."""
+        return [
+            one if isinstance(one, EngineError) else (one, one.seq or self._log.head())
+            for one in self._log.append_many(contents)
+        ]
+
+    def _count(self, appended: Appended) -> None:
+        self._submitted += 1
+        self._duplicates += appended.duplicate
+
+    def _ended(self, task: asyncio.Future[Any]) -> None:
         del self._tasks[task]
         self._wake()
         if not task.cancelled():
             task.exception()  # looked at, so that one nobody waits for any more is not a warning
+
+
+def _nbytes(content: Content) -> int:
+    """Return what an operation counts on its way: its body, or a query's text."""
+    if isinstance(content, Rows):
+        return len(content.body)
+    return len(content.sql) if isinstance(content, Register) else 0
+
+
+def _submitted(appended: Appended, shown_at: Seq, *, applied: bool) -> Submitted:
+    return Submitted(shown_at, appended.arrival_us, applied, appended.duplicate, appended.query_id)

@@ -60,6 +60,8 @@ BODY_REGISTER_BYTES_MAX: Final = 6 * 64 * KIB + 64 * KIB
 """A query text of 64 KiB, all of it escaped, and its envelope: the text has QUERY_TEXT_BYTES_MAX."""
 BODIES_IN_FLIGHT_BYTES_MAX: Final = 256 * MIB
 """Bodies held by all requests under way: eight of the largest, and far below the memory of one machine."""
+BODY_INVOKE_BYTES_MAX: Final = 64 * KIB
+"""Of a list of INVOKE_QUERIES_MAX handles, each on a line of its own."""
 BODY_OTHER_BYTES_MAX: Final = 16 * KIB
 """Of a declaration and everything else."""
 BATCH_ROWS_MAX: Final = 200_000
@@ -132,8 +134,12 @@ PUBLISH_WRITES_MAX: Final = 1_000
 """Writes of one Function call: a call holds every other client up (measured 3 ms for 1,000)."""
 
 # Queries.
-QUERIES_COUNT_MAX: Final = 10_000
-"""Standing queries; each costs a bit per tuple in flight."""
+QUERIES_COUNT_MAX: Final = 200_000
+"""Standing queries: twice the 100,000 that a laptop is meant to hold; each costs a bit per tuple in flight."""
+BATCH_QUERIES_MAX: Final = 10_000
+"""Registrations of one body: seconds of work, and an answer of about 6 MB."""
+DESCRIPTIONS_KEPT_MAX: Final = 10_000
+"""Descriptions kept so that listing does not bind again: about 3 KB each."""
 QUERY_TEXT_BYTES_MAX: Final = 64 * KIB
 """Checked before the parser sees the text."""
 QUERY_FACTORS_MAX: Final = 64
@@ -166,6 +172,12 @@ PAGE_ROWS_MAX: Final = 100_000
 """Rows of a page at most; the rest follows under `next`."""
 PAGE_BYTES_MAX: Final = 16 * MIB
 """A page ends before its body gets larger."""
+INVOKE_QUERIES_MAX: Final = 1_000
+"""Queries invoked by one request: each costs about as much as one of its own."""
+INVOKE_ROWS_MAX: Final = 200_000
+"""Rows of all their pages together: their columns are in memory at once."""
+INVOKE_BYTES_MAX: Final = 64 * MIB
+"""Bytes of all their pages together."""
 LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000

@@ -7,7 +7,7 @@ Not safe for use by several threads at once.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -16,11 +16,14 @@ from urllib.parse import quote
 import httpx
 import orjson
 
-from pipeline.errors import AddressError, ServiceProblem, ServiceUnreachableError
+from pipeline.address import checked_token, checked_url
+from pipeline.errors import ServiceProblem, ServiceUnreachableError
+from pipeline.registrations import sliced
 
 JsonObject = dict[str, Any]
 
 ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
+NDJSON: Final = "application/x-ndjson"
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 90.0
 """Longer than any deadline of the service: it answers first, with a reason."""
@@ -69,12 +72,12 @@ class Service:
         Raises:
             AddressError: `url` or `token` cannot be.
         """
-        self.url = _checked_url(url)
+        self.url = checked_url(url)
         self._retry = retry or RetryPolicy()
         self._answered = False
         headers = {"User-Agent": "psoup"}
         if token:
-            headers["Authorization"] = f"Bearer {_checked_token(token)}"
+            headers["Authorization"] = f"Bearer {checked_token(token)}"
         self._http = httpx.Client(
             base_url=self.url,
             headers=headers,
@@ -154,7 +157,12 @@ class Service:
     # --- Queries ----------------------------------------------------------------------------------
 
     def register(
-        self, sql: str, *, name: str | None = None, labels: Mapping[str, str] | None = None
+        self,
+        sql: str,
+        *,
+        name: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        materialize: str | None = None,
     ) -> JsonObject:
         """Register a query; return its description with `id`."""
         body: JsonObject = {"sql": sql}
@@ -162,7 +170,28 @@ class Service:
             body["name"] = name
         if labels:
             body["labels"] = dict(labels)
+        if materialize is not None:
+            body["materialize"] = materialize
         return _object(self.request("POST", "/v1/queries", json=body, repeatable=name is not None))
+
+    def register_many(
+        self, registrations: Iterable[Mapping[str, object]], *, describe: bool = True
+    ) -> Iterator[JsonObject]:
+        """Register queries, many by one request; yield what became of each, in their order.
+
+        Args:
+            registrations: bodies of POST /v1/queries.
+            describe: whether each is answered with its whole description.
+
+        Yields the service's lines: `status`, and `query` (`id` and `seq` without `describe`) or
+        `problem`; `index` counts over all. Those that the service turned away for now, surely without
+        registering them, are sent again as the budget of waiting allows.
+        """
+        first = 0
+        for part in sliced(registrations):
+            for index, line in enumerate(self._registered(part, describe=describe), first):
+                yield {**line, "index": index}
+            first += len(part)
 
     def query(self, query_id: str) -> JsonObject:
         """Return a query's description."""
@@ -275,37 +304,40 @@ class Service:
         sentence = f"The service at {self.url} does not answer: {reason}. {hint}".rstrip()
         return ServiceUnreachableError(sentence)
 
+    def _registered(self, part: Sequence[bytes], *, describe: bool) -> list[JsonObject]:
+        """Return what became of each line of one body."""
+        params = {"describe": "full" if describe else "ids"}
+        headers = {"Content-Type": NDJSON}
+        outcomes: list[JsonObject] = [{}] * len(part)
+        left = list(range(len(part)))
+        attempt, started_s = 0, self._retry.clock()
+        while True:
+            content = b"".join(part[place] for place in left)
+            answer = self.request(
+                "POST",
+                "/v1/batch/queries",
+                repeatable=False,
+                params=params,
+                content=content,
+                headers=headers,
+            )
+            for place, line in zip(left, _lines(answer), strict=True):
+                outcomes[place] = line
+            again = [place for place in left if _turned_away(outcomes[place])]
+            if len(again) < len(left):
+                attempt, started_s = 0, self._retry.clock()
+            pause_s = self._retry.pause_s(attempt, None)
+            if not again or self._retry.clock() + pause_s > started_s + self._retry.budget_s:
+                return outcomes
+            self._retry.sleep(pause_s)
+            left, attempt = again, attempt + 1
+
     def _listed(self, path: str, member: str) -> Iterator[JsonObject]:
         following: str | None = path
         while following is not None:
             answer = self.request("GET", following)
             yield from _object(answer)[member]
             following = _following(answer)
-
-
-def _checked_url(given: str) -> str:
-    """Return the URL without a slash at its end."""
-    expected = "expected http:// or https://, a host and a port, as in http://127.0.0.1:8000"
-    try:
-        url = httpx.URL(given)
-    except httpx.InvalidURL as error:
-        reason = str(error).rstrip(".")
-        raise AddressError(
-            f"{given!r} is not the URL of a service ({reason}): {expected}."
-        ) from error
-    if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65_535:
-        raise AddressError(f"{given!r} is not the URL of a service: {expected}.")
-    return given.rstrip("/")
-
-
-def _checked_token(given: str) -> str:
-    """Return the token: a header carries ASCII without blanks and control characters. It is not shown."""
-    if not all("!" <= character <= "~" for character in given):
-        raise AddressError(
-            "The token holds a character that no key has: expected ASCII letters, digits and signs,"
-            " without blanks and line ends. Look at --token or PSOUP_TOKEN."
-        )
-    return given
 
 
 def _may_repeat(
@@ -331,6 +363,18 @@ def _object(answer: httpx.Response) -> JsonObject:
         sentence = f"{answer.request.url} answered {answer.status_code} without a JSON object: "
         raise ServiceUnreachableError(sentence + "something other than psoup listens there.")
     return body
+
+
+def _lines(answer: httpx.Response) -> list[JsonObject]:
+    return [orjson.loads(line) for line in answer.content.splitlines()]
+
+
+def _turned_away(line: JsonObject) -> bool:
+    """Return whether a line was not registered, and may be later."""
+    problem = line.get("problem")
+    if not isinstance(problem, dict):
+        return False
+    return _may_repeat(ServiceProblem(line["status"], problem), repeatable=False, answered=True)
 
 
 def _problem(answer: httpx.Response) -> JsonObject:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from engine import limits
 from engine.clock import Clock
+from engine.errors import EngineError
 from engine.log.contract import Appended, LogStatistics
 from engine.log.operation import Content, Operation, QueryId, Rows
 from engine.results.contract import Checkpoint, Counts, Cut, Gen, ResultsStatistics, Snapshot
@@ -105,6 +106,11 @@ class MemoryLog:
             self._head = seq
             return Appended(seq, self._arrival_us)
 
+    def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
+        """Append operations in one step, each stored or refused by itself (`Log.append_many`)."""
+        with self._lock:
+            return [self._outcome(content) for content in contents]
+
     def head(self) -> Seq:
         """Return the largest seq."""
         return self._head
@@ -184,6 +190,12 @@ class MemoryLog:
         for seq in range(self._applied + 1, applied + 1):
             self._unapplied_bytes -= body_bytes(self._entries[Seq(seq)].content)
         self._applied = applied
+
+    def _outcome(self, content: Content) -> Appended | EngineError:
+        try:
+            return self.append(content)
+        except EngineError as refusal:
+            return refusal
 
     def _forget(self, seq: Seq) -> None:
         operation = self._entries.pop(seq, None)

@@ -2,52 +2,33 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, assert_never
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from engine import limits
 from engine.errors import EngineError
 from engine.log.contract import Appended, LogStatistics
-from engine.log.operation import (
-    Content,
-    Declare,
-    Drop,
-    Operation,
-    QueryId,
-    Register,
-    Remove,
-    Rows,
-    Tick,
-)
+from engine.log.operation import Content, Operation
 from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
 from storage import keys, refusals
 from storage.cluster import ClusterMemory
-from storage.encoding import (
-    declaration_digest,
-    decode_content,
-    encode_content,
-    text_digest,
+from storage.encoding import decode_content
+from storage.errors import (
+    CommitUnknownError,
+    RecoveringError,
+    StoreFullError,
+    StoreUnavailableError,
 )
-from storage.errors import CommitUnknownError
+from storage.redis_append import append_call, read_answer
 from storage.redis_check import check_log
-from storage.redis_client import Argument, Command, RedisClient
+from storage.redis_client import Command, RedisClient
 from storage.redis_tidy import scan_hash
 
 TRIMMED_PER_CALL: Final = 500
 """Batches forgotten by one Function call: a call holds every other client up."""
-
-REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
-    b"BACKLOG": lambda _: refusals.backlog_full(),
-    b"DIFFERS": lambda facts: refusals.stream_differs(int(facts[0])),
-    b"HASQUERIES": lambda facts: refusals.has_queries(int(facts[0])),
-    b"NAMETAKEN": lambda facts: refusals.name_taken(facts[0].decode()),
-    b"NOQUERY": lambda _: refusals.query_not_found(),
-    b"NOSTREAM": lambda _: refusals.stream_not_found(),
-    b"STALE": lambda _: refusals.stale_declaration(),
-    b"TXN": lambda facts: refusals.txn_content_differs(int(facts[0])),
-}
-"""What psoup_append answers when it refuses, and what is raised for it."""
+APPENDED_TOGETHER: Final = 1_000
+"""Operations of one exchange: the server takes other clients' calls in between, and answers at its end."""
+STORE_ERRORS: Final = (CommitUnknownError, RecoveringError, StoreFullError, StoreUnavailableError)
 
 
 class RedisLog:
@@ -68,44 +49,28 @@ class RedisLog:
             CommitUnknownError: the answer was lost; everything else is definite.
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
         """
-        kind, header, body = encode_content(content)
-        rows = content.rows if isinstance(content, Rows) else 0
-        freeing = isinstance(content, Drop | Remove | Tick)
-        answer = self._client.call(
-            "psoup_append_freeing" if freeing else "psoup_append",
-            [
-                keys.HEAD,
-                keys.LOG,
-                keys.SIZES,
-                keys.LOG_STREAMS,
-                keys.LOG_QUERIES,
-                keys.LOG_NAMES,
-                keys.LOG_READERS,
-                keys.LOG_APPS,
-                _producers_key(content),
-            ],
-            [
-                keys.META,
-                kind,
-                header,
-                body,
-                rows,
-                limits.BACKLOG_OPERATIONS_MAX,
-                limits.BACKLOG_BYTES_MAX,
-                _count_max(content),
-                *_checked(content),
-            ],
-            lost=CommitUnknownError,
-        )
-        what, *facts = answer
-        if what == b"OK":
-            seq, arrival_us = map(int, facts)
-            return self._counted(Appended(Seq(seq), arrival_us))
-        if what == b"DUP":
-            seq, query_id, arrival_us = int(facts[0]), facts[1].decode(), int(facts[2])
-            original = QueryId(query_id) if query_id else None
-            return self._counted(Appended(Seq(seq), arrival_us, duplicate=True, query_id=original))
-        raise _refusal(what, facts, content)
+        function, key_names, arguments = append_call(content)
+        answer = self._client.call(function, key_names, arguments, lost=CommitUnknownError)
+        return self._counted(read_answer(answer, content))
+
+    def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
+        """Append operations, each stored or refused by itself (`Log.append_many`).
+
+        Raises what `append` does. CommitUnknownError also where the store fails amid them: then some
+        are stored and some are not.
+
+        Cost: two round trips for APPENDED_TOGETHER operations or PUBLISH_BYTES_MAX of them.
+        """
+        outcomes: list[Appended | EngineError] = []
+        for part in _parts(contents):
+            try:
+                outcomes += self._append_together(part)
+            except STORE_ERRORS as error:
+                if not outcomes:
+                    raise
+                outcomes += [error] * (len(contents) - len(outcomes))
+                break
+        return outcomes
 
     def head(self) -> Seq:
         """Return the largest seq."""
@@ -196,6 +161,31 @@ class RedisLog:
             found.append(_operation(answer[0]))
         return found
 
+    def _append_together(
+        self, part: Sequence[tuple[Content, Command]]
+    ) -> list[Appended | EngineError]:
+        """Return what became of each operation of one exchange. Raises what concerns all of them."""
+        before = self.head()  # a store that is away is found out before anything is sent
+        try:
+            answers = self._client.fetch([command for _, command in part])
+        except StoreFullError as error:
+            if self.head() == before:
+                raise
+            raise _unknown() from error
+        except StoreUnavailableError as error:
+            raise _unknown() from error
+        outcomes: list[Appended | EngineError] = []
+        for (content, _), answer in zip(part, answers, strict=True):
+            if answer[0] == b"RECOVERING":
+                raise RecoveringError(
+                    "The store has restarted; its contents are not verified yet. Try again later."
+                )
+            try:
+                outcomes.append(self._counted(read_answer(answer, content)))
+            except EngineError as refusal:
+                outcomes.append(refusal)
+        return outcomes
+
     def _counted(self, appended: Appended) -> Appended:
         with self._lock:
             self._appended += not appended.duplicate
@@ -203,6 +193,30 @@ class RedisLog:
         if not appended.duplicate:
             self._known.saw_head(appended.seq)
         return appended
+
+
+def _unknown() -> CommitUnknownError:
+    return CommitUnknownError(
+        "The store failed amid several operations: some of them may be stored. Send them again; what"
+        " has a name or a producer's version is stored once."
+    )
+
+
+def _parts(contents: Sequence[Content]) -> Iterator[list[tuple[Content, Command]]]:
+    """Yield the operations with their calls, as many together as one exchange may carry."""
+    part: list[tuple[Content, Command]] = []
+    size = 0
+    for content in contents:
+        function, key_names, arguments = append_call(content)
+        command = ("FCALL", function, len(key_names), *key_names, *arguments)
+        more = sum(len(one) for one in arguments if isinstance(one, bytes | str))
+        if part and (len(part) == APPENDED_TOGETHER or size + more > limits.PUBLISH_BYTES_MAX):
+            yield part
+            part, size = [], 0
+        part.append((content, command))
+        size += more
+    if part:
+        yield part
 
 
 def _within_bytes(seqs: Sequence[Seq], sizes: Sequence[int]) -> Iterator[list[Seq]]:
@@ -216,65 +230,6 @@ def _within_bytes(seqs: Sequence[Seq], sizes: Sequence[int]) -> Iterator[list[Se
         part.append(seq)
         total += size
     yield part
-
-
-def _producers_key(content: Content) -> str:
-    """Return the key of the producers this operation may touch; of no stream where it touches none."""
-    return keys.producers(content.stream_id if isinstance(content, Rows | Drop) else StreamId(0))
-
-
-def _count_max(content: Content) -> int:
-    match content:
-        case Declare():
-            return limits.STREAMS_COUNT_MAX
-        case Register():
-            return limits.QUERIES_COUNT_MAX
-        case _:
-            return limits.APPS_COUNT_MAX
-
-
-def _checked(content: Content) -> list[Argument]:
-    """Return what the catalogue is asked about this operation: see psoup_append."""
-    match content:
-        case Declare():
-            return [content.schema.name, declaration_digest(content.schema)]
-        case Drop():
-            return [content.name, content.stream_id, *content.queries]
-        case Rows():
-            front: list[Argument] = [content.name, content.stream_id, limits.APP_DIGESTS_KEPT]
-            if content.txn is None:
-                return [*front, ""]
-            txn = content.txn
-            return [*front, keys.name_hash(txn.app), txn.version, txn.digest.hex()]
-        case Register():
-            name = "" if content.name is None else keys.name_hash(content.name)
-            arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
-            for stream, stream_id in content.streams.items():
-                arguments += [stream, stream_id]
-            return arguments
-        case Remove():
-            return [content.query_id]
-        case Tick():
-            return []
-    assert_never(content)
-
-
-def _refusal(what: bytes, facts: Sequence[bytes], content: Content) -> EngineError:
-    """Return the error for an answer of psoup_append."""
-    if what == b"QUOTA":
-        return _quota(content)
-    assert what in REFUSALS, "an answer that this version does not know"
-    return REFUSALS[what](facts)
-
-
-def _quota(content: Content) -> EngineError:
-    match content:
-        case Declare():
-            return refusals.streams_quota()
-        case Register():
-            return refusals.queries_quota()
-        case _:
-            return refusals.apps_quota()
 
 
 def _operation(entry: tuple[bytes, list[bytes]]) -> Operation:

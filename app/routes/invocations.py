@@ -9,6 +9,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from app.keys import READ
+from app.routes import invoke_many
+from app.routes.answers import cursor_of, page_link
 from app.routes.endpoint import Call, Endpoint, Shown
 from app.routes.queries import handle
 from app.routes.tuples import server_timing
@@ -18,9 +20,7 @@ from app.wire.invocations import (
     ResultsAnswer,
     answer_headers,
     encode_answer,
-    next_link,
     position_from_json,
-    position_to_json,
     rows_of,
 )
 from app.wire.negotiation import FORMATS, choose_format, encode_content
@@ -107,9 +107,8 @@ def answer_response(
     answer, rows = _answer(call, query_id, request, shown)
     evaluated = time.perf_counter()
     while True:
-        link = _next_link(call, query_id, answer, at_now=at_now)
-        # A client stands at NOW: an answer at another instant is not where it goes on from.
-        cursor = _cursor(call, query_id, answer) if at_now else None
+        link = page_link(call, answer, at_now=at_now, kept=_kept(call))
+        cursor = cursor_of(call, answer, at_now=at_now)
         body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
         if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
             break
@@ -158,22 +157,13 @@ def _smaller(request: Request, answer: Answer, length: int, size: int) -> Reques
     return replace(request, limit=limit, position=answer.at, now_us=None)
 
 
-def _next_link(call: Call, query_id: QueryId, answer: Answer, *, at_now: bool) -> str | None:
-    if answer.next is None:
-        return None
-    token = call.context.tokens.sign(query_id, [at_now, position_to_json(answer.next)])
-    kept = {
+def _kept(call: Call) -> dict[str, str]:
+    """Return the parameters that go on with the pages."""
+    return {
         name: value
         for name, value in call.request.query_params.items()
         if name in (ROWS_LIMIT.name, SHAPE.name, FORMAT.name, META.name)
     }
-    return next_link(f"/v1/queries/{query_id}/results", token, kept)
-
-
-def _cursor(call: Call, query_id: QueryId, answer: Answer) -> str:
-    """Return where a client stands after this answer."""
-    position = [answer.cut.gen, answer.cut.seq, answer.now_us]
-    return call.context.tokens.sign(f"cursor {query_id}", position)
 
 
 _TEXT: Final = {"schema": {"type": "string"}}
@@ -214,4 +204,5 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         ),
         rate="invoke",
     ),
+    *invoke_many.ENDPOINTS,
 )

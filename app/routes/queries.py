@@ -1,35 +1,33 @@
 """Standing queries: register, list, describe, remove."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import Response
 
 from app.filling import FILLING, FillingQuery
 from app.keys import READ, REGISTER
+from app.routes import batch_queries
 from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from app.routes.listing import list_page
+from app.routes.registering import (
+    LIVE,
+    Description,
+    Registration,
+    prepare,
+    read_handle,
+    standing,
+    tell,
+)
 from app.routes.streams import removed
 from app.submission import Submitted
 from app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
-from app.wire.queries import (
-    QueryAnswer,
-    QueryBody,
-    QueryList,
-    describe_query,
-    new_handle,
-)
+from app.wire.queries import QueryAnswer, QueryBody, QueryList, new_handle
 from engine import limits
 from engine.errors import NotFoundError
-from engine.log.operation import QueryId, Register, Remove
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
+from engine.log.operation import QueryId, Remove
 from engine.results.delta import QueryRecord
-from engine.tuples.schema import StreamId, StreamSchema
-
-LIVE: Final = "live"
-Streams = Mapping[str, tuple[StreamId, StreamSchema]]
 
 
 async def post_query(call: Call) -> Response:
@@ -42,50 +40,35 @@ async def post_query(call: Call) -> Response:
     deadline_s = service.settings.register_deadline_s
     query_id = new_handle(call.context.handle_bits)
 
-    async def attempt() -> tuple[BoundQuery, Submitted]:
-        streams, bound = await service.parsing.run(
-            functools.partial(_bind, call, body.sql), deadline_s=deadline_s
+    async def attempt() -> tuple[Registration, Submitted]:
+        registration = await service.parsing.run(
+            functools.partial(_prepare, call, body, query_id), deadline_s=deadline_s
         )
-        content = Register(
-            query_id=query_id,
-            sql=bound.canonical,
-            streams={one.stream: streams[one.stream][0] for one in bound.clause.sources},
-            name=body.name,
-            labels=body.labels or {},
-        )
-        return bound, await service.submission.submit(content, deadline_s=deadline_s)
+        submitted = await service.submission.submit(registration.content, deadline_s=deadline_s)
+        return registration, submitted
 
-    bound, submitted = await service.catalogue.retried_once(attempt)
-    standing_id = submitted.query_id if submitted.duplicate else None
-    if not submitted.applied:
-        return _accepted(call, body, bound, standing_id or query_id, submitted)
-    if standing_id is not None:
-        description = await _description(call, standing_id)
-        return json_answer(description, headers=_headers(standing_id, submitted))
-    description = describe_query(
-        bound,
-        query_id=query_id,
-        seq=submitted.seq,
-        state=LIVE,
-        name=body.name,
-        labels=body.labels or {},
-    )
-    return json_answer(description, status=201, headers=_headers(query_id, submitted))
+    told = tell(call, *await service.catalogue.retried_once(attempt))
+    if told.status == 200:
+        description = await service.answering.run(
+            told.describe, deadline_s=service.settings.invoke_deadline_s
+        )
+    else:
+        description = told.describe()
+    headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
+    return json_answer(description, status=told.status, headers=headers)
 
 
 async def list_queries(call: Call) -> Response:
     """List standing queries in the order of their registration."""
     filling = _selected_filling(call)  # before the live ones are read: in between none is missed
 
-    def read() -> tuple[list[Mapping[str, object]], str | None]:
+    def read() -> tuple[list[Description], str | None]:
         records: dict[QueryId, QueryRecord | FillingQuery] = {one.query_id: one for one in filling}
         records |= {one.query_id: one for one in _selected(call)}
         ordered = sorted(records.values(), key=lambda one: one.seq)
         page, following = list_page(call, ordered, key=lambda one: one.seq, subject="queries")
-        return [
-            one.description if isinstance(one, FillingQuery) else _described(call, one)
-            for one in page
-        ], following
+        described = [_listed(call, one) for one in page]
+        return [one for one in described if one is not None], following
 
     queries, following = await call.service.answering.run(
         read, deadline_s=call.service.settings.invoke_deadline_s
@@ -107,69 +90,34 @@ async def delete_query(call: Call) -> Response:
 
 
 def handle(call: Call) -> QueryId:
-    """Return the handle in the path. A text of another shape was never one: NotFoundError."""
-    text = call.path("id")
-    if len(text) != 24 or not text.startswith("q_") or not text[2:].isalnum() or not text.isascii():
-        raise NotFoundError("No such query is registered.")
-    return QueryId(text)
+    """Return the handle in the path. Raises what `read_handle` does."""
+    return read_handle(call.path("id"))
 
 
-def _bind(call: Call, sql: str) -> tuple[Streams, BoundQuery]:
-    streams = call.service.catalogue.streams()
-    return streams, bind(sql, streams)
+def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
+    return prepare(body, query_id=query_id, streams=call.service.catalogue.streams())
 
 
-def _accepted(
-    call: Call, body: QueryBody, bound: BoundQuery, query_id: QueryId, submitted: Submitted
-) -> Response:
-    """Return 202 for a registration that is committed and not applied, and remember it until it is."""
-    filling = call.service.filling
-    held = filling.find(query_id)
-    if held is None or not submitted.duplicate:  # who registered it knows its labels best
-        labels = body.labels or {}
-        description = describe_query(
-            bound,
-            query_id=query_id,
-            seq=submitted.seq,
-            state=FILLING,
-            name=body.name,
-            labels=labels,
-        )
-        streams = frozenset(one.stream for one in bound.clause.sources)
-        held = FillingQuery(query_id, submitted.seq, streams, labels, description)
-        filling.note(held)
-    return json_answer(held.description, status=202, headers=_headers(query_id, submitted))
-
-
-async def _description(call: Call, query_id: QueryId) -> Mapping[str, object]:
+async def _description(call: Call, query_id: QueryId) -> Description:
     filling = call.service.filling.find(query_id)
     if filling is not None:
         return filling.description
 
-    def read() -> dict[str, object]:
-        return _described(call, call.service.store.results.query(query_id))
-
     return await call.service.answering.run(
-        read, deadline_s=call.service.settings.invoke_deadline_s
+        functools.partial(standing, call, query_id),
+        deadline_s=call.service.settings.invoke_deadline_s,
     )
 
 
-def _described(call: Call, record: QueryRecord) -> dict[str, object]:
-    """Return a standing query's description. Binding its text again costs about 1 ms: it is kept."""
+def _listed(call: Call, record: QueryRecord | FillingQuery) -> Description | None:
+    """Return a query's description; None where it was removed since it was found."""
+    if isinstance(record, FillingQuery):
+        return record.description
     held = call.service.descriptions.get(record.query_id)
-    if held is None:
-        held = describe_query(
-            bind(record.canonical, call.service.catalogue.streams()),
-            query_id=record.query_id,
-            seq=record.seq,
-            state=LIVE,
-            name=record.name,
-            labels=record.labels,
-        )
-        if len(call.service.descriptions) >= limits.QUERIES_COUNT_MAX:
-            call.service.descriptions.clear()  # most are of queries that are gone
-        call.service.descriptions[record.query_id] = held
-    return held
+    try:
+        return held or standing(call, record.query_id)
+    except NotFoundError:
+        return None
 
 
 def _selected(call: Call) -> Sequence[QueryRecord]:
@@ -202,10 +150,6 @@ def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:
     except NotFoundError:
         return []
     return results.readers(stream_id)
-
-
-def _headers(query_id: QueryId, submitted: Submitted) -> dict[str, str]:
-    return {"Location": f"/v1/queries/{query_id}", "Psoup-Seq": str(submitted.seq)}
 
 
 SQL_PROBLEMS: Final = (
@@ -272,4 +216,5 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         rate="register",
         changes=True,
     ),
+    *batch_queries.ENDPOINTS,
 )

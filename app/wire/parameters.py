@@ -200,6 +200,12 @@ STATE = Parameter(
     {"type": "string", "enum": ["live", "filling", "suspended"]},
     "Only queries in this state.",
 )
+DESCRIBE = Parameter(
+    "describe",
+    one_of("full", "ids"),
+    {"type": "string", "enum": ["full", "ids"], "default": "full"},
+    "`ids`: of each query only its handle and position.",
+)
 NOW = Parameter(
     "now",
     instant,

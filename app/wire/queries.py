@@ -2,17 +2,18 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.wire.scalars import format_bound
 from engine import limits
-from engine.log.operation import QueryId
+from engine.log.operation import Materialize, QueryId
 from engine.query.clause import BoundQuery
 from engine.tuples.batch import Seq
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS: Final = [low + high for high in _BASE62 for low in _BASE62]
 _HANDLE_DIGITS: Final = 22
 HANDLE_BITS: Final = 128
 HANDLE_PATTERN: Final = r"^q_[0-9A-Za-z]{22}$"
@@ -22,11 +23,11 @@ Bits = Callable[[int], int]
 
 
 def new_handle(bits: Bits = secrets.randbits) -> QueryId:
-    """Return a fresh handle: `q_` and 128 random bits in base 62."""
+    """Return a fresh handle: `q_` and 128 random bits in base 62, the lowest digit first."""
     number, digits = bits(HANDLE_BITS), []
-    for _ in range(_HANDLE_DIGITS):
-        number, digit = divmod(number, len(_BASE62))
-        digits.append(_BASE62[digit])
+    for _ in range(_HANDLE_DIGITS // 2):
+        number, pair = divmod(number, len(_PAIRS))
+        digits.append(_PAIRS[pair])
     return QueryId("q_" + "".join(digits))
 
 
@@ -52,8 +53,12 @@ def _without_colon(text: str) -> str:
 LabelKey = Annotated[Label, AfterValidator(_without_colon)]
 
 
+MaterializeWord = Literal["auto", "partial", "complete", "none"]
+"""The values of `Materialize`, as they travel."""
+
+
 class QueryBody(BaseModel):
-    """The body of POST /v1/queries."""
+    """The body of POST /v1/queries, and a line of POST /v1/batch/queries."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -68,6 +73,9 @@ class QueryBody(BaseModel):
     ) = None
     labels: dict[LabelKey, Label] | None = Field(
         default=None, max_length=limits.QUERY_LABELS_MAX, examples=[{"user": "42"}]
+    )
+    materialize: MaterializeWord = Field(
+        default="auto", description="What is kept of the query's matches between invocations."
     )
 
 
@@ -104,6 +112,7 @@ class QueryAnswer(BaseModel):
     canonical: str
     window: WindowAnswer
     columns: list[OutputAnswer]
+    materialize: MaterializeWord
     warnings: list[WarningAnswer]
     links: dict[str, str]
 
@@ -123,6 +132,7 @@ def describe_query(
     state: str,
     name: str | None,
     labels: Mapping[str, str],
+    materialize: Materialize,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
     path = f"/v1/queries/{query_id}"
@@ -139,6 +149,7 @@ def describe_query(
             "end": format_bound(bound.window.end),
         },
         "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
+        "materialize": materialize.value,
         "warnings": [{"code": w.code, "detail": w.detail} for w in bound.warnings],
         "links": {"self": path, "results": f"{path}/results"},
     }

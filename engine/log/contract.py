@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.errors import EngineError
 from engine.log.operation import Content, Operation, QueryId
 from engine.tuples.batch import Seq
 
@@ -65,6 +66,21 @@ class Log(Protocol):
         Raises:
             OverloadedError: the backlog is full.
             EngineError: as above; and what a store adds (storage/errors.py).
+        """
+        ...
+
+    def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
+        """Append operations in their order, each as `append` would; return what became of each.
+
+        One that is refused changes nothing and holds up none of the others: its error stands in its
+        place. They follow each other in the log, but for what others append in between. All of them
+        are committed, as far as they are not refused, when this returns.
+
+        Raises:
+            EngineError: what a store adds (storage/errors.py), where it hits the first of them. Where
+                it hits a later one, it stands in the place of each from there on.
+
+        Cost: one wait for the disk in all, instead of one each.
         """
         ...
 

@@ -1,9 +1,13 @@
 """Standing queries over HTTP: registering, describing, listing, removing."""
 
 import re
+from typing import get_args
 
 import pytest
 
+from app.wire.queries import MaterializeWord
+from engine import limits
+from engine.log.operation import Materialize
 from tests.app.support import WINDOW, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +51,73 @@ async def test_query_of_the_same_name_and_text_is_found(api: Api):
         "POST", "/v1/queries", json={"sql": "SELECT * FROM trades", "name": "dear"}
     )
     assert_problem(other, "name-taken", id=query_id)
+
+
+@pytest.mark.parametrize("kept", list(Materialize))
+async def test_query_tells_what_is_kept_of_its_matches(api: Api, kept):
+    """`materialize` is auto where it was not given, and stands in every description."""
+    await api.declare()
+    members = {} if kept is Materialize.AUTO else {"materialize": kept.value}
+    answer = await api.send("POST", "/v1/queries", json={"sql": SQL, **members})
+    body = answer.json()
+    assert (201, kept.value) == (answer.status_code, body["materialize"])
+    assert kept.value == (await api.get(f"/v1/queries/{body['id']}")).json()["materialize"]
+    api.service.descriptions.clear()
+    listed = (await api.get("/v1/queries")).json()["queries"]
+    assert [body] == listed
+    snapshot = api.service.store.results.snapshot(body["id"])
+    assert kept is snapshot.clause.materialize
+
+
+@pytest.mark.parametrize("value", ["all", "AUTO", "", None, True])
+async def test_query_that_keeps_what_cannot_be_is_refused(api: Api, value):
+    """Another value is 422 and names those there are."""
+    await api.declare()
+    answer = await api.send("POST", "/v1/queries", json={"sql": SQL, "materialize": value})
+    (error,) = assert_problem(answer, "invalid-field")["errors"]
+    assert "/materialize" == error["pointer"]
+    assert [] == [one for one in Materialize if f"'{one}'" not in error["reason"]]
+
+
+@pytest.mark.parametrize("kind", ["memory", pytest.param("embedded", marks=pytest.mark.redis)])
+async def test_query_of_the_same_name_that_keeps_otherwise_is_refused(kind, request, tmp_path):
+    """What is kept belongs to the definition a name stands for, on every store."""
+    store = None
+    if kind == "embedded":
+        store = request.getfixturevalue("server").empty_store(tmp_path)
+    async with running(store=store) as api:
+        await api.declare()
+        members = {"sql": SQL, "name": "dear", "materialize": "partial"}
+        query_id = await api.register(**members)
+        again = await api.send("POST", "/v1/queries", json=members)
+        assert (200, query_id) == (again.status_code, again.json()["id"])
+        assert "partial" == again.json()["materialize"]
+        for other in ({"materialize": "none"}, {"materialize": "auto"}):
+            answer = await api.send("POST", "/v1/queries", json={**members, **other})
+            assert_problem(answer, "name-taken", id=query_id)
+
+
+async def test_queries_listed_while_one_is_removed_are_the_others(api: Api, monkeypatch):
+    """A query that goes while the list is made is left out of it."""
+    await api.declare()
+    ids = [await api.register(SQL) for _ in range(3)]
+    results = api.service.store.results
+    found = results.queries()
+    monkeypatch.setattr(results, "queries", lambda: found)
+    await api.send("DELETE", f"/v1/queries/{ids[1]}")
+    listed = (await api.get("/v1/queries")).json()["queries"]
+    assert [ids[0], ids[2]] == [one["id"] for one in listed]
+
+
+async def test_descriptions_kept_are_bounded(api: Api, monkeypatch):
+    """Past their number they are made anew; what they say stays."""
+    await api.declare()
+    ids = [await api.register(SQL) for _ in range(5)]
+    monkeypatch.setattr(limits, "DESCRIPTIONS_KEPT_MAX", 2)
+    for _ in range(2):
+        listed = (await api.get("/v1/queries")).json()["queries"]
+        assert ids == [one["id"] for one in listed]
+        assert len(api.service.descriptions) <= 2
 
 
 async def test_query_removed_is_gone(api: Api):
@@ -135,3 +206,8 @@ async def test_handles_are_made_of_the_bits_that_are_drawn():
         await api.declare()
         assert "q_" + "0" * 22 == await api.register(SQL)
         assert re.fullmatch(r"q_[0-9A-Za-z]{22}", await api.register(SQL))
+
+
+def test_materialize_travels_as_the_engine_names_it():
+    """The words of the contract are the engine's, no more and no fewer."""
+    assert [one.value for one in Materialize] == list(get_args(MaterializeWord))

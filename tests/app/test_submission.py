@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from app.applied import AppliedPosition
+from app.errors import CommitUnknownError
 from app.submission import Submission
 from engine import limits
 from engine.clock import ManualClock
@@ -13,7 +14,7 @@ from engine.errors import OverloadedError
 from engine.tuples.batch import Seq
 from tests.app.faults import WAIT_S, FaultyStore
 from tests.app.support import START_US
-from tests.storage.samples import declare, rows, txn
+from tests.storage.samples import declare, register, rows, txn
 
 pytestmark = pytest.mark.anyio
 
@@ -72,3 +73,47 @@ async def test_duplicate_of_an_unknown_original_waits_for_the_head(store, applie
     await asyncio.to_thread(applied.advance, Seq(3))
     shown = await waiting
     assert (3, True, True) == (shown.seq, shown.duplicate, shown.applied)
+
+
+async def test_many_submitted_are_told_each(store, applied, submission):
+    """Stored, duplicate and refused stand in their places; applied is what has been by the deadline."""
+    store.plain.log.append(declare("a"))
+    many = [rows(1, txn=txn()), rows(9), rows(1, txn=txn()), rows(1)]
+    applied.advance(Seq(2))
+    first, stale, again, late = await submission.submit_many(many, deadline_s=0.05)
+    assert ("stale-declaration", True) == (stale.code, again.duplicate)
+    assert [(2, True), (2, True), (3, False)] == [
+        (one.seq, one.applied) for one in (first, again, late)
+    ]
+    found = submission.statistics()
+    assert (3, 1, 0, 0) == (found.submitted, found.duplicates, found.in_flight, found.refused)
+    waiting = asyncio.create_task(submission.submit_many([rows(1), rows(1)], deadline_s=WAIT_S))
+    await asyncio.to_thread(applied.advance, Seq(5))
+    assert [True, True] == [one.applied for one in await waiting]
+    assert [] == await submission.submit_many([], deadline_s=WAIT_S)
+
+
+async def test_many_submitted_count_as_one_with_the_bytes_of_all(
+    store, applied, submission, monkeypatch
+):
+    """They take one place among the appends, and the room of their bodies and texts together."""
+    monkeypatch.setattr(limits, "APPENDS_IN_FLIGHT_BYTES_MAX", 10)
+    store.plain.log.append(declare("a"))
+    applied.advance(Seq(99))
+    many = [rows(1, body=b"1234"), register(1, 1, sql="123"), rows(1, body=b"1")]
+    with store.waiting("log", "append_many") as reached:
+        first = asyncio.create_task(submission.submit_many(many, deadline_s=WAIT_S))
+        assert await asyncio.to_thread(reached.wait, WAIT_S)
+        found = submission.statistics()
+        assert (1, 8) == (found.in_flight, found.bytes_in_flight)
+        with pytest.raises(OverloadedError):
+            await submission.submit_many([rows(1, body=b"123")], deadline_s=WAIT_S)
+    assert [2, 3, 4] == [one.seq for one in await first]
+
+
+async def test_many_submitted_without_an_answer_are_unknown(store, submission):
+    """What has no answer by the deadline may still commit."""
+    store.plain.log.append(declare("a"))
+    with store.waiting("log", "append_many"), pytest.raises(CommitUnknownError):
+        await submission.submit_many([rows(1)], deadline_s=0.05)
+    assert 1 == submission.statistics().unknown

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli_common import ExitCode
+import engine.log.operation
+from app.cli_common import ExitCode, Materialize
 from app.query_command import PAGE_ROWS
 
 SQL = "SELECT n, name, x FROM s WHERE n >= 2 BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
@@ -120,6 +121,26 @@ def test_query_with_a_name_stays_and_is_shared(loaded):
     (handle,) = queries(loaded)
     loaded("query", SQL, "--name", "big")
     assert [handle] == queries(loaded)
+
+
+def test_query_kept_tells_what_is_kept_of_its_matches(loaded):
+    """--materialize goes into the registration; a word that is none is wrong use."""
+    loaded("query", SQL, "--keep", "--materialize", "partial")
+    (listed,) = loaded("queries").stdout_bytes.splitlines()
+    assert "partial" == orjson.loads(listed)["materialize"]
+    loaded("query", SQL, "--materialize", "all", code=ExitCode.USAGE)
+    assert list(engine.log.operation.Materialize) == [one.value for one in Materialize]
+
+
+def test_queries_registered_in_bulk_stand(loaded):
+    """The client's bulk registration against a service: each has its outcome, and what stands is listed."""
+    asked = [{"sql": SQL, "name": "one"}, {"sql": "no"}, {"sql": SQL, "name": "one"}]
+    with loaded.service() as service:
+        found = list(service.register_many(asked))
+        assert [201, 422, 200] == [one["status"] for one in found]
+        assert [found[0]["query"]] == list(service.queries())
+        short = list(service.register_many(asked[:1], describe=False))
+    assert [(200, found[0]["query"]["id"])] == [(one["status"], one["id"]) for one in short]
 
 
 def test_query_at_another_instant_answers_as_of_then(loaded):

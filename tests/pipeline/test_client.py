@@ -4,6 +4,7 @@ import httpx
 import orjson
 import pytest
 
+from engine import limits
 from pipeline.client import RetryPolicy, Service, Txn
 from pipeline.errors import ServiceProblem, ServiceUnreachableError
 
@@ -205,3 +206,82 @@ def test_register_and_declare_send_what_the_contract_asks():
         assert {"id": "q_1"} == service.register("SELECT 1", name="n")
     sent = [orjson.loads(request.content) for request in script.requests]
     assert [{"columns": []}, *[{"sql": "SELECT 1", "name": "n"}] * 2] == sent
+
+
+def lines(*outcomes):
+    """Return an answer to a batch of registrations: statuses, or codes of problems with them."""
+    found = []
+    for index, outcome in enumerate(outcomes):
+        line = {"index": index, "status": outcome, "id": f"q_{index}"}
+        if isinstance(outcome, tuple):
+            status, code = outcome
+            line = {"index": index, "status": status, "problem": {"code": code}}
+        found.append(orjson.dumps(line) + b"\n")
+    return httpx.Response(200, content=b"".join(found))
+
+
+def registrations(count, **members):
+    return [{"sql": f"SELECT {i}", **members} for i in range(count)]
+
+
+def sent_sql(request):
+    return [orjson.loads(line)["sql"] for line in request.content.splitlines()]
+
+
+def test_registrations_travel_in_bodies_as_large_as_may_be(monkeypatch):
+    """Lines and bytes of a body are bounded; indices go on over all of them."""
+    monkeypatch.setattr(limits, "BATCH_QUERIES_MAX", 2)
+    script = Script(lines(201, 200), lines(201, 202), lines(201))
+    with script.service() as service:
+        found = list(service.register_many(iter(registrations(5)), describe=False))
+    assert [(0, 201), (1, 200), (2, 201), (3, 202), (4, 201)] == [
+        (one["index"], one["status"]) for one in found
+    ]
+    assert [["SELECT 0", "SELECT 1"], ["SELECT 2", "SELECT 3"], ["SELECT 4"]] == [
+        sent_sql(request) for request in script.requests
+    ]
+    assert {"/v1/batch/queries?describe=ids"} == {
+        request.url.raw_path.decode() for request in script.requests
+    }
+    assert {"application/x-ndjson"} == {one.headers["Content-Type"] for one in script.requests}
+    monkeypatch.setattr(limits, "BODY_INGEST_BYTES_MAX", 40)
+    script = Script(lines(201), lines(201), lines(201))
+    with script.service() as service:
+        assert 3 == len(list(service.register_many(registrations(3, name="x" * 10))))
+    with Script().service() as service:
+        assert [] == list(service.register_many([]))
+
+
+def test_registrations_turned_away_for_now_are_sent_again():
+    """What surely was not registered goes out again, by itself; what is refused or unknown does not."""
+    away, unknown = (503, "overloaded"), (503, "commit-unknown")
+    script = Script(
+        lines(201, away, (422, "sql-syntax"), away, unknown), lines(away, 201), lines(201)
+    )
+    with script.service() as service:
+        found = list(service.register_many(registrations(5)))
+    assert [201, 201, 422, 201, 503] == [one["status"] for one in found]
+    assert [0, 1, 2, 3, 4] == [one["index"] for one in found]
+    assert [["SELECT 1", "SELECT 3"], ["SELECT 1"]] == [
+        sent_sql(request) for request in script.requests[1:]
+    ]
+    assert [0.1, 0.1] == script.time.slept
+
+
+def test_registrations_turned_away_too_long_are_told_as_that():
+    """Without progress the budget of waiting ends it, and the last answer stands."""
+    script = Script(*[lines(201, (429, "quota-exceeded"))], *[lines((429, "quota-exceeded"))] * 9)
+    with script.service(budget_s=1) as service:
+        found = list(service.register_many(registrations(2)))
+    assert [201, 429] == [one["status"] for one in found]
+    assert [0.1, 0.2, 0.4] == script.time.slept
+
+
+def test_registrations_of_unknown_fate_are_not_sent_again():
+    """A connection that breaks leaves open what was registered: it is an error."""
+    script = Script(ok(), httpx.ReadError("reset"))
+    with script.service() as service:
+        service.status()
+        with pytest.raises(ServiceUnreachableError):
+            list(service.register_many(registrations(1)))
+    assert 2 == len(script.requests)

@@ -1,0 +1,276 @@
+"""Invoking many queries by one request: all their answers at one position and one instant."""
+
+import functools
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from starlette.responses import Response
+
+from app.keys import READ
+from app.middleware.edge import REQUEST_ID
+from app.problems import problem_body
+from app.rates import RATES
+from app.routes.answers import cursor_of, page_link
+from app.routes.endpoint import Call, Endpoint, Shown, json_body
+from app.routes.registering import read_handle
+from app.routes.tuples import server_timing
+from app.wire.invocations import Presentation, encode_answer, rows_of
+from app.wire.invoke_many import (
+    InvokeAnswer,
+    InvokeBody,
+    encode_answers,
+    encode_refused,
+    first_rows,
+)
+from app.wire.negotiation import encode_content
+from app.wire.parameters import META, ROWS_LIMIT, SHAPE
+from app.wire.tuples import JSON
+from engine import limits
+from engine.errors import (
+    EngineError,
+    NotFoundError,
+    NotYetVisibleError,
+    NowOutOfRangeError,
+    OverloadedError,
+    PageExpiredError,
+    QueryFillingError,
+)
+from engine.invoke import Answer, ClauseCache, Request, nothing_yet, order_of, page, pinned
+from engine.log.operation import QueryId
+from engine.results.contract import ResultsStructure, Snapshot
+from engine.results.delta import StreamRecord
+from engine.tuples.schema import StreamId
+from engine.tuples.source import TupleSource
+
+QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
+"""So many queries count as one invocation: the longest list is a key's whole burst."""
+ATTEMPTS_MAX: Final = 16
+"""Cuts tried, while tuples are dropped or operations applied in between."""
+_ROOM: Final = 0.9
+"""Rows are cut to this share of what a page's limit would let through by their mean size."""
+
+
+async def post_invoke(call: Call) -> Response:
+    """Invoke the queries listed."""
+    service, timeout_s = call.service, call.service.settings.invoke_deadline_s
+    latest = time.monotonic() + timeout_s
+    asked: InvokeBody = await call.model(InvokeBody, bytes_max=limits.BODY_INVOKE_BYTES_MAX)
+    units = math.ceil(len(asked.queries) / QUERIES_PER_UNIT)
+    if units > 1:  # the first one was taken before the body was read
+        call.context.rates.take(call.caller.key_id, "invoke", units - 1)
+    refused: dict[str, EngineError] = {}
+    for text in dict.fromkeys(asked.queries):
+        try:
+            await service.filling.wait(read_handle(text), timeout_s=latest - time.monotonic())
+        except (NotFoundError, QueryFillingError) as error:
+            refused[text] = error
+    if asked.from_seq is not None:
+        await service.applied.wait(asked.from_seq, timeout_s=latest - time.monotonic())
+    return await service.answering.run(
+        functools.partial(_response, call, asked, refused), deadline_s=timeout_s
+    )
+
+
+def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError]) -> Response:
+    """Return all answers as one body. CPU work: runs in a pool.
+
+    Raises:
+        NotYetVisibleError: what is applied lies before the position asked for.
+    """
+    begun = time.perf_counter()
+    service = call.service
+    results = service.store.results
+    cut = results.cut()
+    if (asked.from_seq or 0) > cut.seq:
+        raise NotYetVisibleError(
+            f"Position {asked.from_seq} is not applied yet, {cut.seq} is. Try again shortly.",
+            applied=cut.seq,
+        )
+    query_ids = [QueryId(text) for text in dict.fromkeys(asked.queries) if text not in refused]
+    found = invoke_many(
+        results,
+        service.fold_loop.source,
+        query_ids=query_ids,
+        request=Request(
+            limit=asked.page_rows,
+            now_us=asked.now_us,
+            count_only=asked.count == "only",
+        ),
+        clauses=service.clauses,
+    )
+    evaluated = time.perf_counter()
+    cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
+    outcomes: dict[str, Answer | EngineError] = {**refused}
+    outcomes.update(zip(query_ids, found, strict=True))
+    body = encode_answers(cut.gen, cut.seq, _members(call, asked, outcomes))
+    encoded, encoding = encode_content(body, call.header("accept-encoding"))
+    timing = {"eval": evaluated - begun, "encode": time.perf_counter() - evaluated}
+    headers = {
+        "Psoup-Gen": str(cut.gen),
+        "Psoup-Seq": str(cut.seq),
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept-Encoding",
+        "Server-Timing": server_timing(timing),
+    }
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    return Response(encoded, headers=headers, media_type=JSON)
+
+
+def _members(
+    call: Call, asked: InvokeBody, outcomes: Mapping[str, Answer | EngineError]
+) -> list[bytes]:
+    """Return one member for each handle asked about.
+
+    Each may take an even share of the bytes that are left: what one leaves goes to those after it.
+    """
+    members: list[bytes] = []
+    left = limits.INVOKE_BYTES_MAX
+    for place, text in enumerate(asked.queries):
+        outcome = outcomes[text]
+        if isinstance(outcome, EngineError):
+            instance = call.request.scope.get(REQUEST_ID, "")
+            member = encode_refused(text, problem_body(outcome, instance=instance))
+        else:
+            share = min(limits.PAGE_BYTES_MAX, left // (len(asked.queries) - place))
+            member = _member(call, asked, outcome, bytes_max=share)
+        left = max(0, left - len(member))
+        members.append(member)
+    return members
+
+
+def _member(call: Call, asked: InvokeBody, answer: Answer, *, bytes_max: int) -> bytes:
+    """Return one answer, its page cut to `bytes_max` bytes; one without rows has no fewer."""
+    shown = Presentation(shape=asked.shape, meta=asked.meta, count_only=asked.count == "only")
+    at_now = asked.now_us is None
+    kept = {ROWS_LIMIT.name: str(asked.limit), SHAPE.name: asked.shape}
+    if not asked.meta:
+        kept[META.name] = "0"
+    cursor = cursor_of(call, answer, at_now=at_now)
+    while True:
+        rows = rows_of(answer, None, shown)
+        size = rows.estimate_bytes()
+        if size <= 2 * bytes_max or rows.length == 0:
+            link = page_link(call, answer, at_now=at_now, kept=kept)
+            body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
+            if len(body) <= bytes_max or rows.length == 0:
+                return body
+            size = len(body)
+        fitting = int(_ROOM * rows.length * bytes_max / size)
+        answer = first_rows(answer, min(fitting, rows.length - 1))
+
+
+def invoke_many(
+    results: ResultsStructure,
+    source: TupleSource,
+    *,
+    query_ids: Sequence[QueryId],
+    request: Request,
+    clauses: ClauseCache,
+) -> Sequence[Answer | EngineError]:
+    """Return one page of what each query answers, all at one position and one server instant.
+
+    What `invoke` raises for one query stands in its place.
+
+    Raises:
+        OverloadedError: no position was found that all could be answered at.
+    """
+    for _ in range(ATTEMPTS_MAX):
+        snapshots = _at_one_cut(results, query_ids)
+        if snapshots is None:
+            continue
+        try:
+            return [
+                one
+                if isinstance(one, EngineError)
+                else _answer(results, source, one, request, clauses)
+                for one in snapshots
+            ]
+        except PageExpiredError:  # tuples left retention for good while they were read
+            continue
+    raise OverloadedError(
+        "Operations are applied faster than these queries can be answered together. Ask again"
+        " shortly, or for fewer at a time.",
+        reason="one-cut",
+        retry_after_s=1,
+    )
+
+
+def _at_one_cut(
+    results: ResultsStructure, query_ids: Sequence[QueryId]
+) -> list[Snapshot | EngineError] | None:
+    """Return each query as of one cut, or why it cannot be asked; None where no cut was met.
+
+    Only streams change with the cut, and they are few: one query of each is read once more, all of
+    them at one cut that is as late as any of the first reading.
+    """
+    found = [_snapshot(results, query_id) for query_id in query_ids]
+    standing = [one for one in found if isinstance(one, Snapshot)]
+    readers = {stream.stream_id: one.query.query_id for one in standing for stream in one.streams}
+    latest = [_snapshot(results, query_id) for query_id in dict.fromkeys(readers.values())]
+    cuts = {one.cut.seq for one in latest if isinstance(one, Snapshot)}
+    streams: dict[StreamId, StreamRecord] = {}
+    for one in latest:
+        if isinstance(one, EngineError) or len(cuts) > 1:
+            return None
+        streams |= {stream.stream_id: stream for stream in one.streams}
+    cut = next((one.cut for one in latest if isinstance(one, Snapshot)), None)
+    return [
+        one
+        if cut is None or isinstance(one, EngineError)
+        else replace(one, cut=cut, streams=tuple(streams[s.stream_id] for s in one.streams))
+        for one in found
+    ]
+
+
+def _snapshot(results: ResultsStructure, query_id: QueryId) -> Snapshot | EngineError:
+    try:
+        return results.snapshot(query_id)
+    except NotFoundError as error:
+        return error
+
+
+def _answer(
+    results: ResultsStructure,
+    source: TupleSource,
+    snapshot: Snapshot,
+    request: Request,
+    clauses: ClauseCache,
+) -> Answer | EngineError:
+    """Return one answer at the snapshot's cut, or why there is none. Raises PageExpiredError."""
+    try:
+        at = pinned(snapshot, request)
+        if at is None:
+            return nothing_yet(source, snapshot, request=request, clauses=clauses)
+        order = order_of(results, source, snapshot, at=at, request=request, clauses=clauses)
+        return page(source, snapshot, at=at, order=order, request=request, clauses=clauses)
+    except (NotFoundError, NowOutOfRangeError) as refusal:
+        return refusal
+
+
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "POST",
+        "/v1/invoke",
+        "invoke_queries",
+        "Invoke many standing queries at one position and instant",
+        post_invoke,
+        {
+            200: Shown(
+                "One page of each answer, in the order of the handles.",
+                InvokeAnswer,
+                headers={
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position all answers belong to.",
+                },
+            )
+        },
+        READ,
+        body=json_body(InvokeBody),
+        problems=("not-yet-visible",),
+        rate="invoke",
+    ),
+)

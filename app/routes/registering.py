@@ -1,0 +1,141 @@
+"""A registration on its way: bound, as an operation, and what is answered to who sent it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.filling import FILLING, FillingQuery
+from app.routes.endpoint import Call
+from app.submission import Submitted
+from app.wire.queries import QueryBody, describe_query
+from engine import limits
+from engine.errors import NotFoundError
+from engine.log.operation import Materialize, QueryId, Register
+from engine.query.binder import bind
+from engine.query.clause import BoundQuery
+from engine.results.contract import Snapshot
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId, StreamSchema
+
+LIVE: Final = "live"
+Streams = Mapping[str, tuple[StreamId, StreamSchema]]
+Description = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A query as it was sent, bound against the declarations in force, under the handle it is to get."""
+
+    query_id: QueryId
+    body: QueryBody
+    bound: BoundQuery
+    content: Register
+
+    def describe(self, *, seq: Seq, state: str) -> dict[str, object]:
+        """Return its description once it has a position."""
+        return describe_query(
+            self.bound,
+            query_id=self.query_id,
+            seq=seq,
+            state=state,
+            name=self.body.name,
+            labels=self.content.labels,
+            materialize=self.content.materialize,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a registration is answered: 201 live, 202 filling, 200 there was such a query under its name.
+
+    `query_id` and `seq` are those of the query that stands. `describe` may read the store: it blocks,
+    and raises NotFoundError where the query has been removed since.
+    """
+
+    status: int
+    query_id: QueryId
+    seq: Seq
+    describe: Callable[[], Description]
+
+
+def read_handle(text: str) -> QueryId:
+    """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
+    if len(text) != 24 or not text.startswith("q_") or not text[2:].isalnum() or not text.isascii():
+        raise NotFoundError("No such query is registered.")
+    return QueryId(text)
+
+
+def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams) -> Registration:
+    """Return the registration of `body` under `query_id`. CPU work: runs in a pool.
+
+    Raises:
+        SqlError: the text does not bind against `streams`.
+    """
+    bound = bind(body.sql, streams)
+    content = Register(
+        query_id=query_id,
+        sql=bound.canonical,
+        streams={one.stream: streams[one.stream][0] for one in bound.clause.sources},
+        name=body.name,
+        labels=body.labels or {},
+        materialize=Materialize(body.materialize),
+    )
+    return Registration(query_id, body, bound, content)
+
+
+def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
+    """Return what a committed registration is answered. In the event loop; it reads nothing.
+
+    One that is not applied yet is remembered as filling until it is.
+    """
+    standing_id = submitted.query_id if submitted.duplicate else None
+    query_id, seq = standing_id or registration.query_id, submitted.seq
+    if not submitted.applied:
+        description = _filling(call, registration, query_id, submitted).description
+        return Told(202, query_id, seq, lambda: description)
+    if standing_id is not None:
+        return Told(200, query_id, seq, lambda: standing(call, query_id))
+    return Told(201, query_id, seq, lambda: registration.describe(seq=seq, state=LIVE))
+
+
+def standing(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query that stands. Blocks. Raises NotFoundError if none does."""
+    return describe_snapshot(call, call.service.store.results.snapshot(query_id))
+
+
+def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
+    """Return a standing query's description. Binding its text again is what it costs: some are kept."""
+    record, kept = snapshot.query, call.service.descriptions
+    held = kept.get(record.query_id)
+    if held is None:
+        held = describe_query(
+            bind(record.canonical, call.service.catalogue.streams()),
+            query_id=record.query_id,
+            seq=record.seq,
+            state=LIVE,
+            name=record.name,
+            labels=record.labels,
+            materialize=snapshot.clause.materialize,
+        )
+        if len(kept) >= limits.DESCRIPTIONS_KEPT_MAX:
+            kept.clear()  # which of them will be asked for again is not known
+        kept[record.query_id] = held
+    return held
+
+
+def _filling(
+    call: Call, registration: Registration, query_id: QueryId, submitted: Submitted
+) -> FillingQuery:
+    """Return the query that is committed and not applied, remembered until it is."""
+    filling = call.service.filling
+    held = filling.find(query_id)
+    if held is None or not submitted.duplicate:  # who registered it knows its labels best
+        held = FillingQuery(
+            query_id,
+            submitted.seq,
+            frozenset(registration.content.streams),
+            registration.content.labels,
+            replace(registration, query_id=query_id).describe(seq=submitted.seq, state=FILLING),
+        )
+        filling.note(held)
+    return held

@@ -1,0 +1,38 @@
+"""The URL of a service and the token for it, looked at before anything is sent."""
+
+import httpx
+
+from pipeline.errors import AddressError
+
+
+def checked_url(given: str) -> str:
+    """Return the URL without a slash at its end.
+
+    Raises:
+        AddressError: it is not the URL of a service.
+    """
+    expected = "expected http:// or https://, a host and a port, as in http://127.0.0.1:8000"
+    try:
+        url = httpx.URL(given)
+    except httpx.InvalidURL as error:
+        reason = str(error).rstrip(".")
+        raise AddressError(
+            f"{given!r} is not the URL of a service ({reason}): {expected}."
+        ) from error
+    if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65_535:
+        raise AddressError(f"{given!r} is not the URL of a service: {expected}.")
+    return given.rstrip("/")
+
+
+def checked_token(given: str) -> str:
+    """Return the token: a header carries ASCII without blanks and control characters.
+
+    Raises:
+        AddressError: it has others. The token is not shown.
+    """
+    if not all("!" <= character <= "~" for character in given):
+        raise AddressError(
+            "The token holds a character that no key has: expected ASCII letters, digits and signs,"
+            " without blanks and line ends. Look at --token or PSOUP_TOKEN."
+        )
+    return given
