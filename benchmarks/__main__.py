@@ -1,7 +1,9 @@
 """Run benchmarks and print what they took.
 
-python -m benchmarks                     # small inputs, seconds: what the test suite runs
-python -m benchmarks --size full ways    # benchmarks/bench_ways.py at full size, with text and plot
+python -m benchmarks                       # small inputs, seconds: what the test suite runs
+python -m benchmarks --size full           # all at full size, with texts, plots and the table of goals
+python -m benchmarks --size full invoke    # benchmarks/bench_invoke.py alone
+python -m benchmarks goals                 # what the goals need, at full size, and their table
 """
 
 import argparse
@@ -10,44 +12,97 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import report
-from benchmarks.bench import ROUNDS_COUNT_MIN, Contest, Result, Size, measure
+from benchmarks import goals, report
+from benchmarks.bench import (
+    ROUNDS_COUNT_MIN,
+    Contest,
+    Findings,
+    Measurement,
+    Size,
+    absences,
+    measure,
+)
 
 FOLDER = Path(__file__).resolve().parent
+GOALS = "goals"
+ROUNDS_SECONDS = 2.0
+"""Rounds of a contest at full size go on for so long, if they are not as many as it takes before."""
 
 
-def benchmarks(names: Sequence[str], size: Size) -> Iterator[Contest]:
-    """Yield the contests of the modules `bench_<name>.py`, of all of them where none is named."""
-    found = sorted(path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py"))
-    unknown = sorted(set(names) - set(found))
-    if unknown:
-        message = f"no benchmark is called {', '.join(unknown)}; there are {', '.join(found)}"
-        raise SystemExit(message)
-    for name in names or found:
-        yield from importlib.import_module(f"benchmarks.bench_{name}").contests(size)
+def found() -> list[str]:
+    """Return the names of all benchmarks: modules `bench_<name>.py`."""
+    return sorted(path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py"))
+
+
+def benchmark(name: str, size: Size) -> Iterator[Measurement]:
+    """Yield what the module `bench_<name>.py` measures."""
+    yield from importlib.import_module(f"benchmarks.bench_{name}").contests(size)
+
+
+def take(one: Measurement, findings: Findings, *, rounds: int, seconds: float) -> None:
+    """Measure one thing and add it to the findings.
+
+    A service that does not answer costs its own figures, and the findings say so: not the whole run.
+    """
+    print(f"measuring {one.title} ...", file=sys.stderr, flush=True)
+    if isinstance(one, Contest):
+        findings.results += measure(one, rounds=rounds, seconds=seconds)
+        findings.absent += absences(one)
+        return
+    try:
+        findings.figures += [figure.of(one.title) for figure in one.run()]
+    except RuntimeError as error:
+        findings.absent.append(f"{one.title}: {error}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run benchmarks, print their table; with `--out` also write it there as text and as a plot."""
+    """Run benchmarks, print their tables; with `--out` also write them there as texts and plots."""
+    options = _options(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    command = " ".join(["python -m benchmarks", *given])
+    only_goals = options.names == [GOALS]
+    names = found() if only_goals or not options.names else options.names
+    size = options.size or (Size.FULL if only_goals else Size.SMOKE)
+    rounds = options.rounds or (ROUNDS_COUNT_MIN if size is Size.FULL else 1)
+    seconds = ROUNDS_SECONDS if size is Size.FULL else 0.0
+    if size is Size.FULL and rounds < ROUNDS_COUNT_MIN:
+        message = f"{rounds} rounds: a median of fewer than {ROUNDS_COUNT_MIN} says nothing"
+        raise SystemExit(message)
+    folder = options.out or (FOLDER / "results" if size is Size.FULL else None)
+
+    everything = Findings()
+    for name in names:
+        findings = Findings()
+        for one in benchmark(name, size):
+            if not only_goals or goals.wanted(one):
+                take(one, findings, rounds=rounds, seconds=seconds)
+        everything.add(findings)
+        if not only_goals:
+            text = report.as_text(findings, command=command)
+            print(text, end="\n\n", flush=True)
+            if folder is not None:
+                report.write(folder, name, text, findings)
+    if only_goals or not options.names:
+        outcomes = goals.outcomes(everything)
+        text = report.goals_text(outcomes, command=command)
+        print(text)
+        if folder is not None:
+            report.write_goals(folder, text, outcomes)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options, or end with what is wrong with them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("names", nargs="*", help="which, as in bench_<name>.py; all by default")
-    parser.add_argument("--size", type=Size, choices=list(Size), default=Size.SMOKE)
-    parser.add_argument("--rounds", type=int, default=ROUNDS_COUNT_MIN)
+    parser.add_argument("names", nargs="*", help="as in bench_<name>.py, or `goals`; default: all")
+    parser.add_argument("--size", type=Size, choices=list(Size), help="smoke, but full for `goals`")
+    parser.add_argument("--rounds", type=int, help=f"at full size at least {ROUNDS_COUNT_MIN}")
     parser.add_argument("--out", type=Path, help="folder; at full size benchmarks/results")
     options = parser.parse_args(arguments)
-
-    results: list[Result] = []
-    for contest in benchmarks(options.names, options.size):
-        print(f"measuring {contest.title} ...", file=sys.stderr)
-        results += measure(contest, rounds=options.rounds)
-
-    given = sys.argv[1:] if arguments is None else arguments
-    text = report.as_text(results, command=" ".join(["python -m benchmarks", *given]))
-    print(text)
-    folder = options.out or (FOLDER / "results" if options.size is Size.FULL else None)
-    if folder is not None:
-        report.write(folder, "-".join(options.names) or "all", text, results)
+    if options.names != [GOALS] and (unknown := sorted(set(options.names) - set(found()))):
+        message = f"no benchmark is called {', '.join(unknown)}; there are {', '.join(found())}"
+        raise SystemExit(message)
+    return options
 
 
 if __name__ == "__main__":

@@ -1,20 +1,27 @@
 """The harness: contests between ways to one answer, measured in turn, with a hash of the answer.
 
 A module `bench_<name>.py` offers `contests(size)`. Contenders of one contest take turns, round after
-round, so that whatever slows the machine down slows all of them. Every run's answer is hashed and all
-hashes of a contest have to be equal: nobody wins by computing something else.
+round, so that whatever slows the machine down slows all of them, and are compared round by round. Every
+run's answer is hashed and all hashes of a contest have to be equal: nobody wins by computing something else.
+What is no contest (a rate beside another one, a size, what a service does) is a survey: figures.
 """
 
 import gc
 import hashlib
+import importlib.util
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 ROUNDS_COUNT_MIN = 5
+"""A median of fewer says nothing; smoke size, which says nothing anyway, takes one."""
+
+
+ROUNDS_COUNT_MAX = 31
+"""Of contests that are over quickly."""
 
 
 class Size(StrEnum):
@@ -32,78 +39,190 @@ class Size(StrEnum):
 class Contender:
     """One way to the answer: `run` is timed, `setup` makes what it works on and is not.
 
-    `answer` turns what `run` returned into bytes that are equal for equal answers; it is not timed.
+    Attributes:
+        name: what it does; ours begins with psoup.
+        setup: called before every run.
+        run: takes what `setup` returned.
+        answer: turns what `run` returned into bytes that are equal for equal answers; not timed.
+        count: things it handles in a run; None = the contest's. A slow one may do fewer of the same.
+        needs: the package without which it cannot take part.
     """
 
     name: str
     setup: Callable[[], Any]
     run: Callable[[Any], Any]
     answer: Callable[[Any], bytes]
+    count: int | None = None
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where a contest stands in a series of like ones: the paper's figure, and the place on its x axis."""
+
+    figure: str
+    axis: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
     """Ways to one answer. One run handles `count` things called `unit`; ours stands first."""
 
+    key: str
     title: str
     unit: str
     count: int
     contenders: Sequence[Contender]
+    line: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number that a survey found; `key` is unique, `group` the title of the survey."""
+
+    key: str
+    title: str
+    value: float
+    unit: str
+    group: str = ""
+
+    def of(self, group: str) -> "Figure":
+        """Return the figure as one of a survey's."""
+        return replace(self, group=group)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Numbers that have no contender. `key` begins the keys of its figures."""
+
+    key: str
+    title: str
+    run: Callable[[], Sequence[Figure]]
+
+
+Measurement = Contest | Survey
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one contender of one contest took, in seconds per run, and the hash of its answer."""
+    """What one contender of one contest took, in seconds per run, and the hash of its answer.
 
-    contest: Contest
-    contender: Contender
+    It holds names and numbers only: what contenders worked on can go.
+    """
+
+    key: str
+    title: str
+    unit: str
+    contender: str
+    count: int
     seconds: tuple[float, ...]
     digest: str
+    line: Line | None = None
 
     @property
     def best_s(self) -> float:
-        """Return the shortest run: what the code costs when nothing disturbs it."""
-        return min(self.seconds)
+        """Return the shortest run per unit: what the code costs when nothing disturbs it."""
+        return min(self.seconds) / self.count
 
     @property
     def median_s(self) -> float:
-        """Return the median run: what a user sees."""
-        return statistics.median(self.seconds)
+        """Return the median run per unit: what a user sees."""
+        return statistics.median(self.seconds) / self.count
 
-    @property
-    def per_unit_ns(self) -> float:
-        """Return nanoseconds per unit, of the median run."""
-        return self.median_s / self.contest.count * 1e9
+    def times(self, ours: "Result") -> float:
+        """Return how often `ours` could have run meanwhile: the median over the rounds, per unit."""
+        pairs = zip(self.seconds, ours.seconds, strict=True)
+        ratios = [(theirs_s / self.count) / (ours_s / ours.count) for theirs_s, ours_s in pairs]
+        return statistics.median(ratios)
 
 
-def measure(contest: Contest, *, rounds: int = ROUNDS_COUNT_MIN) -> list[Result]:
-    """Return one result per contender: a warm-up each, then `rounds` rounds in turn.
+@dataclass(slots=True)
+class Findings:
+    """All that was measured; `absent` says who could not take part."""
+
+    results: list[Result] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+
+    def add(self, others: "Findings") -> None:
+        """Take over what others have found."""
+        self.results += others.results
+        self.figures += others.figures
+        self.absent += others.absent
+
+    def result(self, key: str, contender: str = "") -> Result | None:
+        """Return what a contender of a contest took, the first one without a name; None = not there."""
+        found = (one for one in self.results if one.key == key)
+        return next((one for one in found if contender in ("", one.contender)), None)
+
+    def figure(self, key: str) -> Figure | None:
+        """Return the figure of this key, or None."""
+        return next((one for one in self.figures if one.key == key), None)
+
+
+def measure(
+    contest: Contest, *, rounds: int = ROUNDS_COUNT_MIN, seconds: float = 0.0
+) -> list[Result]:
+    """Return one result per contender that can take part: a warm-up each, then rounds in turn.
+
+    Args:
+        contest: what is measured.
+        rounds: at least so many.
+        seconds: further rounds begin until so much time has passed, up to ROUNDS_COUNT_MAX.
 
     Raises:
-        ValueError: fewer rounds than a median wants.
         AssertionError: two runs, of one contender or of two, gave different answers.
     """
-    if rounds < ROUNDS_COUNT_MIN:
-        message = f"{rounds} rounds: a median of fewer than {ROUNDS_COUNT_MIN} says nothing"
-        raise ValueError(message)
-    digests = {_run(contender)[1] for contender in contest.contenders}
-    seconds: list[list[float]] = [[] for _ in contest.contenders]
-    for _ in range(rounds):
-        for taken, contender in zip(seconds, contest.contenders, strict=True):
+    contenders = [one for one in contest.contenders if is_there(one)]
+    seen: dict[str, str] = {}
+    for contender in contenders:
+        _, digest = _run(contender)
+        seen.setdefault(digest, contender.name)
+    turns = [(list[float](), contender) for contender in contenders]
+    begun = time.perf_counter()
+    for number in range(max(rounds, ROUNDS_COUNT_MAX)):
+        if number >= rounds and time.perf_counter() - begun >= seconds:
+            break
+        gc.collect()
+        first = number % len(turns)  # nobody is always the one that finds the caches cold
+        for taken, contender in turns[first:] + turns[:first]:
             elapsed, digest = _run(contender)
             taken.append(elapsed)
-            digests.add(digest)
-    assert len(digests) == 1, f"{contest.title}: answers differ, hashes {sorted(digests)}"
+            seen.setdefault(digest, contender.name)
+    assert len(seen) <= 1, f"{contest.title}: answers differ, hashes {seen}"
     return [
-        Result(contest, contender, tuple(taken), min(digests))
-        for contender, taken in zip(contest.contenders, seconds, strict=True)
+        Result(
+            key=contest.key,
+            title=contest.title,
+            unit=contest.unit,
+            contender=contender.name,
+            count=contender.count or contest.count,
+            seconds=tuple(taken),
+            digest=min(seen),
+            line=contest.line,
+        )
+        for taken, contender in turns
+    ]
+
+
+def is_there(contender: Contender) -> bool:
+    """Return whether the package that a contender needs is installed."""
+    return not contender.needs or importlib.util.find_spec(contender.needs) is not None
+
+
+def absences(contest: Contest) -> list[str]:
+    """Return one sentence for each contender that cannot take part."""
+    return [
+        f"{contest.title}: {one.name} is left out, {one.needs} is not installed"
+        for one in contest.contenders
+        if not is_there(one)
     ]
 
 
 def _run(contender: Contender) -> tuple[float, str]:
     """Return how long one run took, without collecting garbage meanwhile, and its answer's hash."""
     state = contender.setup()
-    gc.collect()
     gc.disable()
     try:
         start = time.perf_counter()

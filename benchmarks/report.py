@@ -1,4 +1,4 @@
-"""What a measurement leaves behind: a text that says where it was made, and a plot."""
+"""What a measurement leaves behind: texts that say where they were made, and plots beside them."""
 
 import contextlib
 import os
@@ -8,70 +8,107 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.bench import Result
+from benchmarks import plots
+from benchmarks.bench import Findings, Result
+from benchmarks.goals import Kind, Outcome
 
-PACKAGES = ("numpy", "pyarrow", "duckdb", "polars")
+PACKAGES = ("numpy", "numba", "pyarrow", "duckdb", "polars", "bitarray", "clipspy", "sqlite3")
 
 
-def as_text(results: Sequence[Result], *, command: str) -> str:
-    """Return the machine, the commit, the command and one line per contender.
+def header(*, command: str) -> str:
+    """Return machine, versions, commit and command, a line each."""
+    where = f"{platform.system()} {platform.machine()}"
+    return "\n".join(
+        [
+            f"machine   {_processor()}, {os.cpu_count()} cores, {where}",
+            f"python    {platform.python_version()}, {_versions()}",
+            f"commit    {_commit()}",
+            f"command   {command}",
+        ]
+    )
+
+
+def as_text(findings: Findings, *, command: str) -> str:
+    """Return the header and one line per contender and figure.
 
     `times` is how often the first contender of the contest, ours, could have run meanwhile.
     """
-    lines = [
-        f"machine   {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        f"python    {platform.python_version()}, {_versions()}",
-        f"commit    {_commit()}",
-        f"command   {command}",
-        "",
-        f"{'contest / contender':<46} {'min':>10} {'median':>10} {'per unit':>12} {'times':>8}  answer",
-    ]
-    first: Result | None = None
-    for result in results:
-        if first is None or result.contest is not first.contest:
-            first = result
-            contest = result.contest
-            lines.append(f"{contest.title} ({contest.count:,} {contest.unit})")
+    lines = [header(command=command), ""]
+    if findings.results:
         lines.append(
-            f"  {result.contender.name:<44} {_duration(result.best_s):>10}"
-            f" {_duration(result.median_s):>10} {_duration(result.per_unit_ns / 1e9):>12}"
-            f" {result.median_s / first.median_s:>8.2g}  {result.digest}"
+            f"{'contest / contender, per unit':<50} {'min':>10} {'median':>10} {'a second':>10}"
+            f" {'times':>8}  answer"
         )
+    ours: Result | None = None
+    for one in findings.results:
+        if ours is None or one.key != ours.key:
+            ours = one
+            lines.append(f"{one.title} ({one.count:,} {one.unit})")
+        lines.append(
+            f"  {one.contender:<48} {plots.duration(one.best_s):>10}"
+            f" {plots.duration(one.median_s):>10} {plots.quantity(1 / one.median_s):>10}"
+            f" {one.times(ours):>8.3g}  {one.digest}"
+        )
+    group = ""
+    for figure in findings.figures:
+        if figure.group != group:
+            group = figure.group
+            lines.append(group)
+        lines.append(f"  {figure.title:<48} {plots.quantity(figure.value):>10} {figure.unit}")
+    lines += [f"absent: {sentence}" for sentence in findings.absent]
     return "\n".join(lines)
 
 
-def write(folder: Path, name: str, text: str, results: Sequence[Result]) -> None:
-    """Write `<name>.txt` and `<name>.png` into `folder`, over what was there."""
+def goals_text(outcomes: Sequence[Outcome], *, command: str) -> str:
+    """Return the header and the table of goals."""
+    reached = sum(one.margin is not None and one.margin >= 1 for one in outcomes)
+    known = sum(one.margin is not None for one in outcomes)
+    lines = [
+        header(command=command),
+        "",
+        f"{'#':>3} {'goal':>12} {'measured':>12} {'reached':<16} peer; what, and at what size",
+        *(_goal_line(one) for one in outcomes),
+        "",
+        f"{reached} of {known} goals measured are reached.",
+    ]
+    return "\n".join(lines)
+
+
+def write(folder: Path, name: str, text: str, findings: Findings) -> None:
+    """Write `<name>.txt` and `<name>.svg` into `folder`, over what was there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
-    plot(folder / f"{name}.png", results)
+    plots.draw(folder / f"{name}.svg", findings)
 
 
-def plot(path: Path, results: Sequence[Result]) -> None:
-    """Draw nanoseconds per unit, one panel per contest, on a logarithmic scale."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    titles = list(dict.fromkeys(result.contest.title for result in results))
-    figure = Figure(figsize=(9, 1 + 1.6 * len(titles)), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(len(titles), 1, squeeze=False)[:, 0]
-    for panel, title in zip(panels, titles, strict=True):
-        shown = [result for result in results if result.contest.title == title]
-        names = [result.contender.name for result in shown]
-        bars = panel.barh(names, [result.per_unit_ns for result in shown])
-        panel.bar_label(bars, [_duration(result.per_unit_ns / 1e9) for result in shown], padding=3)
-        panel.set(xscale="log", title=f"{title}: time per {shown[0].contest.unit} (median)")
-        panel.invert_yaxis()
-        panel.margins(x=0.2)
-    figure.savefig(path, dpi=120)
+def write_goals(folder: Path, text: str, outcomes: Sequence[Outcome]) -> None:
+    """Write `goals.txt` and `goals.svg` into `folder`, over what was there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "goals.txt").write_text(text + "\n", encoding="utf-8")
+    plots.draw_goals(folder / "goals.svg", outcomes)
 
 
-def _duration(seconds: float) -> str:
-    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+def shown(kind: Kind, value: float) -> str:
+    """Return a bound or a measured value as a person reads it."""
+    if kind is Kind.RATIO:
+        return f"{value:,.0f}x" if value >= 100 else f"{value:.3g}x"
+    if kind is Kind.TIME:
+        return plots.duration(value)
+    return plots.quantity(value) + ("/s" if kind is Kind.RATE else "")
+
+
+def _goal_line(one: Outcome) -> str:
+    goal, margin = one.goal, one.margin
+    if goal.kind is Kind.LATER:
+        return f"{goal.number:>3} {'':>12} {'':>12} {'later':<16} {goal.text}"
+    least = goal.kind in (Kind.RATIO, Kind.RATE, Kind.LEAST)
+    bound = f"{'>=' if least else '<='} {shown(goal.kind, goal.bound)}"
+    measured, verdict = "-", one.note
+    if one.value is not None and margin is not None:
+        measured = shown(goal.kind, one.value)
+        verdict = f"yes, {margin:.3g} times" if margin >= 1 else f"no, {margin:.2g} of it"
+    against = f"{goal.peer}; " if goal.peer else ""
+    return f"{goal.number:>3} {bound:>12} {measured:>12} {verdict:<16} {against}{one.title}"
 
 
 def _processor() -> str:
@@ -84,11 +121,13 @@ def _processor() -> str:
 
 
 def _versions() -> str:
+    import sqlite3
+
     found = []
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             found.append(f"{package} {version(package)}")
-    return ", ".join(found)
+    return ", ".join([*found, f"sqlite {sqlite3.sqlite_version}"])
 
 
 def _commit() -> str:

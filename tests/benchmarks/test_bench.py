@@ -1,28 +1,39 @@
 """The harness measures what it says, and the benchmarks still run: at smoke size, without numbers."""
 
+import dataclasses
 import functools
 
+import numpy as np
 import pytest
 
-from benchmarks import __main__ as command_line, bench, report
-from benchmarks.bench import Contender, Contest, Size
+from benchmarks import __main__ as command_line, bench, bench_http, goals, plots, report, workloads
+from benchmarks.bench import Contender, Contest, Figure, Findings, Line, Result, Size, Survey
+from benchmarks.goals import Goal, Kind
+from benchmarks.node import Node
+from engine.query.binder import bind
+from engine.tuples.schema import StreamId
 
 
-def contest(*answers):
+def contest(*answers, needs=""):
     """Return a contest whose contenders give `answers`."""
     contenders = [
-        Contender(f"way {number}", list, functools.partial(_first, answer), str.encode)
+        Contender(f"way {number}", list, functools.partial(_first, answer), str.encode, needs=needs)
         for number, answer in enumerate(answers)
     ]
-    return Contest("a test", "things", 10, contenders)
+    return Contest("test", "a test", "things", 10, contenders)
+
+
+def result(contender, *seconds, key="test", count=1):
+    """Return what a contender took."""
+    return Result(key, "a test", "things", contender, count, seconds, "0" * 16)
 
 
 def test_measure_of_equal_answers_gives_every_contender_its_rounds():
     """Each contender has as many timings as rounds, and all share the hash of the answer."""
     results = bench.measure(contest("x", "x"), rounds=6)
-    assert [6, 6] == [len(result.seconds) for result in results]
-    assert 1 == len({result.digest for result in results})
-    assert all(0 < result.best_s <= result.median_s for result in results)
+    assert [6, 6] == [len(one.seconds) for one in results]
+    assert 1 == len({one.digest for one in results})
+    assert all(0 < one.best_s <= one.median_s for one in results)
 
 
 def test_measure_of_differing_answers_fails():
@@ -31,10 +42,79 @@ def test_measure_of_differing_answers_fails():
         bench.measure(contest("x", "y"))
 
 
-def test_measure_of_too_few_rounds_is_refused():
-    """A median wants five rounds."""
-    with pytest.raises(ValueError, match="4 rounds"):
-        bench.measure(contest("x"), rounds=4)
+def test_measure_without_a_package_leaves_its_contender_out_and_says_so():
+    """A peer that is not installed is named, and the others are measured."""
+    alone = contest("x", needs="no_such_package")
+    mixed = dataclasses.replace(alone, contenders=[*contest("x").contenders, *alone.contenders])
+    assert ["way 0"] == [one.contender for one in bench.measure(mixed, rounds=1)]
+    assert ["a test: way 0 is left out, no_such_package is not installed"] == bench.absences(mixed)
+
+
+def test_times_of_paired_rounds_is_the_median_of_their_ratios_per_unit():
+    """A round that was slow for both does not count: 2, 4 and 3 times, per unit twice as much."""
+    ours, theirs = result("ours", 1.0, 10.0, 2.0), result("theirs", 2.0, 40.0, 6.0)
+    assert 3.0 == theirs.times(ours)
+    assert 6.0 == theirs.times(dataclasses.replace(ours, count=2))
+
+
+@pytest.mark.parametrize(
+    ("goal", "margin", "line"),
+    [
+        (Goal("1", "x", Kind.RATIO, "test", 2, "theirs"), 2.0, ">= 2x 4x yes, 2 times theirs;"),
+        (Goal("1", "x", Kind.RATIO, "test", 8, "theirs"), 0.5, ">= 8x 4x no, 0.5 of it"),
+        (Goal("1", "x", Kind.RATIO, "test", 8, "nobody"), None, "- peer not installed nobody;"),
+        (Goal("1", "x", Kind.RATE, "test", 0.5), 2.0, ">= 0.5/s 1/s yes, 2 times"),
+        (Goal("1", "x", Kind.TIME, "test", 0.5), 0.5, "<= 500 ms 1 s no, 0.5 of it"),
+        (Goal("1", "x", Kind.LEAST, "size", 2), 2.0, ">= 2 4 yes, 2 times a survey: a size"),
+        (Goal("1", "x", Kind.MOST, "size", 2), 0.5, "<= 2 4 no, 0.5 of it"),
+        (Goal("1", "x", Kind.MOST, "nothing", 2), None, "- not measured x"),
+        (Goal("1", "x", Kind.LATER), None, "1 later x"),
+    ],
+    ids=lambda value: f"{value.kind.name}-{value.bound:g}" if isinstance(value, Goal) else "",
+)
+def test_outcome_of_a_goal_says_how_far_it_is_reached(monkeypatch, goal, margin, line):
+    """Every kind of goal: what is measured beside its bound, and by how much it is reached or missed."""
+    monkeypatch.setattr(goals, "GOALS", (goal,))
+    findings = Findings(
+        results=[result("ours", 1.0), result("theirs", 4.0)],
+        figures=[Figure("size", "a size", 4.0, "bytes").of("a survey")],
+    )
+    (outcome,) = goals.outcomes(findings)
+    assert margin == outcome.margin
+    text = report.goals_text([outcome], command="a command")
+    assert line in " ".join(text.split())
+
+
+def test_goals_name_contests_and_peers_that_exist():
+    """No goal is lost to a typing error: each key and each peer stands in some benchmark at full size."""
+    contests: dict[str, set[str]] = {}
+    surveys = []
+    for name in command_line.found():
+        for one in command_line.benchmark(name, Size.FULL):
+            assert goals.wanted(one) == any(
+                goal.key == one.key or _is_of(goal, one) for goal in goals.GOALS
+            )
+            if isinstance(one, Contest):
+                contests[one.key] = {contender.name for contender in one.contenders}
+            else:
+                surveys.append(one.key)
+    for goal in goals.GOALS:
+        if goal.kind in (Kind.LEAST, Kind.MOST):
+            assert any(goal.key.startswith(key) for key in (*surveys, "memory"))
+        elif goal.kind is not Kind.LATER and goal.key != "wire-columns":
+            assert goal.peer in {"", *contests[goal.key]}
+
+
+def test_take_of_a_survey_that_fails_says_so_and_goes_on():
+    """A service that cannot be measured is named; what else was found stays."""
+
+    def fails():
+        message = "the service is not ready"
+        raise RuntimeError(message)
+
+    findings = Findings()
+    command_line.take(Survey("key", "a survey", fails), findings, rounds=1, seconds=0.0)
+    assert ["a survey: the service is not ready"] == findings.absent
 
 
 def test_main_of_an_unknown_name_says_which_there_are():
@@ -43,23 +123,86 @@ def test_main_of_an_unknown_name_says_which_there_are():
         command_line.main(["nothing"])
 
 
-def test_report_of_results_writes_text_and_plot(tmp_path):
-    """The text names machine, commit and command; the plot is a picture."""
+def test_main_of_too_few_rounds_is_refused():
+    """A median wants five rounds."""
+    with pytest.raises(SystemExit, match="4 rounds"):
+        command_line.main(["--size", "full", "--rounds", "4", "rules"])
+
+
+def test_report_of_findings_writes_texts_and_plots(tmp_path):
+    """The texts name machine, commit and command; series, bars, figures and goals are all drawn."""
     pytest.importorskip("matplotlib")
-    results = bench.measure(contest("x", "x"))
-    text = report.as_text(results, command="a command")
-    report.write(tmp_path, "some", text, results)
-    assert ["some.png", "some.txt"] == sorted(path.name for path in tmp_path.iterdir())
-    assert {"machine", "python", "commit", "command"} <= {
-        line[:9].strip() for line in text.splitlines()
-    }
-    assert b"\x89PNG" == (tmp_path / "some.png").read_bytes()[:4]
+    line = [
+        dataclasses.replace(result(name, 1e-6 * at, key=f"line {at}"), line=Line("a", "x", at))
+        for at in (1, 10)
+        for name in ("psoup", "DuckDB, join")
+    ]
+    findings = Findings(
+        results=[*bench.measure(contest("x", "x")), *line],
+        figures=[Figure("rate", "a rate", 5e6, "tuples/s").of("a survey")],
+        absent=["somebody is left out"],
+    )
+    text = report.as_text(findings, command="a command")
+    report.write(tmp_path, "some", text, findings)
+    outcomes = goals.outcomes(Findings(results=[result("x", 1e-6, key="drop-segment")]))
+    report.write_goals(tmp_path, report.goals_text(outcomes, command="a command"), outcomes)
+    for name in ("some", "goals"):
+        written = (tmp_path / f"{name}.txt").read_text()
+        assert {"machine", "python", "commit", "command"} <= {
+            line[:9].strip() for line in written.splitlines()
+        }
+        assert "<svg" in (tmp_path / f"{name}.svg").read_text()
+    assert "absent: somebody is left out" in text
+    assert "a survey" in text
 
 
-def test_benchmarks_at_smoke_size_agree_on_every_answer(capsys):
-    """Every benchmark runs through, ours and its peers giving one answer."""
-    command_line.main(["--size", Size.SMOKE])
-    assert "answer" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("value", "text"), [(2.5e9, "2.5 G"), (1_000_000, "1 M"), (4_096, "4.1 k"), (0.125, "0.125")]
+)
+def test_quantity_is_read_in_thousands(value, text):
+    """Three digits and a letter."""
+    assert text == plots.quantity(value)
+
+
+@pytest.mark.parametrize("domain", workloads.DOMAINS, ids=lambda domain: domain.name)
+def test_bound_queries_are_those_that_their_texts_bind_to(domain):
+    """The short cut around the parser gives the very queries, so nothing easier is measured."""
+    node = Node(domain.stream)
+    streams = {domain.stream.name: (StreamId(1), domain.stream)}
+    near = workloads.tuples(domain, 20)
+    queries = [
+        *workloads.interval_queries(domain, 20),
+        *workloads.interval_queries(domain, 5, factors=2, width=0.4),
+        *workloads.equality_queries(domain, 20, near=near),
+        *workloads.inequality_queries(domain, 20),
+    ]
+    for query in queries:
+        for window_s in (None, 99):
+            bound = node.bound(query, window_s=window_s)
+            assert bind(bound.canonical, streams) == bound
+
+
+@pytest.mark.parametrize("name", [name for name in command_line.found() if name != "http"])
+def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
+    """Every benchmark runs through, ours and its peers giving one answer, whoever is installed."""
+    command_line.main(["--size", Size.SMOKE, name])
+    assert "command" in capsys.readouterr().out
+
+
+@pytest.mark.service
+def test_http_benchmark_at_smoke_size_measures_the_service():
+    """It starts a service, registers, posts, and finds rates; the process is gone afterwards."""
+    (survey,) = bench_http.contests(Size.SMOKE)
+    found = {figure.key.removeprefix(survey.key): figure.value for figure in survey.run()}
+    assert found["-cpu"] > 0
+    assert found["-wall"] > 0
+    assert np.isfinite(list(found.values())).all()
+
+
+def _is_of(goal, one):
+    return isinstance(one, Survey) and goal.key.startswith(
+        "memory" if one.key.startswith("memory") else one.key
+    )
 
 
 def _first(answer, _state):

@@ -1,0 +1,140 @@
+"""Publish and subscribe: equality on an id of 100,000 values AND a range, many queries, batches of three sizes.
+
+The hard case for peers is the small batch: a join builds or scans the side of the queries every time.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import ways_pubsub as ways
+from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.node import Node
+from benchmarks.ways import Way, contender
+from benchmarks.ways_psoup import Feed
+from benchmarks.workloads import ROWS_RETAINED, SEED, Columns, Query, retaining
+from engine.limits import QUERIES_COUNT_MAX
+from engine.log.operation import Materialize
+from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+
+STREAM = StreamSchema(
+    name="offers",
+    columns=(
+        ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),
+        ColumnSchema("id", ColumnType.INT64),
+        ColumnSchema("price", ColumnType.INT64),
+    ),
+    time="ts",
+    clock=ClockKind.HIGH_WATER,
+)
+IDS = 100_000
+PRICES = 1_000
+QUERIES = 100_000
+"""A million of them takes minutes to register and gigabytes: this is what a laptop has room for."""
+ASKED = 500
+"""Queries whose counts are compared, and those of the last tuple's id with them."""
+PSOUP = "psoup"
+DUCKDB = "DuckDB, join"
+POLARS = "Polars, join and filter"
+SQLITE = "SQLite, index on id and range"
+PYTHON = "Python, a dict of lists"
+SINGLE_ROWS = 2_048
+SINGLE_PEER_ROWS = 16
+SINGLE_INDEX_ROWS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """The queries as arrays: `id = ids[i] AND lows[i] <= price <= highs[i]`; `of` ids there are."""
+
+    ids: NDArray[np.int64]
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
+    of: int
+
+    def query(self, number: int) -> Query:
+        """Return one as a query of the workload."""
+        one = int(self.ids[number])
+        bounds = ("price", int(self.lows[number]), int(self.highs[number]))
+        return Query((("id", one, one), bounds))
+
+
+def contests(size: Size) -> Iterator[Contest]:
+    """Yield one contest per size of a batch."""
+    queries = size.pick(smoke=60, full=min(QUERIES, QUERIES_COUNT_MAX))
+    ids = size.pick(smoke=40, full=IDS)
+    asked = subscriptions(queries, ids)
+    node = functools.cache(lambda: broker(asked))
+    if size is Size.SMOKE:
+        yield batch("single", node, asked, rows=1, given=32)
+        yield batch("large", node, asked, rows=64, given=64)
+        return
+    yield batch("single", node, asked, rows=1, given=SINGLE_ROWS)
+    yield batch("small", node, asked, rows=1_024, given=4_096)
+    yield batch("large", node, asked, rows=65_536, given=65_536)
+
+
+def subscriptions(count: int, ids: int) -> Subscriptions:
+    """Draw queries: the id and both ends of the range are uniform."""
+    rng = np.random.default_rng([SEED, 5])
+    ends = np.sort(rng.integers(0, PRICES, (2, count)), axis=0)
+    return Subscriptions(rng.integers(0, ids, count), ends[0], ends[1], ids)
+
+
+def offers(rows: int, ids: int) -> dict[str, NDArray[np.int64]]:
+    """Draw tuples."""
+    rng = np.random.default_rng([SEED, 6])
+    return {"id": rng.integers(0, ids, rows), "price": rng.integers(0, PRICES, rows)}
+
+
+def broker(asked: Subscriptions) -> Node:
+    """Return a node with all queries standing."""
+    node = Node(retaining(STREAM, ROWS_RETAINED))
+    for number in range(len(asked.ids)):
+        node.register(asked.query(number), materialize=Materialize.AUTO)
+    return node
+
+
+def batch(
+    name: str, node: Callable[[], Node], asked: Subscriptions, *, rows: int, given: int
+) -> Contest:
+    """`given` tuples in batches of `rows` past all queries; where they come singly, peers take the last few."""
+    columns = offers(given, asked.of)
+    few, more = (_last(columns, rows, at_most) for at_most in (SINGLE_PEER_ROWS, SINGLE_INDEX_ROWS))
+    of_last = np.flatnonzero(asked.ids == columns["id"][-1])
+    sample = np.union1d(np.arange(min(ASKED, len(asked.ids))), of_last)
+
+    def psoup() -> Way:
+        one = node()
+        shown = [
+            one.register(asked.query(number), window_s=rows - 1, materialize=Materialize.AUTO)
+            for number in sample.tolist()
+        ]
+        return Feed(one, shown, columns, batch_rows=rows)
+
+    def peer(title: str, way: type[ways.Matching], of: Columns, needs: str = "") -> Contender:
+        make = functools.partial(way, asked, of, sample, batch_rows=rows)
+        return contender(title, make, count=len(of["id"]), needs=needs)
+
+    return Contest(
+        f"pubsub-{name}",
+        f"ingest {rows:,} at a time past {len(asked.ids):,} subscriptions to {asked.of:,} ids",
+        "tuples",
+        given,
+        [
+            contender(PSOUP, psoup),
+            peer(DUCKDB, ways.DuckJoin, few, "duckdb"),
+            peer(POLARS, ways.PolarsJoin, few, "polars"),
+            peer(SQLITE, ways.SqliteIndex, more),
+            peer(PYTHON, ways.DictOfLists, more),
+        ],
+        line=Line("publish and subscribe", "tuples of a batch", rows),
+    )
+
+
+def _last(columns: Columns, rows: int, at_most: int) -> Columns:
+    """Return all tuples, or the last few where they come one at a time."""
+    return columns if rows > 1 else {name: values[-at_most:] for name, values in columns.items()}

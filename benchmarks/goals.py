@@ -1,0 +1,176 @@
+"""What the engine has to reach, as data, and how far it got.
+
+Ratios are medians of per-round ratios of one contest, ours to the strongest form of a peer that we know;
+`engine` goals are rates, times and sizes of psoup alone. Numbers are those of the project's table of goals;
+`H` are the goals of the service.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from benchmarks import (
+    bench_ingest as ingest,
+    bench_invoke as invoke,
+    bench_pubsub as pubsub,
+    bench_register as register,
+    bench_windows as windows,
+)
+from benchmarks.bench import Figure, Findings, Measurement, Survey
+
+
+class Kind(StrEnum):
+    """What is compared with the bound."""
+
+    RATIO = "a peer's time over ours, at least"
+    RATE = "things per second, at least"
+    TIME = "seconds per thing, at most"
+    LEAST = "a figure, at least"
+    MOST = "a figure, at most"
+    LATER = "for a later version"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One bound on one measured number.
+
+    Attributes:
+        number: its row in the table of goals.
+        text: what is done.
+        kind: what is compared.
+        key: of the contest, or of the survey's figure.
+        bound: what is to be reached: a ratio, per second, seconds, or the figure's unit.
+        peer: the contender that a ratio is to.
+    """
+
+    number: str
+    text: str
+    kind: Kind
+    key: str = ""
+    bound: float = 0.0
+    peer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A goal and what was measured; `value` None = it was not, and `note` says why.
+
+    `title` is that of the contest or figure, with the sizes it was run at.
+    """
+
+    goal: Goal
+    value: float | None
+    note: str
+    title: str
+
+    @property
+    def margin(self) -> float | None:
+        """Return how often the goal is reached: 1 is just reached, 0.5 half of it; None = not known."""
+        if self.value is None:
+            return None
+        if self.goal.kind in (Kind.TIME, Kind.MOST):
+            return self.goal.bound / self.value
+        return self.value / self.goal.bound
+
+
+_BATCH = "4,096 interval queries, 8,192 tuples"
+_WIDE = "the same, all constants distinct"
+_ONE = "4,096 interval queries, one tuple"
+_OVER = "register over 2^16 tuples"
+_FAR = "register over 10^7 tuples"
+_EQUAL = "rows of equalities, window 2^16"
+_RANGE = "rows of intervals, window 2^16"
+_FIG9 = "figure 9, 4,096 queries"
+_RATIO = Kind.RATIO
+
+GOALS: Sequence[Goal] = (
+    Goal("1", _BATCH, _RATIO, "ingest-interval-integers", 15, ingest.BITS),
+    Goal("1", _BATCH, _RATIO, "ingest-interval-integers", 40, ingest.FILTERS),
+    Goal("1", _BATCH, _RATIO, "ingest-interval-integers", 150, ingest.EXPRESSIONS),
+    Goal("2", _BATCH, _RATIO, "ingest-interval-integers", 500, ingest.RANGES),
+    Goal("3", _ONE, _RATIO, "ingest-single", 100, ingest.BITS),
+    Goal("3", _ONE, Kind.TIME, "ingest-single", 20e-6),
+    Goal("4", _WIDE, _RATIO, "ingest-interval-continuous", 12, ingest.FILTERS),
+    Goal("4", _WIDE, _RATIO, "ingest-interval-continuous", 80, ingest.RANGES),
+    Goal("4", "a query's memory among twice as many", Kind.MOST, "memory-growth", 1.2),
+    Goal("5", "pub/sub, 65,536 at a time", _RATIO, "pubsub-large", 2, pubsub.POLARS),
+    Goal("5", "pub/sub, 65,536 at a time", _RATIO, "pubsub-large", 2, pubsub.DUCKDB),
+    Goal("5", "pub/sub, 1,024 at a time", _RATIO, "pubsub-small", 50, pubsub.POLARS),
+    Goal("5", "pub/sub, 1,024 at a time", _RATIO, "pubsub-small", 50, pubsub.DUCKDB),
+    Goal("5", "pub/sub, one at a time", _RATIO, "pubsub-single", 1, pubsub.SQLITE),
+    Goal("6", _OVER, _RATIO, "register-few", 40, register.TABLES),
+    Goal("6", _OVER, _RATIO, "register-few", 10, register.MASKS),
+    Goal("6", _FAR, _RATIO, "register-many", 15, register.TABLES),
+    Goal("6", _FAR, _RATIO, "register-many", 3, register.MASKS),
+    Goal("6", "register 4,096 queries in bulk", _RATIO, "register-bulk", 100, register.TABLES),
+    Goal("7", _EQUAL, _RATIO, "rows-equality-integers-whole", 60, invoke.PREPARED),
+    Goal("7", _EQUAL, _RATIO, "rows-equality-integers-whole", 30, invoke.FILTERS),
+    Goal("7", _EQUAL, _RATIO, "rows-equality-integers-whole", 10, invoke.INDEXED),
+    Goal("7", _RANGE, _RATIO, "rows-interval-integers-whole", 15, invoke.PREPARED),
+    Goal("7", _RANGE, _RATIO, "rows-interval-integers-whole", 8, invoke.FILTERS),
+    Goal("7", _RANGE, _RATIO, "rows-interval-integers-whole", 50, invoke.INDEXED),
+    Goal("8", "count, window 2^16", _RATIO, "count", 100, invoke.PREPARED),
+    Goal("8", "count, window 2^16", _RATIO, "count", 60, invoke.OWN_TABLES),
+    Goal("9", "count, sum and max, window 2^20", Kind.LATER),
+    Goal("10", "joins: counts, and pairs", Kind.LATER),
+    Goal("11", "Arrow bodies of 4,096, 4,096 queries", Kind.RATE, "wire-arrow", 8e6),
+    Goal("11", "NDJSON bodies of 4,096, 4,096 queries", Kind.RATE, "wire-ndjson", 1e6),
+    Goal("11", "column JSON bodies, 4,096 queries", Kind.RATE, "wire-columns", 3e6),
+    Goal("12", "drop a segment", Kind.TIME, "drop-segment", 20e-6),
+    Goal("12", "dense results, to a bit per tuple and query", Kind.MOST, "memory-dense", 1.1),
+    Goal("12", "equality results, to the same", Kind.MOST, "memory-sparse", 0.05),
+    Goal("13", _FIG9, _RATIO, "figure9-integers-most", 100, windows.SCAN),
+    Goal("13", _FIG9, _RATIO, "figure9-integers-most", 15, windows.EVENT),
+    Goal("13", _FIG9, _RATIO, "figure9-integers-most", 200, windows.UNSHARED),
+    Goal(
+        "H", "memory://, 4,096 queries, per CPU second", Kind.LEAST, "http-memory-auto-few-cpu", 1e6
+    ),
+    Goal(
+        "H", "durable, 4,096 queries, per CPU second", Kind.LEAST, "http-durable-auto-few-cpu", 2e5
+    ),
+    Goal("H", "register 100,000 range queries", Kind.MOST, "http-memory-auto-many-register", 30),
+    Goal(
+        "H", "memory://, 100,000 queries, per second", Kind.LEAST, "http-memory-auto-many-wall", 5e4
+    ),
+)
+
+
+def wanted(one: Measurement) -> bool:
+    """Return whether some goal needs this measurement."""
+    if isinstance(one, Survey):
+        return any(goal.key.startswith(one.key) for goal in GOALS) or (
+            one.key in ("memory-results", "memory-queries")
+        )
+    return any(goal.key == one.key for goal in GOALS)
+
+
+def outcomes(findings: Findings) -> list[Outcome]:
+    """Return every goal beside what was measured of it, in the table's order."""
+    return [_outcome(goal, findings) for goal in GOALS]
+
+
+def _outcome(goal: Goal, findings: Findings) -> Outcome:
+    if goal.kind is Kind.LATER:
+        return Outcome(goal, None, "later", goal.text)
+    if goal.kind in (Kind.LEAST, Kind.MOST):
+        return _of_figure(goal, findings.figure(goal.key))
+    ours = findings.result(goal.key)
+    if ours is None:
+        return Outcome(goal, None, "not measured", goal.text)
+    if goal.kind is Kind.RATE:
+        return Outcome(goal, 1 / ours.median_s, ours.unit, ours.title)
+    if goal.kind is Kind.TIME:
+        return Outcome(goal, ours.median_s, ours.unit, ours.title)
+    theirs = findings.result(goal.key, goal.peer)
+    if theirs is None:
+        return Outcome(goal, None, "peer not installed", ours.title)
+    return Outcome(goal, theirs.times(ours), ours.contender, ours.title)
+
+
+def _of_figure(goal: Goal, figure: Figure | None) -> Outcome:
+    if figure is None:
+        return Outcome(goal, None, "not measured", goal.text)
+    title = f"{figure.group}: {figure.title}"
+    if figure.value <= 0:
+        return Outcome(goal, None, "too little to see", title)
+    return Outcome(goal, figure.value, figure.unit, title)
