@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from engine import limits
 from engine.errors import StaleDeclarationError
-from engine.results.contract import ResultsStructure
+from engine.results.contract import ResultsReader
 from engine.tuples.schema import StreamId, StreamSchema
 
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ class CatalogueStatistics:
 class Catalogue:
     """A cache of declarations by name, at most STREAMS_COUNT_MAX of them. Any thread may use it."""
 
-    def __init__(self, results: ResultsStructure) -> None:
+    def __init__(self, results: ResultsReader) -> None:
         """Load from `results`."""
         self._results = results
         self._held: dict[str, Declaration] = {}

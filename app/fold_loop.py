@@ -1,11 +1,12 @@
-"""The engine's loop, in a thread of its own: read, apply, publish, trim. The one writer of results.
+"""The engine's loop, in a thread of its own: read, apply, show, publish, trim. The one writer of results.
 
-Invariants: what is published is the fold of the log's operations 1..applied; a delta that a lost
-connection left in doubt is published again before anything else; only what is published is trimmed;
-after an IntegrityError or a bug nothing more is published.
+What is applied is shown at once to invocations in this process, from its memory. It is published to the store
+later and together: whatever is not published can be folded again from the log. Invariants: what is shown is the
+fold of the log's operations 1..applied, what is published that of 1..published; a delta that a lost connection
+left in doubt is published again before anything else; only what is published is trimmed; after an IntegrityError
+or a bug nothing more is published.
 """
 
-import functools
 import threading
 import time
 from collections.abc import Callable
@@ -17,13 +18,15 @@ import structlog
 
 from app.store import Store
 from engine import limits
-from engine.engine import Engine
+from engine.engine import Engine, warm_up
 from engine.errors import EngineError, IntegrityError, OverloadedError
-from engine.log.operation import Tick
-from engine.results.contract import Gen
+from engine.log.operation import Operation, Rows, Tick
+from engine.query.binder import Bind, bind
+from engine.results.contract import Gen, ResultsReader
 from engine.results.delta import Delta, merge
+from engine.results.live import LiveResults
+from engine.results.source import TupleSource
 from engine.tuples.batch import Seq
-from engine.tuples.source import TupleSource
 
 IDLE_S: Final = 0.25
 """An idle loop looks at the log this often, if nobody wakes it; and at the store's clock no oftener."""
@@ -56,8 +59,12 @@ class FoldStatistics:
     phase: Phase
     gen: Gen
     applied: Seq
+    published: Seq
     turns: int
     operations: int
+    tuples: int
+    body_bytes: int
+    """Of the batches of these tuples, as the log keeps them."""
     ticks: int
     retries: int
     voided: int
@@ -72,14 +79,18 @@ class FoldLoop:
         *,
         store: Store,
         on_applied: Callable[[Seq], None],
+        bind: Bind = bind,
         elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the store, whose clock dates ticks; `on_applied` is called from the loop's thread.
 
-        `elapsed_s` only paces the loop: no operation and no answer depends on it.
+        `bind` may remember what the front has bound. `elapsed_s` only paces the loop: no operation and no
+        answer depends on it.
         """
         self._store = store
-        self._engine = Engine()
+        self._bind = bind
+        self._engine = Engine(bind=bind)
+        self._live = LiveResults(store.results.now_us, threading.RLock())
         self._on_applied = on_applied
         self._elapsed_s = elapsed_s
         self._wake = threading.Event()
@@ -89,13 +100,19 @@ class FoldLoop:
         self._phase = Phase.RECOVERING
         self._restored = False
         self._gen = Gen(0)
-        self._applied = Seq(0)
+        self._applied = self._published = Seq(0)
         self._trimmed_below = Seq(0)
+        self._shown: list[Delta] = []
+        """Applied and not published yet."""
+        self._shown_bytes = 0
+        self._publish_next_s = 0.0
         self._pending: Delta | None = None
+        """On its way to the store: all of `_shown` at the time."""
         self._gone: set[Seq] = set()
         """Batches of which no tuple is held any more and which the log still has."""
         self._idle = False
         self._looks_next_s = 0.0
+        self._tuples = self._body_bytes = 0
         self._turns = self._operations = self._ticks = self._retries = self._voided = 0
 
     @property
@@ -107,6 +124,11 @@ class FoldLoop:
     def source(self) -> TupleSource:
         """Return the engine's tuples, for invocations."""
         return self._engine.source
+
+    @property
+    def results(self) -> ResultsReader:
+        """Return the results at the applied position, in this process's memory."""
+        return self._live
 
     def start(self) -> None:
         """Start the thread: it recovers first."""
@@ -133,8 +155,11 @@ class FoldLoop:
             phase=self._phase,
             gen=self._gen,
             applied=self._applied,
+            published=self._published,
             turns=self._turns,
             operations=self._operations,
+            tuples=self._tuples,
+            body_bytes=self._body_bytes,
             ticks=self._ticks,
             retries=self._retries,
             voided=self._voided,
@@ -142,20 +167,25 @@ class FoldLoop:
 
     def check(self) -> None:
         """Raise AssertionError unless loop, store and engine agree. For tests, between turns."""
-        if self._pending is None and self._store.results.cut().seq != self._applied:
-            raise AssertionError("the applied seq is the store's")
+        if self._pending is None and self._store.results.cut().seq != self._published:
+            raise AssertionError("the published seq is the store's applied one")
+        if self._live.cut().seq != self._applied:
+            raise AssertionError("what is applied is shown")
+        self._live.check()
         self._engine.check()
 
     # --- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
+            self._warm_up()
             steps = (self._restore, self._catch_up)
             if all(self._until_it_works(step) for step in steps):
                 self._recovered.set()
                 while self._until_it_works(self._turn):
                     if self._idle:
                         self._wake.wait(IDLE_S)
+                self._publish_last()
         except Exception:  # noqa: BLE001 (whatever it is, publishing on would make it worse)
             self._phase = Phase.FAILED
             _LOG.exception("fold-stopped", applied=self._applied)
@@ -163,6 +193,20 @@ class FoldLoop:
             if self._phase is not Phase.FAILED:
                 self._phase = Phase.STOPPED
             self._recovered.set()
+
+    def _warm_up(self) -> None:
+        """Compile or load the kernels now, so that no request waits for them."""
+        begun_s = self._elapsed_s()
+        kernels = warm_up()
+        seconds = round(self._elapsed_s() - begun_s, 3)
+        _LOG.info("kernels-ready", kernels=kernels, seconds=seconds)
+
+    def _publish_last(self) -> None:
+        """Publish what is left when the loop ends, if the store lets it; else it is folded again at the next start."""
+        try:
+            self._publish_shown()
+        except EngineError as error:
+            _LOG.warning("left-unpublished", code=error.code, applied=self._applied)
 
     def _until_it_works(self, step: Callable[[], None]) -> bool:
         """Run `step` until the store lets it pass; False = the loop is to end."""
@@ -200,17 +244,24 @@ class FoldLoop:
                 f"The store came back with another history than generation {self._gen}. Start psoup"
                 " again: it then goes on from what the store holds."
             )
+        if self._store.log.head() < self._applied:
+            raise IntegrityError(
+                f"The store came back with a log that ends before operation {self._applied}, which has"
+                " been applied. Start psoup again: it then goes on from what the store holds."
+            )
         if self._pending is not None and cut.seq == self._pending.seq:
-            self._published(self._pending)
+            self._note_published(self._pending)
 
     def _restore(self) -> None:
         """Bring a fresh engine to the published position, and find what was published and not trimmed."""
         checkpoint = self._store.results.checkpoint()
         applied = checkpoint.cut.seq
         seqs = sorted(batch.seq for batch in checkpoint.batches)
-        self._engine = Engine.restore(checkpoint, self._store.log.read_at(seqs))
+        self._engine = Engine.restore(checkpoint, self._store.log.read_at(seqs), bind=self._bind)
         self._gone = set(self._store.log.held_batches(applied)).difference(seqs)
-        self._gen, self._applied, self._restored = checkpoint.cut.gen, applied, True
+        self._live.begin(checkpoint, self._store.results.pages)
+        self._gen, self._restored = checkpoint.cut.gen, True
+        self._applied = self._published = applied
 
     def _catch_up(self) -> None:
         """Fold what lies behind the published position; then the service is live."""
@@ -246,9 +297,9 @@ class FoldLoop:
         return due
 
     def _fold(self) -> bool:
-        """Fold what the log holds, as far as one publish goes. False = there was nothing."""
-        if self._pending is not None:
-            self._publish(self._pending)
+        """Fold what the log holds, one turn of it. False = there was nothing."""
+        if self._pending is not None or self._is_publish_due():
+            self._publish_shown()
         self._trim()
         operations = self._store.log.read(
             self._applied,
@@ -257,13 +308,25 @@ class FoldLoop:
         )
         if not operations:
             return False
-        self._pending = functools.reduce(merge, [self._engine.apply(one) for one in operations])
+        if not self._shown:
+            self._publish_next_s = self._elapsed_s() + limits.PUBLISH_AFTER_S
+        for operation in operations:
+            delta = self._engine.apply(operation)
+            self._live.apply(delta)
+            self._shown.append(delta)
+            self._count_body(operation)
+            self._applied = delta.seq
         self._turns += 1
         self._operations += len(operations)
         self._note_void()
-        self._publish(self._pending)
-        self._trim()
+        self._on_applied(self._applied)
         return True
+
+    def _count_body(self, operation: Operation) -> None:
+        if isinstance(operation.content, Rows):
+            self._shown_bytes += len(operation.content.body)
+            self._body_bytes += len(operation.content.body)
+            self._tuples += operation.content.rows
 
     def _note_void(self) -> None:
         """Raise an alarm for committed operations that could not be applied: none is expected ever."""
@@ -271,21 +334,32 @@ class FoldLoop:
             self._voided = self._engine.voided
             _LOG.error("operations-void", voided=self._voided, applied=self._applied)
 
-    def _publish(self, delta: Delta) -> None:
-        self._store.results.publish(delta)
-        self._published(delta)
+    def _is_publish_due(self) -> bool:
+        """Return whether what is shown has waited long enough, or has become enough, to be published."""
+        return bool(self._shown) and (
+            len(self._shown) >= limits.PUBLISH_OPERATIONS_MAX
+            or self._shown_bytes >= limits.PUBLISH_BODIES_BYTES_MAX
+            or self._elapsed_s() >= self._publish_next_s
+        )
 
-    def _published(self, delta: Delta) -> None:
-        """Take note that the store shows `delta`."""
+    def _publish_shown(self) -> None:
+        """Publish all that is shown and not published; first what an earlier attempt has left in doubt."""
+        if self._pending is None and self._shown:
+            self._pending = merge(self._shown)
+        if self._pending is not None:
+            self._store.results.publish(self._pending)
+            self._note_published(self._pending)
+
+    def _note_published(self, delta: Delta) -> None:
+        """Take note that the store shows `delta`, which is all that was applied."""
         self._engine.published()
-        self._pending = None
-        self._applied = delta.seq
+        self._pending, self._shown, self._shown_bytes = None, [], 0
+        self._published = delta.seq
         self._gone.update(seq for _, seq in delta.dropped_batches)
-        self._on_applied(delta.seq)
 
     def _trim(self) -> None:
         """Let the log forget what no tuple held needs, if there is enough of it."""
-        below = Seq(max(0, self._applied - limits.LOG_ENTRIES_KEPT))
+        below = Seq(max(0, self._published - limits.LOG_ENTRIES_KEPT))
         if self._gone or below >= self._trimmed_below + TRIM_EVERY:
             self._store.log.trim(batches=sorted(self._gone), below=below)
             self._gone.clear()

@@ -29,7 +29,7 @@ from app.problems import problem_response
 from app.rates import Rates
 from app.routes import health, invocations, queries, streams, tuples
 from app.routes.endpoint import Context, add
-from app.server import listen, make_server
+from app.server import listen, make_server, pace_collector
 from app.service import Service
 from app.settings import Settings, check_settings
 from app.store import Store
@@ -176,6 +176,7 @@ def _serve_on(listener: socket.socket, settings: Settings, clock: Clock) -> int:
 
 
 def _run_on(listener: socket.socket, settings: Settings, clock: Clock, store: Store) -> int:
+    pace_collector()
     server = make_server(create_app(settings, clock=clock, store=store), settings)
     try:
         server.run(sockets=[listener])

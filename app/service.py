@@ -22,6 +22,7 @@ from engine.clock import Clock
 from engine.errors import IntegrityError
 from engine.invoke import ClauseCache
 from engine.log.operation import QueryId
+from engine.query.bound_cache import BoundCache
 
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
@@ -49,12 +50,20 @@ class Service:
         self.store = store
         self.settings = settings
         self.clock = clock
-        self.catalogue = Catalogue(store.results)
         self.clauses = ClauseCache(make_lock=threading.Lock)
         self.descriptions: dict[QueryId, dict[str, object]] = {}
         self.applied = AppliedPosition(asyncio.get_running_loop())
         self.filling = Filling(self.applied)
-        self.fold_loop = FoldLoop(store=store, on_applied=self.applied.advance)
+        self.bound = BoundCache(
+            queries_max=limits.BOUND_QUERIES_MAX,
+            text_bytes_max=limits.BOUND_TEXT_BYTES_MAX,
+            make_lock=threading.Lock,
+        )
+        self.fold_loop = FoldLoop(
+            store=store, on_applied=self.applied.advance, bind=self.bound.bind
+        )
+        self.results = self.fold_loop.results
+        self.catalogue = Catalogue(self.results)
         self.submission = Submission(
             log=store.log,
             applied=self.applied,
@@ -121,6 +130,7 @@ class Service:
         """Raise AssertionError if a part's invariant is broken. For tests, while nothing runs."""
         self.catalogue.check()
         self.clauses.check()
+        self.bound.check()
         if len(self.descriptions) > limits.QUERIES_COUNT_MAX:
             raise AssertionError("descriptions are bounded")
         self.applied.check()

@@ -11,17 +11,20 @@ from typing import assert_never
 from engine import expire, ingest, register
 from engine.eddy.eddy import Eddy, EddyStatistics
 from engine.errors import EngineError
-from engine.limits import CHUNK_ROWS
+from engine.kernels.warm import warm_up
 from engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
+from engine.query.binder import Bind, bind
 from engine.results.contract import Checkpoint
 from engine.results.delta import Delta
 from engine.results.draft import Draft
+from engine.results.source import TupleSource
 from engine.stems.grouped_filter import GroupedFilter
 from engine.stems.query_stem import FilterMaker, QuerySteMStatistics
 from engine.stems.restore import restore
 from engine.stems.state import State
 from engine.tuples.batch import Seq
-from engine.tuples.source import TupleSource
+
+__all__ = ["Engine", "EngineStatistics", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,12 @@ class EngineStatistics:
 class Engine:
     """The fold. One thread applies; any number of threads may read `source` meanwhile."""
 
-    def __init__(self, *, make_filter: FilterMaker = GroupedFilter) -> None:
-        """Begin before the first operation; `make_filter` makes the filter of an attribute."""
-        self._state = State(make_filter)
+    def __init__(self, *, make_filter: FilterMaker = GroupedFilter, bind: Bind = bind) -> None:
+        """Begin before the first operation.
+
+        `make_filter` makes the filter of an attribute, `bind` the clauses of the texts that the log keeps.
+        """
+        self._state = State(make_filter, bind)
         self._eddy = Eddy(query_stem=self._state.query_stem, tuples=self._state.tuples)
         self._operations = 0
         self._voided = 0
@@ -107,28 +113,26 @@ class Engine:
         batches: Iterable[Operation],
         *,
         make_filter: FilterMaker = GroupedFilter,
+        bind: Bind = bind,
     ) -> "Engine":
         """Return the engine at the checkpoint's position, made from its records and the log's batches.
 
-        Tuples are built and not probed, but for the open chunk of each stream, whose pages the next batch
-        writes again. Segments on their way out of retention get their full time anew.
+        Tuples are built and not probed: hits in whole chunks are published, and those of the open chunk are
+        not looked for before it is whole. Segments on their way out of retention get their full time anew.
 
         Args:
             checkpoint: everything published but the pages.
             batches: the operations of the checkpoint's batch records, ascending by seq.
             make_filter: as in the constructor.
+            bind: as in the constructor.
 
         Raises:
             IntegrityError: batches and records do not agree, or a stored clause does not bind.
         """
-        engine = cls(make_filter=make_filter)
+        engine = cls(make_filter=make_filter, bind=bind)
         state = engine._state
         restore(state, checkpoint, batches)
-        for stream_id, stream in state.streams.items():
-            first_row = stream.open_chunk * CHUNK_ROWS
-            for hits in engine._eddy.rejoin(stream_id, first_row):
-                for _, offsets in hits.by_chunk():
-                    stream.open_hits[hits.clause_id] = offsets
+        for stream in state.streams.values():
             expire.note_leaving(stream, state.arrival_us)
         return engine
 

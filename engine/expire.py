@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
+from engine.limits import RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
 from engine.results.delta import StreamRecord
 from engine.results.draft import Draft
 from engine.stems.state import State, StreamState
@@ -23,7 +23,7 @@ def expire(state: State, draft: Draft) -> None:
         move_floors(stream, draft.arrival_us)
         note_leaving(stream, draft.arrival_us)
         drop_segments(state, stream, draft)
-        if stream.record != before:
+        if stream.record is not before:
             draft.streams[stream_id] = stream.record
 
 
@@ -74,9 +74,10 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
     if floor_row > record.floor_row:
         newest_us = int(stream.stem.times(record.floor_row, floor_row).max())
         forgotten_us = newest_us if forgotten_us is None else max(forgotten_us, newest_us)
-    stream.record = replace(
-        record, bytes=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
-    )
+    if (size, floor_row, floor_us) != (record.bytes, record.floor_row, record.floor_us):
+        stream.record = replace(
+            record, bytes=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
+        )
 
 
 def behind_dated_out(stream: StreamState, floor_row: int, floor_us: int | None) -> int:
@@ -115,8 +116,10 @@ def drop_segments(state: State, stream: StreamState, draft: Draft) -> None:
         dropped_row = (number + 1) * SEGMENT_ROWS
     if dropped_row == record.dropped_row:
         return
-    chunks = range(record.dropped_row // CHUNK_ROWS, dropped_row // CHUNK_ROWS)
-    draft.dropped_chunks |= {(clause_id, chunk) for clause_id in stream.clauses for chunk in chunks}
+    for number in range(record.dropped_row // SEGMENT_ROWS, dropped_row // SEGMENT_ROWS):
+        draft.dropped_segments.add((record.stream_id, number))
+        paged = [c for c, segments in stream.paged.items() if number in segments]
+        draft.dropped_pages |= {(clause_id, number) for clause_id in paged}
     while stream.retired and stream.retired[0].past_row <= dropped_row:
         draft.dropped_batches.add((record.stream_id, stream.retired.popleft().record.seq))
     state.going.append((record.stream_id, dropped_row))

@@ -6,15 +6,12 @@ A verb checks first and raises before it changes anything: what it raises makes 
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.eddy.eddy import Eddy, FreshData
 from engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
-from engine.limits import CHUNK_ROWS
 from engine.log.operation import Declare, Drop, Operation, Rows
 from engine.results.delta import BatchRecord, StreamRecord
 from engine.results.draft import Draft
-from engine.results.page import page_of
 from engine.stems.state import HeldBatch, State, StreamState
 from engine.tuples.arrow import tuple_batch
 from engine.tuples.batch import TupleBatch
@@ -72,7 +69,7 @@ def drop(state: State, draft: Draft, *, eddy: Eddy, content: Drop) -> None:
 
 
 def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, content: Rows) -> None:
-    """Add a batch of tuples, and their hits to the pages of the clauses they satisfy.
+    """Add a batch of tuples, and the hits in every chunk that they complete.
 
     A batch without rows leaves no trace but the time of its arrival.
 
@@ -89,7 +86,9 @@ def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, cont
         seq=operation.seq,
         arrival_us=operation.arrival_us,
     )
-    keep_pages(stream, draft, eddy=eddy, batch=batch)
+    for found in eddy.join(fresh=FreshData(batch)):
+        if len(found.block):
+            draft.blocks[content.stream_id, found.chunk] = found.block
     note_batch(stream, draft, batch)
     draft.streams[content.stream_id] = stream.record
 
@@ -100,31 +99,6 @@ def stream_in_force(state: State, *, stream_id: StreamId, name: str) -> StreamSt
     if stream is None or stream.record.schema.name != name:
         raise NotFoundError(f"No stream {name} with id {stream_id} is in force.")
     return stream
-
-
-def keep_pages(stream: StreamState, draft: Draft, *, eddy: Eddy, batch: TupleBatch) -> None:
-    """Join the batch, and write the pages of clauses with new hits, whole; advance the open chunk.
-
-    Pages of sealed chunks are never written again, and those of the open one only where hits came in.
-    """
-    open_chunk = stream.open_chunk
-    past_row = stream.record.rows + len(batch)
-    next_open = past_row // CHUNK_ROWS
-    still_open = stream.open_hits if next_open == open_chunk else {}
-    for hits in eddy.join(fresh=FreshData(batch)):
-        for chunk, fresh in hits.by_chunk():
-            offsets = fresh
-            if chunk == open_chunk:
-                offsets = appended(stream.open_hits.get(hits.clause_id), fresh)
-            draft.pages[hits.clause_id, chunk] = page_of(offsets)
-            if chunk == next_open:
-                still_open[hits.clause_id] = offsets
-    stream.open_hits = still_open
-
-
-def appended(known: NDArray[np.uint16] | None, fresh: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return the hits of a chunk after `fresh` ones came in behind the `known`."""
-    return fresh if known is None else np.concatenate((known, fresh))
 
 
 def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:

@@ -7,6 +7,7 @@ the floors of retention, the instant. A page is exact or refused.
 Source: Chandrasekaran & Franklin 2002, 2.4 (invocation), 4.1 (stream-prefix consistency).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import (
+    EngineError,
+    NotFoundError,
     NotYetVisibleError,
     NowOutOfRangeError,
     OverloadedError,
@@ -27,14 +30,15 @@ from engine.query.expression import column_refs
 from engine.query.window import Window
 from engine.results.answer import Answer, PagePosition, Request
 from engine.results.clause_cache import ClauseCache, Order
-from engine.results.contract import ResultsStructure, Snapshot
+from engine.results.contract import ResultsReader, Snapshot
 from engine.results.delta import StreamRecord
 from engine.results.distinct import first_and_last
+from engine.results.matching import matching_rows
+from engine.results.source import TupleSource
 from engine.tuples.batch import Column
 from engine.tuples.schema import ClockKind
-from engine.tuples.source import TupleSource
 
-__all__ = ["Answer", "ClauseCache", "PagePosition", "Request", "invoke"]
+__all__ = ["Answer", "ClauseCache", "PagePosition", "Request", "invoke", "invoke_many"]
 
 Rows = NDArray[np.int64]
 
@@ -43,7 +47,7 @@ ATTEMPTS_MAX: Final = 4
 
 
 def invoke(
-    results: ResultsStructure,
+    results: ResultsReader,
     source: TupleSource,
     *,
     query_id: QueryId,
@@ -62,20 +66,82 @@ def invoke(
     """
     for _ in range(ATTEMPTS_MAX):
         snapshot = results.snapshot(query_id)
-        at = pinned(snapshot, request)
         try:
-            if at is None:
-                return nothing_yet(source, snapshot, request=request, clauses=clauses)
-            order = clauses.orders.get((query_id, whole(at)))
-            if order is None:
-                order = order_of(results, source, snapshot, at=at, request=request, clauses=clauses)
-            return page(source, snapshot, at=at, order=order, request=request, clauses=clauses)
+            return answered(results, source, snapshot, request=request, clauses=clauses)
         except PageExpiredError:
             if request.position is not None:
                 raise
             # Tuples left retention for good while they were read: a later position needs them no more.
-    raise OverloadedError(
-        "Tuples are leaving retention faster than this query can be answered. Ask again shortly.",
+    raise retention_overtakes()
+
+
+def invoke_many(
+    results: ResultsReader,
+    source: TupleSource,
+    *,
+    query_ids: Sequence[QueryId],
+    request: Request,
+    clauses: ClauseCache,
+) -> Sequence[Answer | EngineError]:
+    """Return one page of what each query answers, all at one position and one instant of the server.
+
+    What `invoke` raises for one query alone stands in its place.
+
+    Raises:
+        OverloadedError: tuples leave retention faster than these queries can be answered.
+
+    Cost: that of all `invoke`s.
+    """
+    for _ in range(ATTEMPTS_MAX):
+        snapshots = results.snapshots(query_ids)
+        try:
+            return [
+                NotFoundError("No such query is registered.")
+                if snapshot is None
+                else answered_or_refused(results, source, snapshot, request, clauses)
+                for snapshot in snapshots
+            ]
+        except PageExpiredError:
+            continue
+    raise retention_overtakes()
+
+
+def answered(
+    results: ResultsReader,
+    source: TupleSource,
+    snapshot: Snapshot,
+    *,
+    request: Request,
+    clauses: ClauseCache,
+) -> Answer:
+    """Return one page of what the query of a snapshot answers. Raises as `invoke` does."""
+    at = pinned(snapshot, request)
+    if at is None:
+        return nothing_yet(source, snapshot, request=request, clauses=clauses)
+    order = clauses.orders.get((snapshot.query.query_id, whole(at)))
+    if order is None:
+        order = order_of(results, source, snapshot, at=at, request=request, clauses=clauses)
+    return page(source, snapshot, at=at, order=order, request=request, clauses=clauses)
+
+
+def answered_or_refused(
+    results: ResultsReader,
+    source: TupleSource,
+    snapshot: Snapshot,
+    request: Request,
+    clauses: ClauseCache,
+) -> Answer | EngineError:
+    """Return one page, or why this query has none: it was removed, or the instant is not in its reach."""
+    try:
+        return answered(results, source, snapshot, request=request, clauses=clauses)
+    except (NotFoundError, NowOutOfRangeError) as refusal:
+        return refusal
+
+
+def retention_overtakes() -> OverloadedError:
+    """Return the refusal of an answer whose tuples kept leaving while they were read."""
+    return OverloadedError(
+        "Tuples are leaving retention faster than this can be answered. Ask again shortly.",
         reason="retention",
         retry_after_s=1,
     )
@@ -146,7 +212,7 @@ def complete_from(stream: StreamRecord, window: Window, now_us: int) -> int | No
 
 
 def order_of(
-    results: ResultsStructure,
+    results: ResultsReader,
     source: TupleSource,
     snapshot: Snapshot,
     *,
@@ -159,7 +225,7 @@ def order_of(
     Raises:
         PageExpiredError: what it needs was dropped, maybe while it was being read.
     """
-    hits = hits_at(results, source, snapshot, at)
+    hits = hits_at(results, source, snapshot, at=at, clauses=clauses)
     check_still_there(results, snapshot, at)
     stream_id = snapshot.streams[0].stream_id
     times = source.times(stream_id, hits)
@@ -171,7 +237,8 @@ def order_of(
     oldest_row = int(rows.min(initial=at.past_row))
     if request.count_only and not clause.distinct:
         return Order(rows, oldest_row=oldest_row)
-    rows = rows[np.argsort(times, kind="stable")]  # rows ascend, and so do their tuple ids
+    if (times[1:] < times[:-1]).any():
+        rows = rows[np.argsort(times, kind="stable")]  # rows ascend, and so do their tuple ids
     order = Order(rows, oldest_row=oldest_row)
     if clause.distinct:
         values = [column for _, column in outputs(source, clause, rows)]
@@ -183,7 +250,12 @@ def order_of(
 
 
 def hits_at(
-    results: ResultsStructure, source: TupleSource, snapshot: Snapshot, at: PagePosition
+    results: ResultsReader,
+    source: TupleSource,
+    snapshot: Snapshot,
+    *,
+    at: PagePosition,
+    clauses: ClauseCache,
 ) -> Rows:
     """Return the clause's hits in `[floor_row, past_row)`, ascending; a superset of those in the window.
 
@@ -214,14 +286,18 @@ def hits_at(
         for chunk in range(number * per_segment, (number + 1) * per_segment)
         if first <= chunk < past
     ]
-    pages = results.pages(snapshot.clause.clause_id, chunks)
-    found = [pages[chunk].rows(chunk * CHUNK_ROWS) for chunk in chunks if chunk in pages]
-    rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-    inside: Rows = rows[(rows >= at.floor_row) & (rows < at.past_row)]
-    return inside
+    return matching_rows(
+        results,
+        source,
+        snapshot,
+        clauses.clause(snapshot),
+        chunks=chunks,
+        floor_row=at.floor_row,
+        past_row=at.past_row,
+    )
 
 
-def check_still_there(results: ResultsStructure, snapshot: Snapshot, at: PagePosition) -> None:
+def check_still_there(results: ResultsReader, snapshot: Snapshot, at: PagePosition) -> None:
     """Refuse what was read since the snapshot if part of it may have been dropped meanwhile.
 
     Raises:

@@ -121,13 +121,19 @@ REGISTER_DEADLINE_S: Final = 30.0
 
 # Log.
 BACKLOG_OPERATIONS_MAX: Final = 10_000
-"""Committed and not yet applied: past it appends are refused, so that recovery stays short."""
+"""Committed and not yet published: past it appends are refused, so that recovery stays short."""
 BACKLOG_BYTES_MAX: Final = 256 * MIB
 """Of the same, in bodies: they lie in the store's memory."""
 FOLD_OPERATIONS_MAX: Final = 64
-"""Operations folded into one publish."""
+"""Operations folded in one turn of the loop."""
 FOLD_BYTES_MAX: Final = 8 * MIB
-"""Bodies folded into one publish."""
+"""Bodies folded in one turn of the loop."""
+PUBLISH_AFTER_S: Final = 0.5
+"""What is applied is published after this long: together, because each publish costs a round trip and a sync."""
+PUBLISH_OPERATIONS_MAX: Final = 1_000
+"""Operations published together: a tenth of the backlog, which counts what is not published."""
+PUBLISH_BODIES_BYTES_MAX: Final = 64 * MIB
+"""Bodies of operations published together: a quarter of the backlog's bytes."""
 LOG_ENTRIES_KEPT: Final = 10_000
 """Control entries kept behind the applied one; batches are kept as long as their tuples."""
 PUBLISH_WRITES_MAX: Final = 1_000
@@ -162,8 +168,10 @@ QUERY_LABEL_LENGTH_MAX: Final = 128
 """Characters of a label's name and of its value."""
 WINDOW_US_MAX: Final = 36_525 * DAY_US
 """A century, as for retention."""
-GROUPED_FILTER_BYTES_MAX: Final = 64 * MIB
-"""Rank-to-bitmap tables of one grouped filter; past it ranks are compared instead."""
+BOUND_QUERIES_MAX: Final = 20_000
+"""Bound queries kept, so that the fold does not bind again what the front has bound: two bulk bodies."""
+BOUND_TEXT_BYTES_MAX: Final = 16 * MIB
+"""Texts of the same, all together."""
 
 # Answers.
 PAGE_ROWS_DEFAULT: Final = 1_000

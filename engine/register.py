@@ -8,21 +8,20 @@ from dataclasses import replace
 from engine.eddy.eddy import Eddy, FreshQuery
 from engine.errors import NameTakenError, NotFoundError
 from engine.limits import CHUNK_ROWS
-from engine.log.operation import Operation, Register, Remove
-from engine.query.binder import bind
+from engine.log.operation import Materialize, Operation, Register, Remove
 from engine.query.clause import BoundQuery, StandingQueryClause
 from engine.results.delta import ClauseRecord, QueryRecord
 from engine.results.draft import Draft
 from engine.results.hits import ClauseId
-from engine.results.page import page_of
-from engine.stems.state import State
+from engine.stems.query_stem import is_cheap
+from engine.stems.state import State, StreamState
 from engine.tuples.schema import StreamId
 
 
 def register(
     state: State, draft: Draft, *, eddy: Eddy, operation: Operation, content: Register
 ) -> None:
-    """Add a handle; where its clause is new, write its pages over everything that is retained.
+    """Add a handle; where its clause is new, write its pages over what is retained and kept.
 
     Raises:
         NameTakenError: the handle is standing already.
@@ -37,10 +36,18 @@ def register(
     clause_id = state.shared.get((clause.text, streams, content.materialize))
     if clause_id is None:
         clause_id = ClauseId(operation.seq)
-        record = ClauseRecord(clause_id, clause.text, streams, content.materialize)
+        stream = state.streams[streams[0]]
+        record = ClauseRecord(
+            clause_id,
+            clause.text,
+            streams,
+            content.materialize,
+            kept_row=first_kept_row(stream, clause, content.materialize),
+            block_row=stream.open_chunk * CHUNK_ROWS,
+        )
         state.hold_clause(record)
         draft.clauses[clause_id] = record
-        keep_pages(state, draft, eddy=eddy, clause_id=clause_id, clause=clause)
+        keep_pages(draft, eddy=eddy, record=record, clause=clause)
     query = QueryRecord(
         query_id=content.query_id,
         seq=operation.seq,
@@ -75,30 +82,34 @@ def bound_query(state: State, content: Register) -> BoundQuery:
         if state.names.get(name) != stream_id:
             raise NotFoundError(f"No stream {name} with id {stream_id} is in force.")
         declared[name] = (stream_id, state.streams[stream_id].record.schema)
-    return bind(content.sql, declared)
+    return state.bind(content.sql, declared)
 
 
 def keep_pages(
-    state: State,
-    draft: Draft,
-    *,
-    eddy: Eddy,
-    clause_id: ClauseId,
-    clause: StandingQueryClause,
+    draft: Draft, *, eddy: Eddy, record: ClauseRecord, clause: StandingQueryClause
 ) -> None:
-    """Join the clause, and write its pages.
+    """Join the clause, and write its pages of the whole chunks whose hits are to be kept."""
+    first_row = record.kept_row if record.kept_row < record.block_row else None
+    fresh = FreshQuery(record.clause_id, clause, record.materialize, first_row)
+    for found in eddy.join(fresh=fresh):
+        page = found.block.page(record.clause_id)
+        if page is not None:
+            draft.pages[record.clause_id, found.chunk] = page
 
-    It meets whole chunks: from the one on that holds the first retained row. So a page depends on its
-    clause and its chunk alone and a restart makes it again bit for bit; rows below the floor are never
-    shown, whatever pages hold.
+
+def first_kept_row(
+    stream: StreamState, clause: StandingQueryClause, materialize: Materialize
+) -> int:
+    """Return the row from which on hits of a fresh clause are kept.
+
+    By `auto` a cheap clause is not evaluated over old data before somebody asks for it: that is as fast
+    then, and most of 100,000 are not asked at once. Others begin with the chunk of the first retained row,
+    whole, so that a page depends on its clause and its chunk alone.
     """
-    stream = state.streams[clause.sources[0].stream_id]
-    first_row = stream.record.floor_row // CHUNK_ROWS * CHUNK_ROWS
-    for hits in eddy.join(fresh=FreshQuery(clause_id, clause, first_row)):
-        for chunk, offsets in hits.by_chunk():
-            draft.pages[clause_id, chunk] = page_of(offsets)
-            if chunk == stream.open_chunk:
-                stream.open_hits[clause_id] = offsets
+    nothing = materialize is Materialize.NONE
+    if nothing or (materialize is Materialize.AUTO and is_cheap(clause)):
+        return stream.open_chunk * CHUNK_ROWS
+    return stream.record.floor_row // CHUNK_ROWS * CHUNK_ROWS
 
 
 def count_queries(state: State, draft: Draft, streams: tuple[StreamId, ...], *, by: int) -> None:

@@ -1,4 +1,4 @@
-"""Operations, records and pages as bytes, and back. Every form begins with its version.
+"""Operations and records as bytes, and back. Every form begins with its version.
 
 What one side writes the other asserts: encoding checks that it can read back what it wrote, decoding
 that it reads what it knows. Decoding trusts its input otherwise: psoup wrote it.
@@ -8,11 +8,9 @@ import hashlib
 import struct
 from typing import Any, Final, assert_never
 
-import numpy as np
 import orjson
-from bitarray import bitarray
 
-from engine.limits import APP_VERSION_MAX, CHUNK_ROWS, ENTRY_BYTES_MAX
+from engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX
 from engine.log.operation import (
     Content,
     Declare,
@@ -28,15 +26,10 @@ from engine.log.operation import (
 from engine.query.window import Bound, Window
 from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
-from engine.results.page import Page
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema, schema_from_dict, schema_to_dict
 
 FORMAT: Final = 1
-PAGE_LIST: Final = 1
-PAGE_BITMAP: Final = 2
-PAGE_PAYLOAD_BYTES_MAX: Final = CHUNK_ROWS // 8
-"""A list is never larger than the bitmap: `page_of` chooses the smaller."""
 
 BATCH: Final = struct.Struct("<Bqqqq")
 
@@ -157,17 +150,19 @@ def decode_stream(record: bytes, declaration: bytes) -> StreamRecord:
 def encode_clause(record: ClauseRecord) -> bytes:
     """Return a clause's record, its streams in front for the Function that reads them."""
     streams = ",".join(map(str, record.streams))
-    kept = [FORMAT, record.clause_id, record.text, record.materialize]
-    return streams.encode() + b" " + orjson.dumps(kept)
+    kept = [record.materialize, record.kept_row, record.block_row]
+    return streams.encode() + b" " + orjson.dumps([FORMAT, record.clause_id, record.text, *kept])
 
 
 def decode_clause(value: bytes) -> ClauseRecord:
     """Return the record that `encode_clause` wrote."""
     streams, _, rest = value.partition(b" ")
-    version, clause_id, text, materialize = orjson.loads(rest)
+    version, clause_id, text, materialize, kept_row, block_row = orjson.loads(rest)
     assert version == FORMAT
     stream_ids = tuple(StreamId(int(stream_id)) for stream_id in streams.split(b","))
-    return ClauseRecord(ClauseId(clause_id), text, stream_ids, Materialize(materialize))
+    return ClauseRecord(
+        ClauseId(clause_id), text, stream_ids, Materialize(materialize), kept_row, block_row
+    )
 
 
 def encode_query(record: QueryRecord) -> bytes:
@@ -210,26 +205,3 @@ def decode_batch(stream_id: StreamId, seq: Seq, value: bytes) -> BatchRecord:
     version, first_row, rows, size, first_tuple_id = BATCH.unpack(value)
     assert version == FORMAT
     return BatchRecord(stream_id, seq, first_row, rows, size, TupleId(first_tuple_id))
-
-
-def encode_page(page: Page) -> bytes:
-    """Return a page: one byte that says which form, then 16-bit offsets or the bitmap, little-endian."""
-    if page.offsets is not None:
-        assert page.bitmap is None
-        assert page.offsets.nbytes <= PAGE_PAYLOAD_BYTES_MAX
-        return bytes([PAGE_LIST]) + page.offsets.astype("<u2", copy=False).tobytes()
-    assert page.bitmap is not None
-    assert len(page.bitmap) == CHUNK_ROWS
-    assert page.bitmap.endian == "little"
-    return bytes([PAGE_BITMAP]) + page.bitmap.tobytes()
-
-
-def decode_page(value: bytes) -> Page:
-    """Return the page that `encode_page` wrote. An array is read-only."""
-    if value[0] == PAGE_LIST:
-        return Page(np.frombuffer(value[1:], dtype="<u2"), None)
-    assert value[0] == PAGE_BITMAP, "a page is a list or a bitmap"
-    assert len(value) == 1 + PAGE_PAYLOAD_BYTES_MAX
-    bits = bitarray(endian="little")
-    bits.frombytes(value[1:])
-    return Page(None, bits)

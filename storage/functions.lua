@@ -359,21 +359,30 @@ local function position(meta)
   return {'OK', m[2], m[3], m[4], int(now_us())}
 end
 
--- keys: meta queries clauses streams declarations      args: query_id
--- Answers the position, the query, its clause, and for each of its streams the record and the declaration.
+-- keys: meta queries clauses streams declarations      args: (query_id)*
+-- Answers the position; for each query itself and its clause, or nothing; record and declaration of each stream
+-- that one of them reads.
 local function read(k, a)
   local answer = position(k[1])
   if answer[1] ~= 'OK' then return answer end
-  local query = redis.call('HGET', k[2], a[1])
-  if not query then return {'NOQUERY'} end
-  local seq, clause_id = string.match(query, '^(%d+) (%d+) ')
-  if tonumber(seq) > tonumber(answer[3]) then return {'NOQUERY'} end -- staged, not yet published
-  local clause = redis.call('HGET', k[3], clause_id)
-  answer[6], answer[7] = query, clause
-  for stream_id in string.gmatch(string.match(clause, '^(%S+) '), '%d+') do
-    answer[#answer + 1] = redis.call('HGET', k[4], stream_id)
-    answer[#answer + 1] = redis.call('HGET', k[5], stream_id)
+  local applied, found, streams, seen = tonumber(answer[3]), {}, {}, {}
+  for i, query_id in ipairs(a) do
+    found[i] = false
+    local query = redis.call('HGET', k[2], query_id)
+    local seq, clause_id = string.match(query or '', '^(%d+) (%d+) ')
+    if seq and tonumber(seq) <= applied then -- one with a later seq is staged, not yet published
+      local clause = redis.call('HGET', k[3], clause_id)
+      found[i] = {query, clause}
+      for stream_id in string.gmatch(string.match(clause, '^(%S+) '), '%d+') do
+        if not seen[stream_id] then
+          seen[stream_id] = true
+          streams[#streams + 1] = redis.call('HGET', k[4], stream_id)
+          streams[#streams + 1] = redis.call('HGET', k[5], stream_id)
+        end
+      end
+    end
   end
+  answer[6], answer[7] = found, streams
   return answer
 end
 

@@ -1,17 +1,19 @@
-"""What holds in every Results Structure, asserted over plain records: `check()` of each store."""
+"""What holds in every Results Structure, asserted over plain records: `check()` of the stores."""
 
 from collections.abc import Iterable, Sequence
 
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.results.contract import Checkpoint
-from engine.results.delta import BatchRecord, PageKey, StreamRecord
+from engine.results.delta import CHUNKS, BatchRecord, BlockKey, PageKey, StreamRecord
+from engine.results.match_block import MatchBlock
 from engine.tuples.schema import StreamId
 
 
-def check_records(checkpoint: Checkpoint, page_keys: Iterable[PageKey]) -> None:
+def check_records(checkpoint: Checkpoint) -> None:
     """Assert that records refer to each other and that none is from above the applied operation.
 
-    Every query has its clause, every clause its streams and a query, every page its clause, every
-    batch its stream; batches of a stream lie behind one another. O(records + pages).
+    Every query has its clause, every clause its streams and a query, every batch its stream; batches of a
+    stream lie behind one another. O(records).
     """
     applied = checkpoint.cut.seq
     streams = {record.stream_id: record for record in checkpoint.streams}
@@ -26,10 +28,37 @@ def check_records(checkpoint: Checkpoint, page_keys: Iterable[PageKey]) -> None:
         assert clause.clause_id in used, "a clause has a query"
         assert all(stream_id in streams for stream_id in clause.streams), "and its streams"
         assert clause.clause_id <= applied
-    for clause_id, chunk in page_keys:
-        assert clause_id in clauses, "a page has its clause"
-        assert chunk >= 0
+        assert 0 <= clause.kept_row <= clause.block_row
+        assert clause.kept_row % CHUNK_ROWS == clause.block_row % CHUNK_ROWS == 0
     _check_batches(streams, checkpoint.batches)
+
+
+def check_pages(checkpoint: Checkpoint, pages: Iterable[PageKey]) -> None:
+    """Assert that every page of a clause's own has its clause, and is of a chunk that came before it."""
+    streams = {record.stream_id: record for record in checkpoint.streams}
+    clauses = {record.clause_id: record for record in checkpoint.clauses}
+    for clause_id, chunk in pages:
+        assert clause_id in clauses, "a page has its clause"
+        clause = clauses[clause_id]
+        assert clause.kept_row <= chunk * CHUNK_ROWS < clause.block_row, "the rest is in blocks"
+        assert chunk // CHUNKS in clause.paged_segments
+        _check_held(streams[clause.streams[0]], chunk)
+
+
+def check_blocks(checkpoint: Checkpoint, blocks: Iterable[tuple[BlockKey, MatchBlock]]) -> None:
+    """Assert that every block has its stream, and is of a whole chunk and of clauses that have come."""
+    streams = {record.stream_id: record for record in checkpoint.streams}
+    for (stream_id, chunk), block in blocks:
+        assert stream_id in streams, "a block has its stream"
+        _check_held(streams[stream_id], chunk)
+        block.check()
+        assert block.clause_ids[0] > 0
+        assert block.clause_ids[-1] <= checkpoint.cut.seq
+
+
+def _check_held(stream: StreamRecord, chunk: int) -> None:
+    assert (chunk + 1) * CHUNK_ROWS <= stream.rows, "hits are kept of whole chunks"
+    assert chunk // CHUNKS >= stream.dropped_row // SEGMENT_ROWS, "and of segments that are held"
 
 
 def _check_batches(streams: dict[StreamId, StreamRecord], batches: Sequence[BatchRecord]) -> None:

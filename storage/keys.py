@@ -11,7 +11,7 @@ from typing import Final
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
-LAYOUT_VERSION: Final = 1
+LAYOUT_VERSION: Final = 2
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
 
 # Log side: written by appends and trims.
@@ -34,6 +34,17 @@ GARBAGE: Final = "{ps}:g"
 
 PAGES_PATTERN: Final = "{ps}:r:*"
 """Matches every key of `pages`."""
+BLOCKS_PATTERN: Final = "{ps}:b:*"
+"""Matches every key of `blocks`."""
+BATCHES_PATTERN: Final = "{ps}:x:*"
+"""Matches every key of `batches`."""
+
+GROUP_BITS: Final = 6
+"""Clauses whose ids differ in their last 6 bits alone share a field of a block: 64 at most.
+
+A reader of one clause gets the hits of its group, a publish writes a field for each group: at 64 both are
+cheap (measured in decision 0007).
+"""
 
 
 def producers(stream_id: StreamId) -> str:
@@ -51,10 +62,20 @@ def pages(clause_id: ClauseId, segment: int) -> str:
     return f"{{ps}}:r:{clause_id}:{segment}"
 
 
-def segment_of_pages(key: str) -> tuple[ClauseId, int]:
-    """Return clause and segment of a key that `pages` built."""
-    clause_id, segment = key.split(":")[2:]
-    return ClauseId(int(clause_id)), int(segment)
+def blocks(stream_id: StreamId, segment: int) -> str:
+    """Return the key of a stream's match blocks in one segment."""
+    return f"{{ps}}:b:{stream_id}:{segment}"
+
+
+def block_field(chunk: int, group: int) -> str:
+    """Return the field of one group's part of a block; `chunk` counts from the segment's first."""
+    return f"{chunk}:{group}"
+
+
+def numbers(text: str) -> tuple[int, int]:
+    """Return the two numbers at the end of a key that `pages` or `blocks` built, or of a `block_field`."""
+    first, second = text.split(":")[-2:]
+    return int(first), int(second)
 
 
 def name_hash(name: str) -> str:

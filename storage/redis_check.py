@@ -1,14 +1,18 @@
 """`check()` of the Redis store: everything read back and compared. O(everything), for tests."""
 
 import collections
+from collections.abc import Iterator
 
 from engine.results.contract import Checkpoint
-from engine.results.delta import PageKey
+from engine.results.delta import CHUNKS, BlockKey, PageKey
+from engine.results.hits import ClauseId
+from engine.results.match_block import MatchBlock
+from engine.tuples.schema import StreamId
 from storage import keys
-from storage.encoding import decode_content, decode_page
-from storage.invariants import check_records
+from storage.encoding import decode_content
+from storage.encoding_hits import decode_block, decode_page, encode_blocks, encode_page
+from storage.invariants import check_blocks, check_pages, check_records
 from storage.redis_client import RedisClient
-from storage.redis_writes import CHUNKS_PER_SEGMENT
 
 
 def check_log(client: RedisClient) -> None:
@@ -44,22 +48,48 @@ def check_log(client: RedisClient) -> None:
 
 
 def check_results(client: RedisClient, checkpoint: Checkpoint) -> None:
-    """Assert that records and pages refer to each other and that nothing was left lying."""
-    page_keys: list[PageKey] = []
+    """Assert that records, pages and blocks refer to each other and that nothing was left lying."""
+    check_records(checkpoint)
+    check_pages(checkpoint, _pages(client))
+    check_blocks(checkpoint, _blocks(client))
+    held = {keys.batches(stream.stream_id).encode() for stream in checkpoint.streams}
+    assert _scanned(client, keys.BATCHES_PATTERN) <= held, "a batch has its stream"
+    garbage, untidy = client.fetch([("EXISTS", keys.GARBAGE), ("HGET", keys.META, "untidy")])
+    assert not garbage, "what was dropped has lost its hits"
+    assert untidy is None, "no publish was interrupted"
+
+
+def _pages(client: RedisClient) -> Iterator[PageKey]:
+    """Yield of which clause and chunk each page is, having read it."""
+    for name in _scanned(client, keys.PAGES_PATTERN):
+        clause_id, segment = keys.numbers(name.decode())
+        for field, value in _pairs(client.fetch_one("HGETALL", name)).items():
+            page = decode_page(value)
+            assert encode_page(page) == value
+            assert page.kept == bool(page.count), "a page that is kept has hits"
+            yield ClauseId(clause_id), segment * CHUNKS + int(field)
+
+
+def _blocks(client: RedisClient) -> Iterator[tuple[BlockKey, MatchBlock]]:
+    """Yield each part of a block, and of which stream and chunk it is."""
+    for name in _scanned(client, keys.BLOCKS_PATTERN):
+        stream_id, segment = keys.numbers(name.decode())
+        for field, value in _pairs(client.fetch_one("HGETALL", name)).items():
+            chunk, group = keys.numbers(field.decode())
+            block = decode_block(value)
+            assert [(group, value)] == list(encode_blocks(block)), "clauses of one group"
+            yield (StreamId(stream_id), segment * CHUNKS + chunk), block
+
+
+def _scanned(client: RedisClient, pattern: str) -> set[bytes]:
+    """Return the keys that match, each once."""
+    names: set[bytes] = set()
     cursor = b"0"
     while True:
-        cursor, found = client.fetch_one("SCAN", cursor, "MATCH", keys.PAGES_PATTERN)
-        for name in found:
-            clause_id, segment = keys.segment_of_pages(name.decode())
-            for field, value in _pairs(client.fetch_one("HGETALL", name)).items():
-                decode_page(value)
-                page_keys.append((clause_id, segment * CHUNKS_PER_SEGMENT + int(field)))
+        cursor, found = client.fetch_one("SCAN", cursor, "MATCH", pattern)
+        names.update(found)
         if cursor == b"0":
-            break
-    check_records(checkpoint, page_keys)
-    garbage, untidy = client.fetch([("EXISTS", keys.GARBAGE), ("HGET", keys.META, "untidy")])
-    assert not garbage, "dropped clauses have lost their pages"
-    assert untidy is None, "no publish was interrupted"
+            return names
 
 
 def _check_catalogue(client: RedisClient) -> None:

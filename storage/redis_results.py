@@ -1,49 +1,36 @@
-"""The Results Structure in Redis: deltas through Functions, snapshots in one call, pages by clause and segment."""
+"""The Results Structure in Redis: deltas through Functions, snapshots in one call, hits by segment."""
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any
 
+from engine.limits import SEGMENT_ROWS
 from engine.log.operation import QueryId
 from engine.results.contract import Checkpoint, Counts, Cut, Gen, ResultsStatistics, Snapshot
-from engine.results.delta import BatchRecord, Delta, QueryRecord, StreamRecord
-from engine.results.hits import ClauseId
+from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys, refusals
+from storage.carried_clock import CarriedClock
 from storage.cluster import ClusterMemory
-from storage.encoding import (
-    decode_batch,
-    decode_clause,
-    decode_page,
-    decode_query,
-    decode_stream,
-)
+from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
 from storage.errors import StoreUnavailableError
 from storage.redis_check import check_results
 from storage.redis_client import RedisClient
-from storage.redis_tidy import scan_hash, segments_held, stage, tidy
-from storage.redis_writes import (
-    CHUNKS_PER_SEGMENT,
-    Write,
-    delta_writes,
-    flattened,
-    garbage_forgotten,
-    garbage_noted,
-)
-
-SEGMENTS_PER_FETCH: Final = 256
-"""Keys of pages asked for at once: 2 MiB of bitmaps at most."""
+from storage.redis_hits import fetch_pages
+from storage.redis_tidy import Untidy, scan_hash, stage, tidy
+from storage.redis_writes import Garbage, Write, delta_writes, fit_one_call, flattened
 
 
 class RedisResults:
     """The Results Structure in Redis. One thread publishes, any number read."""
 
-    def __init__(self, client: RedisClient, known: ClusterMemory) -> None:
-        """Use an opened store. `known` is told of every applied seq."""
+    def __init__(self, client: RedisClient, known: ClusterMemory, *, now_us: int) -> None:
+        """Use an opened store, whose clock has just said `now_us`. `known` is told of every applied seq."""
         self._client = client
         self._known = known
+        self._clock = CarriedClock(now_us)
         self._unanswered: tuple[Seq, Seq] | None = None
         self._lock = threading.Lock()
         self._publishes = 0
@@ -67,59 +54,51 @@ class RedisResults:
         self._known.saw_applied(delta.seq)
         with self._lock:
             self._publishes += 1
-            self._pages_written += len(delta.pages)
+            self._pages_written += len(delta.pages) + sum(map(len, delta.blocks.values()))
             self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
+            self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
 
     def cut(self) -> Cut:
         """Return the present position."""
         return self._list()[0]
 
+    def now_us(self) -> int:
+        """Return the store's clock as it was last seen, carried on since. Asks nobody."""
+        return self._clock.now_us()
+
     def snapshot(self, query_id: QueryId) -> Snapshot:
         """Return one query at one cut; NotFoundError if it is not standing."""
+        (snapshot,) = self.snapshots([query_id])
+        if snapshot is None:
+            raise refusals.query_not_found()
+        return snapshot
+
+    def snapshots(self, query_ids: Sequence[QueryId]) -> Sequence[Snapshot | None]:
+        """Return several queries, all at one cut; None for one that is not standing. One call."""
         self._count_read()
         answer = self._client.view(
             "psoup_read",
             [keys.META, keys.QUERIES, keys.CLAUSES, keys.STREAMS, keys.DECLARATIONS],
-            [query_id],
+            query_ids,
         )
-        if answer[0] == b"NOQUERY":
-            raise refusals.query_not_found()
-        query, clause, *streams = answer[5:]
-        return Snapshot(
-            cut=_cut(answer),
-            query=decode_query(query),
-            clause=decode_clause(clause),
-            streams=tuple(
-                decode_stream(record, declaration)
-                for record, declaration in zip(streams[::2], streams[1::2], strict=True)
-            ),
-        )
+        cut = self._cut(answer)
+        found, flat = answer[5:]
+        decoded = map(decode_stream, flat[::2], flat[1::2])
+        streams = {stream.stream_id: stream for stream in decoded}
+        snapshots: list[Snapshot | None] = []
+        for row in found:
+            if row is None:
+                snapshots.append(None)
+                continue
+            query, clause = decode_query(row[0]), decode_clause(row[1])
+            read = tuple(streams[stream_id] for stream_id in clause.streams)
+            snapshots.append(Snapshot(cut, query, clause, read))
+        return snapshots
 
-    def pages(self, clause_id: ClauseId, chunks: Sequence[int]) -> Mapping[int, Page]:
-        """Return the clause's pages among `chunks`, SEGMENTS_PER_FETCH segments a round trip."""
+    def pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
+        """Return the clause's hits in those of `chunks` where it has any (`fetch_pages`)."""
         self._count_read()
-        wanted: dict[int, list[int]] = {}
-        for chunk in chunks:
-            wanted.setdefault(chunk // CHUNKS_PER_SEGMENT, []).append(chunk)
-        segments = list(wanted)
-        found: dict[int, Page] = {}
-        for at in range(0, len(segments), SEGMENTS_PER_FETCH):
-            part = segments[at : at + SEGMENTS_PER_FETCH]
-            answers = self._client.fetch(
-                [
-                    (
-                        "HMGET",
-                        keys.pages(clause_id, segment),
-                        *(chunk % CHUNKS_PER_SEGMENT for chunk in wanted[segment]),
-                    )
-                    for segment in part
-                ]
-            )
-            for segment, values in zip(part, answers, strict=True):
-                for chunk, value in zip(wanted[segment], values, strict=True):
-                    if value is not None:
-                        found[chunk] = decode_page(value)
-        return found
+        return fetch_pages(self._client, clause, chunks)
 
     def streams(self) -> Sequence[StreamRecord]:
         """Return all streams, ascending by name."""
@@ -204,23 +183,21 @@ class RedisResults:
         check_results(self._client, self.checkpoint())
 
     def _publish(self, delta: Delta) -> None:
-        dropped = self._segments(delta)
-        writes = delta_writes(delta, dropped)
-        if writes.fit_one_call:
+        garbage = self._garbage(delta)
+        writes = delta_writes(delta)
+        after = [*writes.after, *garbage.removed()]
+        if fit_one_call(writes.before, writes.moving, after):
             # In the order of a reader's questions: nothing refers to what is not there yet.
-            in_the_way = self._move(delta, [*writes.before, *writes.moving, *writes.after])
-            self._judge(delta, in_the_way)
+            self._judge(delta, self._move(delta, [*writes.before, *writes.moving, *after]))
             return
-        past = max((chunk // CHUNKS_PER_SEGMENT + 1 for _, chunk in delta.pages), default=0)
-        gone = [chunk // CHUNKS_PER_SEGMENT for _, chunk in delta.dropped_chunks]
-        untidy = f"{past} {min(gone, default=0)}"
+        untidy = Untidy.of(delta).text
         in_the_way = stage(self._client, writes.before, applied=delta.expect, untidy=untidy)
         if in_the_way is None:
-            moving = [*writes.moving, *garbage_noted(dropped)]
+            moving = [*writes.moving, *garbage.noted()]
             in_the_way = self._move(delta, moving, untidy=untidy)
         if not self._judge(delta, in_the_way):
             return
-        after = [*writes.after, *garbage_forgotten(dropped)]
+        after += garbage.forgotten()
         in_the_way = stage(self._client, after, applied=delta.seq, untidy=untidy, done=True)
         self._judge(delta, in_the_way)
 
@@ -249,15 +226,23 @@ class RedisResults:
         tidy(self._client)
         return False
 
-    def _segments(self, delta: Delta) -> dict[ClauseId, range]:
-        """Return in which segments the clauses that `delta` drops may have pages."""
+    def _garbage(self, delta: Delta) -> Garbage:
+        """Return in which segments there may be hits of the clauses and streams that `delta` drops."""
+        if not delta.dropped_clauses and not delta.dropped_streams:
+            return Garbage()
         clause_ids = sorted(delta.dropped_clauses)
-        if not clause_ids:
-            return {}
-        values = self._client.fetch_one("HMGET", keys.CLAUSES, *clause_ids)
+        values = self._client.fetch_one("HMGET", keys.CLAUSES, *clause_ids) if clause_ids else []
         clauses = [decode_clause(value) for value in values if value is not None]
-        streams = {stream.stream_id: stream for stream in self.streams()}
-        return {clause.clause_id: segments_held(streams[clause.streams[0]]) for clause in clauses}
+        return Garbage(
+            {c.clause_id: c.paged_segments for c in clauses if c.paged_segments},
+            {
+                stream.stream_id: range(
+                    stream.dropped_row // SEGMENT_ROWS, -(-stream.rows // SEGMENT_ROWS)
+                )
+                for stream in self.streams()
+                if stream.stream_id in delta.dropped_streams
+            },
+        )
 
     def _batches(self, stream_id: StreamId, cut: Cut) -> list[BatchRecord]:
         """Return the stream's batch records up to `cut`, ascending by seq."""
@@ -269,17 +254,17 @@ class RedisResults:
         """Return the present position and each hash whole, all of one instant."""
         answer = self._client.view("psoup_list", [keys.META, *hashes])
         pairs = [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answer[5:]]
-        return _cut(answer), pairs
+        return self._cut(answer), pairs
+
+    def _cut(self, answer: Sequence[Any]) -> Cut:
+        """Return the position in front of an answer of psoup_read and psoup_list."""
+        gen, applied, arrival_us, now_us = map(int, answer[1:5])
+        self._clock.saw(now_us)
+        return Cut(Gen(gen), Seq(applied), arrival_us, max(now_us, arrival_us))
 
     def _count_read(self) -> None:
         with self._lock:
             self._reads += 1
-
-
-def _cut(answer: Sequence[bytes]) -> Cut:
-    """Return the position in front of an answer of psoup_read and psoup_list."""
-    gen, applied, arrival_us, now_us = map(int, answer[1:5])
-    return Cut(Gen(gen), Seq(applied), arrival_us, max(now_us, arrival_us))
 
 
 def _queries(cut: Cut, records: Mapping[bytes, bytes]) -> list[QueryRecord]:

@@ -73,9 +73,10 @@ class RedisStore:
         self._look = threading.Lock()
         self._drifted = False
         self._durability = self._verify()
-        self._enter(self._state(), starting=True)
+        state = self._state()
+        self._results = RedisResults(client, known, now_us=state.now_us)
+        self._enter(state, starting=True)
         self._log = RedisLog(client, known)
-        self._results = RedisResults(client, known)
 
     @property
     def log(self) -> RedisLog:

@@ -2,42 +2,62 @@
 
 A delta too large for one call is staged before it and deleted behind it. META's field `untidy` stands from the
 first such call to the last: while it does, there may be records and hits from above the applied operation (the
-log still has their operations; other code, or a log that lost its end, might fold them otherwise), pages of
-clauses that are no more, and rows that are no longer held.
+log still has their operations; other code, or a log that lost its end, might fold them otherwise), hits of
+clauses and streams that are no more, and hits and batch records of rows that are no longer held.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from engine import limits
-from engine.results.delta import ClauseRecord, StreamRecord
-from engine.results.hits import ClauseId
-from engine.results.page import page_of
+from engine.results.delta import CHUNKS, ClauseRecord, Delta, StreamRecord
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys, refusals
-from storage.encoding import (
-    decode_batch,
-    decode_clause,
-    decode_page,
-    decode_query,
-    decode_stream,
-    encode_page,
-)
+from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
 from storage.redis_client import RedisClient
-from storage.redis_writes import (
-    CHUNKS_PER_SEGMENT,
-    Write,
-    flattened,
-    garbage_forgotten,
-    pages_unlinked,
-    sliced,
-)
+from storage.redis_writes import Garbage, Write, flattened, sliced, unblocked, unpaged
 
 FIELDS_PER_SCAN: Final = 10_000
 """Fields of a large hash asked for at once: a call holds every other client up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untidy:
+    """What META's `untidy` says of a publish under way: where to look for what it leaves.
+
+    Attributes:
+        past: the segment past the last one whose blocks are staged.
+        gone: segments that lose their hits lie in it.
+        fresh: streams that come with it; while it is not done, no record leads to what is staged of theirs.
+    """
+
+    past: int
+    gone: range
+    fresh: tuple[StreamId, ...]
+
+    @classmethod
+    def of(cls, delta: Delta) -> "Untidy":
+        """Return it for the publish of `delta`."""
+        gone = [segment for _, segment in delta.dropped_segments | delta.dropped_pages]
+        return cls(
+            max((chunk // CHUNKS + 1 for _, chunk in delta.blocks), default=0),
+            range(min(gone, default=0), max(gone, default=-1) + 1),
+            tuple(stream_id for stream_id in delta.streams if stream_id > delta.expect),
+        )
+
+    @classmethod
+    def read(cls, text: str) -> "Untidy":
+        """Return what `text` wrote."""
+        past, first_gone, past_gone, *fresh = map(int, text.split())
+        return cls(past, range(first_gone, past_gone), tuple(map(StreamId, fresh)))
+
+    @property
+    def text(self) -> str:
+        """Return it as META keeps it."""
+        numbers = (self.past, self.gone.start, self.gone.stop, *self.fresh)
+        return " ".join(map(str, numbers))
 
 
 def stage(
@@ -54,7 +74,7 @@ def stage(
         client: where.
         writes: what, in an order in which every beginning can be tidied.
         applied: the applied seq it belongs to.
-        untidy: "(segment past the last one staged) (first segment that loses rows)", kept in META.
+        untidy: the text of an Untidy, kept in META.
         done: nothing is left lying after these: `untidy` goes with the last slice.
 
     Returns:
@@ -73,37 +93,33 @@ def stage(
 def tidy(client: RedisClient) -> None:
     """Remove what an interrupted publish has left; does nothing if none was interrupted.
 
-    The engine is not publishing. Cost: a look at the open pages of every clause.
+    The engine is not publishing. Cost: O(records), and the fields of each stream's open segment.
     """
     values = client.fetch_one("HMGET", keys.META, "applied", "untidy")
     if values[1] is None:
         return
-    applied, untidy = Seq(int(values[0])), values[1].decode()
-    past, first_gone = map(int, untidy.split())
+    applied, text = Seq(int(values[0])), values[1].decode()
+    untidy = Untidy.read(text)
     streams = _streams(client)
     clauses = [decode_clause(value) for value in scan_hash(client, keys.CLAUSES).values()]
-    standing = [clause for clause in clauses if clause.clause_id <= applied]
+    garbage = Garbage.of_notes(scan_hash(client, keys.GARBAGE))
     writes = [
         *_unpublished_queries(client, applied),
-        *_unpublished_clauses([c for c in clauses if c.clause_id > applied], past),
-        *_garbage(client),
+        *_unpublished_clauses([c for c in clauses if c.clause_id > applied]),
+        *_unpublished_streams([s for s in untidy.fresh if s > applied], untidy),
+        *garbage.removed(),
+        *garbage.forgotten(),
     ]
+    for clause in clauses:
+        if clause.clause_id <= applied:
+            gone = _gone(streams[clause.streams[0]], untidy)
+            writes += unpaged(clause.clause_id, _shared(clause.paged_segments, gone))
     for stream in streams.values():
         writes += _stray_batches(client, stream, applied)
-    for clause in standing:
-        stream = streams[clause.streams[0]]
-        dropped = range(first_gone, stream.dropped_row // limits.SEGMENT_ROWS)
-        writes += pages_unlinked(clause.clause_id, dropped)
-        writes += _uncounted_hits(client, clause, stream, past)
-    in_the_way = stage(client, writes, applied=applied, untidy=untidy, done=True)
+        writes += _stray_blocks(client, stream, untidy)
+    in_the_way = stage(client, writes, applied=applied, untidy=text, done=True)
     if in_the_way is not None:
         raise refusals.publish_out_of_order(applied=in_the_way, expect=applied)
-
-
-def segments_held(stream: StreamRecord) -> range:
-    """Return the segments in which a clause over this stream may have published pages."""
-    first = stream.dropped_row // limits.SEGMENT_ROWS
-    return range(first, stream.rows // limits.SEGMENT_ROWS + 1)
 
 
 def scan_hash(client: RedisClient, key: str) -> dict[bytes, bytes]:
@@ -131,19 +147,26 @@ def _unpublished_queries(client: RedisClient, applied: Seq) -> list[Write]:
     ]
 
 
-def _unpublished_clauses(clauses: Sequence[ClauseRecord], past: int) -> list[Write]:
+def _unpublished_clauses(clauses: Sequence[ClauseRecord]) -> list[Write]:
     """Return the removal of staged clauses: pages first, so that they can be found to the last."""
-    pages = [w for clause in clauses for w in pages_unlinked(clause.clause_id, range(past))]
+    pages = [w for clause in clauses for w in unpaged(clause.clause_id, clause.paged_segments)]
     return pages + [Write("HDEL", keys.CLAUSES, (clause.clause_id,)) for clause in clauses]
 
 
-def _garbage(client: RedisClient) -> list[Write]:
-    noted = {
-        ClauseId(int(clause_id)): range(*map(int, segments.split()))
-        for clause_id, segments in scan_hash(client, keys.GARBAGE).items()
-    }
-    pages = [w for clause_id, held in noted.items() for w in pages_unlinked(clause_id, held)]
-    return pages + garbage_forgotten(noted)
+def _unpublished_streams(stream_ids: Sequence[StreamId], untidy: Untidy) -> list[Write]:
+    """Return the removal of what was staged of streams that never came to be."""
+    batches = [Write("UNLINK", keys.batches(stream_id)) for stream_id in stream_ids]
+    return batches + [w for s in stream_ids for w in unblocked(s, range(untidy.past))]
+
+
+def _gone(stream: StreamRecord, untidy: Untidy) -> range:
+    """Return the segments that this stream no longer holds and that may still have hits."""
+    return _shared(untidy.gone, range(stream.dropped_row // limits.SEGMENT_ROWS))
+
+
+def _shared(first: range, second: range) -> range:
+    """Return what two ranges have in common."""
+    return range(max(first.start, second.start), min(first.stop, second.stop))
 
 
 def _stray_batches(client: RedisClient, stream: StreamRecord, applied: Seq) -> list[Write]:
@@ -160,23 +183,14 @@ def _stray_batches(client: RedisClient, stream: StreamRecord, applied: Seq) -> l
     ]
 
 
-def _uncounted_hits(
-    client: RedisClient, clause: ClauseRecord, stream: StreamRecord, past: int
-) -> list[Write]:
-    """Return the removal of hits in rows that `stream` does not count yet."""
-    writes: list[Write] = []
-    for segment in range(stream.rows // limits.SEGMENT_ROWS, past):
-        key = keys.pages(clause.clause_id, segment)
-        for field, value in scan_hash(client, key).items():
-            number = segment * CHUNKS_PER_SEGMENT + int(field)
-            first_row = number * limits.CHUNK_ROWS
-            rows = decode_page(value).rows(first_row)
-            counted = rows[rows < stream.rows] - first_row
-            if len(counted) == len(rows):
-                continue
-            if len(counted) == 0:
-                writes.append(Write("HDEL", key, (int(field),)))
-            else:
-                kept = encode_page(page_of(counted.astype(np.uint16)))
-                writes.append(Write("HSET", key, (int(field), kept)))
-    return writes
+def _stray_blocks(client: RedisClient, stream: StreamRecord, untidy: Untidy) -> list[Write]:
+    """Return the removal of blocks of chunks that are not whole yet and of those no longer held."""
+    writes = unblocked(stream.stream_id, _gone(stream, untidy))
+    segment, chunk = divmod(stream.rows // limits.CHUNK_ROWS, CHUNKS)
+    if segment >= untidy.past:
+        return writes
+    key = keys.blocks(stream.stream_id, segment)
+    for field in client.fetch_one("HKEYS", key):
+        if keys.numbers(field.decode())[0] >= chunk:
+            writes.append(Write("HDEL", key, (field,)))
+    return writes + unblocked(stream.stream_id, range(segment + 1, untidy.past))

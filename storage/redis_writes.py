@@ -1,28 +1,28 @@
 """A delta as writes to Redis: which may be staged, which have to be one step, which may follow it.
 
-Whatever a reader masks by the applied operation may be written before it moves: pages of rows that are not
-counted yet, records with a higher seq. Whatever has become unreachable may be deleted after it moved.
+Whatever a reader masks by the applied operation may be written before it moves: hits of chunks that are not
+whole yet, records with a higher seq. Whatever has become unreachable may be deleted after it moved.
 Everything else goes into the one call that moves it.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine import limits
-from engine.results.delta import Delta
+from engine.results.delta import CHUNKS, Delta
 from engine.results.hits import ClauseId
+from engine.tuples.schema import StreamId
 from storage import keys
 from storage.encoding import (
     encode_batch,
     encode_clause,
     encode_declaration,
-    encode_page,
     encode_query,
     encode_stream,
 )
+from storage.encoding_hits import encode_blocks, encode_page
 from storage.redis_client import Argument
-
-CHUNKS_PER_SEGMENT = limits.SEGMENT_ROWS // limits.CHUNK_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,59 +49,87 @@ class DeltaWrites:
     moving: list[Write]
     after: list[Write]
 
-    @property
-    def fit_one_call(self) -> bool:
-        """Return whether all of them may go in one call."""
-        writes = [*self.before, *self.moving, *self.after]
-        return (
-            len(writes) <= limits.PUBLISH_WRITES_MAX
-            and sum(write.nbytes for write in writes) <= limits.PUBLISH_BYTES_MAX
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """What a publish leaves without a record that leads to it: segments of clauses and streams dropped.
+
+    Where the removal takes calls of its own it is noted in the call that drops them, so that it can be
+    finished.
+    """
+
+    clauses: Mapping[ClauseId, range] = field(default_factory=dict)
+    streams: Mapping[StreamId, range] = field(default_factory=dict)
+
+    @classmethod
+    def of_notes(cls, notes: Mapping[bytes, bytes]) -> "Garbage":
+        """Return what `noted` wrote, from the hash it was written to."""
+        found: dict[str, dict[int, range]] = {"r": {}, "b": {}}
+        for note, segments in notes.items():
+            kind, _, number = note.decode().partition(":")
+            found[kind][int(number)] = range(*map(int, segments.split()))
+        return cls(
+            {ClauseId(number): held for number, held in found["r"].items()},
+            {StreamId(number): held for number, held in found["b"].items()},
         )
 
+    def noted(self) -> list[Write]:
+        """Return the notes."""
+        return [
+            Write("HSET", keys.GARBAGE, (note, f"{held.start} {held.stop}"))
+            for note, held in self._notes()
+        ]
 
-def delta_writes(delta: Delta, segments: Mapping[ClauseId, range]) -> DeltaWrites:
-    """Return the writes of `delta`.
+    def removed(self) -> list[Write]:
+        """Return the removal of the hits."""
+        pages = [w for clause_id, held in self.clauses.items() for w in unpaged(clause_id, held)]
+        blocks = [w for stream_id, held in self.streams.items() for w in unblocked(stream_id, held)]
+        return [*pages, *blocks]
 
-    Args:
-        delta: what to publish.
-        segments: for each clause it drops, the segments in which that clause may have pages.
-    """
+    def forgotten(self) -> list[Write]:
+        """Return the removal of the notes."""
+        return [Write("HDEL", keys.GARBAGE, (note,)) for note, _ in self._notes()]
+
+    def _notes(self) -> Iterator[tuple[str, range]]:
+        for clause_id, held in self.clauses.items():
+            yield f"r:{clause_id}", held
+        for stream_id, held in self.streams.items():
+            yield f"b:{stream_id}", held
+
+
+def delta_writes(delta: Delta) -> DeltaWrites:
+    """Return the writes of `delta`, but for what it leaves as garbage."""
     before, moving = _records(delta)
-    before += [
-        Write("HSET", keys.pages(clause_id, segment), (chunk, encode_page(page)))
-        for (clause_id, number), page in delta.pages.items()
-        for segment, chunk in [divmod(number, CHUNKS_PER_SEGMENT)]
-    ]
+    before += _hits(delta)
     moving += _dropped_records(delta)
     after = [
-        Write("HDEL", keys.batches(stream_id), (seq,)) for stream_id, seq in delta.dropped_batches
+        Write("HDEL", keys.batches(stream_id), (seq,))
+        for stream_id, seq in sorted(delta.dropped_batches)
     ]
-    after += [
-        Write("HDEL", keys.pages(clause_id, segment), (chunk,))
-        for clause_id, number in delta.dropped_chunks
-        for segment, chunk in [divmod(number, CHUNKS_PER_SEGMENT)]
-    ]
-    for clause_id, held in segments.items():
-        after += pages_unlinked(clause_id, held)
+    for clause_id, segment in sorted(delta.dropped_pages):
+        after += unpaged(clause_id, [segment])
+    for stream_id, segment in sorted(delta.dropped_segments):
+        after += unblocked(stream_id, [segment])
     return DeltaWrites(before, moving, after)
 
 
-def pages_unlinked(clause_id: ClauseId, segments: range) -> list[Write]:
-    """Return the removal of a clause's pages in these segments."""
+def unpaged(clause_id: ClauseId, segments: Iterable[int]) -> list[Write]:
+    """Return the removal of a clause's own pages in these segments."""
     return [Write("UNLINK", keys.pages(clause_id, segment)) for segment in segments]
 
 
-def garbage_noted(segments: Mapping[ClauseId, range]) -> list[Write]:
-    """Return the notes that let an interrupted removal of dropped clauses' pages be finished."""
-    return [
-        Write("HSET", keys.GARBAGE, (clause_id, f"{held.start} {held.stop}"))
-        for clause_id, held in segments.items()
-    ]
+def unblocked(stream_id: StreamId, segments: Iterable[int]) -> list[Write]:
+    """Return the removal of a stream's match blocks in these segments."""
+    return [Write("UNLINK", keys.blocks(stream_id, segment)) for segment in segments]
 
 
-def garbage_forgotten(clause_ids: Iterable[ClauseId]) -> list[Write]:
-    """Return the removal of those notes."""
-    return [Write("HDEL", keys.GARBAGE, (clause_id,)) for clause_id in clause_ids]
+def fit_one_call(*parts: Sequence[Write]) -> bool:
+    """Return whether all of these may go in one call."""
+    writes = list(itertools.chain(*parts))
+    return (
+        len(writes) <= limits.PUBLISH_WRITES_MAX
+        and sum(write.nbytes for write in writes) <= limits.PUBLISH_BYTES_MAX
+    )
 
 
 def sliced(writes: Sequence[Write]) -> Iterator[list[Write]]:
@@ -158,6 +186,20 @@ def _records(delta: Delta) -> tuple[list[Write], list[Write]]:
     for stream_id, stream in delta.streams.items():
         moving.append(Write("HSET", keys.STREAMS, (stream_id, encode_stream(stream))))
     return before, moving
+
+
+def _hits(delta: Delta) -> list[Write]:
+    """Return the writes of pages and blocks, those to one key behind one another."""
+    writes: list[Write] = []
+    for (clause_id, number), page in sorted(delta.pages.items(), key=lambda item: item[0]):
+        segment, chunk = divmod(number, CHUNKS)
+        writes.append(Write("HSET", keys.pages(clause_id, segment), (chunk, encode_page(page))))
+    for (stream_id, number), block in sorted(delta.blocks.items(), key=lambda item: item[0]):
+        segment, chunk = divmod(number, CHUNKS)
+        key = keys.blocks(stream_id, segment)
+        for group, part in encode_blocks(block):
+            writes.append(Write("HSET", key, (keys.block_field(chunk, group), part)))
+    return writes
 
 
 def _dropped_records(delta: Delta) -> list[Write]:

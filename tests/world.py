@@ -5,7 +5,6 @@ published. Tests speak names and rows; `World` speaks operations. `history` keep
 gave it back, for the twin and for replays.
 """
 
-import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from engine.log.operation import (
     Content,
     Declare,
     Drop,
+    Materialize,
     Operation,
     QueryId,
     Register,
@@ -118,12 +118,19 @@ class World:
         (batch,) = tuples.combine_chunks().to_batches()
         return self.append_content(Rows(stream_id, name, batch.num_rows, encode_batch(batch)))
 
-    def register(self, sql: str, *, name: str | None = None, fold: bool = True) -> QueryId:
+    def register(
+        self,
+        sql: str,
+        *,
+        name: str | None = None,
+        materialize: Materialize = Materialize.AUTO,
+        fold: bool = True,
+    ) -> QueryId:
         """Register a query and return its handle: the original's where the name has one."""
         query_id = QueryId(f"q_{next(self._numbers):022d}")
         bound = bind(sql, self.streams)
         streams = {source.stream: source.stream_id for source in bound.clause.sources}
-        content = Register(query_id, bound.canonical, streams, name)
+        content = Register(query_id, bound.canonical, streams, name, materialize=materialize)
         return self.append_content(content, fold=fold).query_id or query_id
 
     def remove(self, query_id: QueryId, *, fold: bool = True) -> Appended:
@@ -183,7 +190,7 @@ class World:
             self.store.results.cut().seq, operations_max=operations_max, bytes_max=2**20
         ):
             deltas = [self.engine.apply(operation) for operation in operations]
-            self.publish(functools.reduce(merge, deltas))
+            self.publish(merge(deltas))
             folded += operations
         return folded
 

@@ -141,7 +141,9 @@ def _prepare(
             continue
         query_id = new_handle(call.context.handle_bits)
         try:
-            prepared.append(prepare(body, query_id=query_id, streams=streams))
+            prepared.append(
+                prepare(body, query_id=query_id, streams=streams, bind=call.service.bound.bind)
+            )
         except EngineError as refusal:
             prepared.append(refusal)
     return prepared

@@ -8,9 +8,11 @@ from typing import Final
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from app.fold_loop import FoldStatistics
 from app.keys import READ
 from app.meters import MEDIA_TYPE
 from app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
+from app.service import Service
 from app.wire.scalars import format_instant
 from engine import limits
 
@@ -52,6 +54,19 @@ class StreamFigures(BaseModel):
     queries: int
 
 
+class WrittenFigures(BaseModel):
+    """What was written since the start, and what of it falls to a tuple; null before the first one.
+
+    The log's bytes are those of batches as they are kept there, the results' those of hits published.
+    """
+
+    tuples: int
+    log_bytes: int
+    result_bytes: int
+    log_bytes_per_tuple: float | None
+    result_bytes_per_tuple: float | None
+
+
 class StatusAnswer(BaseModel):
     """Figures of the running service."""
 
@@ -61,12 +76,14 @@ class StatusAnswer(BaseModel):
     gen: int
     head: int
     applied: int
+    published: int
     backlog: int
     now: str | None
     durability: str
     streams: list[StreamFigures]
     queries: int
     memory: dict[str, int | None]
+    written: WrittenFigures
     counters: dict[str, int]
 
 
@@ -94,7 +111,7 @@ async def get_limits(call: Call) -> Response:
     service = call.service
 
     def read() -> dict[str, int]:
-        counts = service.store.results.counts()
+        counts = service.results.counts()
         return {
             "streams_count_max": counts.streams,
             "queries_count_max": counts.queries,
@@ -125,9 +142,9 @@ async def get_status(call: Call) -> Response:
 
 def _status(call: Call) -> dict[str, object]:
     service = call.service
-    cut, health = service.store.results.cut(), service.store.health()
+    cut, health = service.results.cut(), service.store.health()
     statistics, reasons = service.statistics(), service.reasons()
-    streams = service.store.results.streams()
+    streams = service.results.streams()
     return {
         "version": version("psoup"),
         "ready": not reasons,
@@ -135,6 +152,7 @@ def _status(call: Call) -> dict[str, object]:
         "gen": cut.gen,
         "head": service.store.log.head(),
         "applied": cut.seq,
+        "published": statistics.fold.published,
         "backlog": service.backlog(),
         "now": format_instant(cut.server_now_us),
         "durability": str(service.store.durability),
@@ -147,12 +165,13 @@ def _status(call: Call) -> dict[str, object]:
             }
             for one in streams
         ],
-        "queries": service.store.results.counts().queries,
+        "queries": service.results.counts().queries,
         "memory": {
             "store_bytes": health.memory_bytes,
             "store_bytes_max": health.memory_max_bytes,
             "streams_bytes": sum(one.bytes for one in streams),
         },
+        "written": _written(service, statistics.fold),
         "counters": {
             "operations_folded": statistics.fold.operations,
             "operations_void": statistics.fold.voided,
@@ -163,6 +182,18 @@ def _status(call: Call) -> dict[str, object]:
             "commits_unknown": statistics.submission.unknown,
             "store_retries": statistics.fold.retries,
         },
+    }
+
+
+def _written(service: Service, fold: FoldStatistics) -> dict[str, float | None]:
+    results = service.store.results.statistics()
+    tuples, log, hits = fold.tuples, fold.body_bytes, results.page_bytes_written
+    return {
+        "tuples": tuples,
+        "log_bytes": log,
+        "result_bytes": hits,
+        "log_bytes_per_tuple": log / tuples if tuples else None,
+        "result_bytes_per_tuple": hits / tuples if tuples else None,
     }
 
 

@@ -131,7 +131,7 @@ def _answer(
 ) -> tuple[Answer, RowSet]:
     """Return one page whose rows, by a look at their size, fit into one."""
     service = call.service
-    results = service.store.results
+    results = service.results
     while True:
         answer = invoke(
             results,

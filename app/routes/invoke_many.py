@@ -4,7 +4,6 @@ import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
@@ -33,22 +32,13 @@ from engine.errors import (
     EngineError,
     NotFoundError,
     NotYetVisibleError,
-    NowOutOfRangeError,
-    OverloadedError,
-    PageExpiredError,
     QueryFillingError,
 )
-from engine.invoke import Answer, ClauseCache, Request, nothing_yet, order_of, page, pinned
+from engine.invoke import Answer, Request, invoke_many
 from engine.log.operation import QueryId
-from engine.results.contract import ResultsStructure, Snapshot
-from engine.results.delta import StreamRecord
-from engine.tuples.schema import StreamId
-from engine.tuples.source import TupleSource
 
 QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
 """So many queries count as one invocation: the longest list is a key's whole burst."""
-ATTEMPTS_MAX: Final = 16
-"""Cuts tried, while tuples are dropped or operations applied in between."""
 _ROOM: Final = 0.9
 """Rows are cut to this share of what a page's limit would let through by their mean size."""
 
@@ -82,7 +72,7 @@ def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
     """
     begun = time.perf_counter()
     service = call.service
-    results = service.store.results
+    results = service.results
     cut = results.cut()
     if (asked.from_seq or 0) > cut.seq:
         raise NotYetVisibleError(
@@ -161,94 +151,6 @@ def _member(call: Call, asked: InvokeBody, answer: Answer, *, bytes_max: int) ->
             size = len(body)
         fitting = int(_ROOM * rows.length * bytes_max / size)
         answer = first_rows(answer, min(fitting, rows.length - 1))
-
-
-def invoke_many(
-    results: ResultsStructure,
-    source: TupleSource,
-    *,
-    query_ids: Sequence[QueryId],
-    request: Request,
-    clauses: ClauseCache,
-) -> Sequence[Answer | EngineError]:
-    """Return one page of what each query answers, all at one position and one server instant.
-
-    What `invoke` raises for one query stands in its place.
-
-    Raises:
-        OverloadedError: no position was found that all could be answered at.
-    """
-    for _ in range(ATTEMPTS_MAX):
-        snapshots = _at_one_cut(results, query_ids)
-        if snapshots is None:
-            continue
-        try:
-            return [
-                one
-                if isinstance(one, EngineError)
-                else _answer(results, source, one, request, clauses)
-                for one in snapshots
-            ]
-        except PageExpiredError:  # tuples left retention for good while they were read
-            continue
-    raise OverloadedError(
-        "Operations are applied faster than these queries can be answered together. Ask again"
-        " shortly, or for fewer at a time.",
-        reason="one-cut",
-        retry_after_s=1,
-    )
-
-
-def _at_one_cut(
-    results: ResultsStructure, query_ids: Sequence[QueryId]
-) -> list[Snapshot | EngineError] | None:
-    """Return each query as of one cut, or why it cannot be asked; None where no cut was met.
-
-    Only streams change with the cut, and they are few: one query of each is read once more, all of
-    them at one cut that is as late as any of the first reading.
-    """
-    found = [_snapshot(results, query_id) for query_id in query_ids]
-    standing = [one for one in found if isinstance(one, Snapshot)]
-    readers = {stream.stream_id: one.query.query_id for one in standing for stream in one.streams}
-    latest = [_snapshot(results, query_id) for query_id in dict.fromkeys(readers.values())]
-    cuts = {one.cut.seq for one in latest if isinstance(one, Snapshot)}
-    streams: dict[StreamId, StreamRecord] = {}
-    for one in latest:
-        if isinstance(one, EngineError) or len(cuts) > 1:
-            return None
-        streams |= {stream.stream_id: stream for stream in one.streams}
-    cut = next((one.cut for one in latest if isinstance(one, Snapshot)), None)
-    return [
-        one
-        if cut is None or isinstance(one, EngineError)
-        else replace(one, cut=cut, streams=tuple(streams[s.stream_id] for s in one.streams))
-        for one in found
-    ]
-
-
-def _snapshot(results: ResultsStructure, query_id: QueryId) -> Snapshot | EngineError:
-    try:
-        return results.snapshot(query_id)
-    except NotFoundError as error:
-        return error
-
-
-def _answer(
-    results: ResultsStructure,
-    source: TupleSource,
-    snapshot: Snapshot,
-    request: Request,
-    clauses: ClauseCache,
-) -> Answer | EngineError:
-    """Return one answer at the snapshot's cut, or why there is none. Raises PageExpiredError."""
-    try:
-        at = pinned(snapshot, request)
-        if at is None:
-            return nothing_yet(source, snapshot, request=request, clauses=clauses)
-        order = order_of(results, source, snapshot, at=at, request=request, clauses=clauses)
-        return page(source, snapshot, at=at, order=order, request=request, clauses=clauses)
-    except (NotFoundError, NowOutOfRangeError) as refusal:
-        return refusal
 
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (

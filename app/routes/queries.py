@@ -95,7 +95,12 @@ def handle(call: Call) -> QueryId:
 
 
 def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
-    return prepare(body, query_id=query_id, streams=call.service.catalogue.streams())
+    return prepare(
+        body,
+        query_id=query_id,
+        streams=call.service.catalogue.streams(),
+        bind=call.service.bound.bind,
+    )
 
 
 async def _description(call: Call, query_id: QueryId) -> Description:
@@ -121,7 +126,7 @@ def _listed(call: Call, record: QueryRecord | FillingQuery) -> Description | Non
 
 
 def _selected(call: Call) -> Sequence[QueryRecord]:
-    results = call.service.store.results
+    results = call.service.results
     labels: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
     stream: str | None = call.arguments.get(STREAM)
     if call.arguments.get(STATE) not in (None, LIVE):
@@ -144,7 +149,7 @@ def _selected_filling(call: Call) -> Sequence[FillingQuery]:
 
 
 def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:
-    results = call.service.store.results
+    results = call.service.results
     try:
         stream_id = results.stream(stream).stream_id
     except NotFoundError:

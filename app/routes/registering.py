@@ -11,14 +11,12 @@ from app.wire.queries import QueryBody, describe_query
 from engine import limits
 from engine.errors import NotFoundError
 from engine.log.operation import Materialize, QueryId, Register
-from engine.query.binder import bind
+from engine.query.binder import Bind, Streams
 from engine.query.clause import BoundQuery
 from engine.results.contract import Snapshot
 from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId, StreamSchema
 
 LIVE: Final = "live"
-Streams = Mapping[str, tuple[StreamId, StreamSchema]]
 Description = Mapping[str, object]
 
 
@@ -65,7 +63,7 @@ def read_handle(text: str) -> QueryId:
     return QueryId(text)
 
 
-def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams) -> Registration:
+def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind) -> Registration:
     """Return the registration of `body` under `query_id`. CPU work: runs in a pool.
 
     Raises:
@@ -100,7 +98,7 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
 
 def standing(call: Call, query_id: QueryId) -> Description:
     """Return the description of a query that stands. Blocks. Raises NotFoundError if none does."""
-    return describe_snapshot(call, call.service.store.results.snapshot(query_id))
+    return describe_snapshot(call, call.service.results.snapshot(query_id))
 
 
 def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
@@ -109,7 +107,7 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
     held = kept.get(record.query_id)
     if held is None:
         held = describe_query(
-            bind(record.canonical, call.service.catalogue.streams()),
+            call.service.bound.bind(record.canonical, call.service.catalogue.streams()),
             query_id=record.query_id,
             seq=record.seq,
             state=LIVE,

@@ -58,7 +58,7 @@ async def put_stream(call: Call) -> Response:
 async def list_streams(call: Call) -> Response:
     """List the streams by name."""
     records = await call.service.answering.run(
-        call.service.store.results.streams, deadline_s=call.service.settings.invoke_deadline_s
+        call.service.results.streams, deadline_s=call.service.settings.invoke_deadline_s
     )
     page, following = list_page(call, records, key=lambda one: one.schema.name, subject="streams")
     return json_answer({"streams": await _described(call, page), "next": following})
@@ -112,7 +112,7 @@ def removed(submitted: Submitted) -> Response:
 
 def _readers(call: Call, name: str, *, cascade: bool) -> tuple[StreamId, tuple[QueryId, ...]]:
     """Return the stream in force under `name` and, for a cascade, all queries that read it."""
-    results = call.service.store.results
+    results = call.service.results
     stream_id = results.stream(name).stream_id
     # Not of one instant: a query that comes or goes in between makes the log refuse the removal as stale.
     readers = results.readers(stream_id) if cascade else ()
@@ -123,7 +123,7 @@ async def _record(call: Call, name: str) -> StreamRecord:
     if not STREAM_NAME.fullmatch(name):
         raise NotFoundError("No such stream is declared.")
     return await call.service.answering.run(
-        functools.partial(call.service.store.results.stream, name),
+        functools.partial(call.service.results.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
 

@@ -142,7 +142,7 @@ async def _now(call: Call, name: str, submitted: Submitted) -> str | None:
     """Return the stream's NOW after the batch: its high-water mark, or the server's clock."""
 
     def read() -> int | None:
-        results = call.service.store.results
+        results = call.service.results
         stream = results.stream(name)
         if stream.schema.clock is ClockKind.HIGH_WATER:
             return stream.high_water_us

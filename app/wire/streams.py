@@ -14,6 +14,7 @@ from app.wire.scalars import (
 )
 from engine import limits
 from engine.results.delta import StreamRecord
+from engine.results.source import TupleSource
 from engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
@@ -22,7 +23,6 @@ from engine.tuples.schema import (
     StreamSchema,
     check_schema,
 )
-from engine.tuples.source import TupleSource
 
 
 def _duration(given: object) -> object:

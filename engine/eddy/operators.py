@@ -6,7 +6,7 @@ from engine.tuples.block import Block
 
 
 class Operator:
-    """One step on a block's way, and how many tuples came in and went on."""
+    """One step on a block's way, and how much came in and went on."""
 
     __slots__ = ("_left", "_seen", "step")
 

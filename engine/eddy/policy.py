@@ -12,7 +12,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is known of one operator: whether it is indexed, tuples seen and tuples left so far."""
+    """What is known of one operator: whether it is indexed, how much it has seen and left so far."""
 
     indexed: bool
     seen: int
@@ -20,7 +20,7 @@ class Counts:
 
     @property
     def selectivity(self) -> float:
-        """Share of tuples that come through; 1 before any was seen."""
+        """Share that comes through; 1 before anything was seen."""
         return self.left / self.seen if self.seen else 1.0
 
 

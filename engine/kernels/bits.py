@@ -1,8 +1,6 @@
-"""Bits in rows of 64-bit words: packing, transposing, counting, finding.
+"""Bits of a chunk's rows: 64 words of 64 bits. Bit i of a chunk is bit `i % 64` of word `i // 64`.
 
-A bit row of q bits is `words_of(q)` uint64 words in little order: bit i is bit `i % 64` of word `i // 64`.
-Bits past the last are zero wherever a function here returns them. All functions are pure unless they say
-that they write, and none of them knows what a bit means.
+Words are kept in little byte order, so that their bytes are a little-order bit string anywhere.
 """
 
 from typing import Final
@@ -10,24 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.kernels.compiled import compiled, lowest, ones
+
 Words = NDArray[np.uint64]
 
 WORD_BITS: Final = 64
-WORD_SHIFT: Final = 6
+CHUNK_WORDS: Final = 64
+"""A chunk has 4,096 rows. Kernels write the number out: a constant trip count is what they are fast by."""
 LITTLE: Final = np.dtype("<u8")
-"""Words are kept in little byte order, so that their bytes are a little-order bit string anywhere."""
-
-_SWAPS: Final = tuple(
-    (np.uint64(step), np.uint64(mask))
-    for step, mask in (
-        (32, 0x00000000FFFFFFFF),
-        (16, 0x0000FFFF0000FFFF),
-        (8, 0x00FF00FF00FF00FF),
-        (4, 0x0F0F0F0F0F0F0F0F),
-        (2, 0x3333333333333333),
-        (1, 0x5555555555555555),
-    )
-)
+ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 def words_of(bits: int) -> int:
@@ -35,96 +24,56 @@ def words_of(bits: int) -> int:
     return -(-bits // WORD_BITS)
 
 
-def pack(flags: NDArray[np.bool_]) -> Words:
-    """Return (n, q) bools as (n, words_of(q)) words. Cost: O(n q)."""
-    n, q = flags.shape
-    packed = np.zeros((n, words_of(q) * 8), dtype=np.uint8)
-    packed[:, : -(-q // 8)] = np.packbits(flags, axis=1, bitorder="little")
-    return packed.view(LITTLE)
+def full(bits: int, words: int) -> Words:
+    """Return `words` words whose first `bits` bits are set."""
+    made = np.zeros(words, dtype=LITTLE)
+    whole, rest = divmod(bits, WORD_BITS)
+    made[:whole] = ALL
+    if rest:
+        made[whole] = (1 << rest) - 1
+    return made
 
 
-def unpack(words: Words, bits: int) -> NDArray[np.bool_]:
-    """Return the first `bits` bits of each of the n rows, as (n, bits) bools. Cost: O(n bits)."""
-    octets = np.ascontiguousarray(words).view(np.uint8)
-    return np.unpackbits(octets, axis=1, count=bits, bitorder="little").view(np.bool_)
+def packed(flags: NDArray[np.bool_]) -> Words:
+    """Return (n,) bools as words_of(n) words; bits past the last are zero."""
+    words = np.zeros(words_of(len(flags)) * 8, dtype=np.uint8)
+    words[: -(-len(flags) // 8)] = np.packbits(flags, bitorder="little")
+    return words.view(LITTLE)
 
 
-def mask_of(positions: NDArray[np.int64], width: int) -> Words:
-    """Return one bit row of `width` words with the bits at `positions` set."""
-    words = np.zeros(width, dtype=LITTLE)
-    bits = np.uint64(1) << (positions % WORD_BITS).astype(np.uint64)
-    np.bitwise_or.at(words, positions // WORD_BITS, bits)
-    return words
+def mask_of(positions: NDArray[np.int64], words: int) -> Words:
+    """Return `words` words with the bits at `positions` set."""
+    flags = np.zeros(words * WORD_BITS, dtype=np.bool_)
+    flags[positions] = True
+    return packed(flags)
 
 
-def transpose(words: Words) -> Words:
-    """Return the transpose of a bit matrix: (n, w) words in, (64 w, words_of(n)) words out.
-
-    Bit j of row i becomes bit i of row j. Six log-step swaps on blocks of 64 x 64 bits, all blocks at
-    once. Cost: 6 passes over n w words.
-
-    Source: Warren, Hacker's Delight, 7-3.
-    """
-    n, width = words.shape
-    blocks = words_of(n)
-    work = np.zeros((blocks * WORD_BITS, width), dtype=LITTLE)
-    work[:n] = words
-    for step, mask in _SWAPS:
-        pairs = work.reshape(blocks, WORD_BITS // (2 * int(step)), 2, int(step), width)
-        low, high = pairs[:, :, 0], pairs[:, :, 1]
-        swapped = ((low >> step) ^ high) & mask
-        high ^= swapped
-        low ^= swapped << step
-    cut = work.reshape(blocks, WORD_BITS, width).transpose(2, 1, 0)
-    return np.ascontiguousarray(cut).reshape(width * WORD_BITS, blocks)
+def positions(words: Words) -> NDArray[np.int64]:
+    """Return the places of the bits that are set, ascending. Cost: O(words + bits set)."""
+    found = np.empty(popcount(words), dtype=np.int64)
+    _walk(words, found)
+    return found
 
 
 def popcount(words: Words) -> int:
-    """Return how many bits are set."""
-    return int(np.bitwise_count(words).sum())
+    """Return how many bits of (n,) words are set."""
+    return int(_count(words))
 
 
-def column(words: Words, position: int) -> NDArray[np.int64]:
-    """Return the rows whose bit `position` is set, ascending. Cost: O(n)."""
-    word, bit = divmod(position, WORD_BITS)
-    return np.flatnonzero(words[:, word] & np.uint64(1 << bit))
+@compiled
+def _count(words: Words) -> int:
+    total = 0
+    for word in words:
+        total += ones(word)
+    return total
 
 
-def positions(row: Words) -> NDArray[np.int64]:
-    """Return the set bits of one bit row, ascending. Cost: O(words + 64 per word that is not zero)."""
-    return positions_by_row(row[None, :])[0]
-
-
-def positions_by_row(words: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the set bits of each of n rows, one row after the other, and where each row begins.
-
-    Returns:
-        (k,) positions, ascending within a row; (n + 1,) edges: row i has `[edges[i], edges[i + 1])`.
-
-    Cost: O(n w + 64 per word that is not zero).
-    """
-    n, width = words.shape
-    flat = words.reshape(-1)
-    filled = np.flatnonzero(flat)
-    # Viewed as bools: counting non-zero uint8 is 3 to 14 times slower.
-    flags = np.unpackbits(flat[filled].view(np.uint8), bitorder="little").view(np.bool_)
-    found = np.flatnonzero(flags)
-    places = filled[found >> WORD_SHIFT]
-    rows = places // max(width, 1)
-    edges = np.searchsorted(rows, np.arange(n + 1))
-    return ((places - rows * width) << WORD_SHIFT) + (found & (WORD_BITS - 1)), edges
-
-
-def any_row(words: Words) -> NDArray[np.bool_]:
-    """Return which of the n rows have a bit set. Cost: O(n w)."""
-    some: NDArray[np.bool_] = np.bitwise_or.reduce(words, axis=1) != 0
-    return some
-
-
-def narrow_gathered(words: Words, table: Words, ranks: NDArray[np.int64]) -> None:
-    """Write `words[i, :w] &= table[ranks[i]]` for every row i, w being the width of `table`.
-
-    Words past the table's are left alone. Cost: O(n w).
-    """
-    width = table.shape[1]
-    words[:, :width] &= table.take(ranks, axis=0)
+@compiled
+def _walk(words: Words, found: NDArray[np.int64]) -> None:
+    at = 0
+    for place in range(len(words)):
+        word = words[place]
+        while word:
+            found[at] = place * 64 + lowest(word)
+            at += 1
+            word &= word - np.uint64(1)

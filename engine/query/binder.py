@@ -1,7 +1,7 @@
 """Query text against the declared streams: to a clause, a window, canonical text and warnings."""
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 
 from engine import limits
@@ -47,6 +47,9 @@ from engine.tuples.schema import RESERVED_COLUMNS, ColumnSchema, StreamId, Strea
 
 Streams = Mapping[str, tuple[StreamId, StreamSchema]]
 """The declared streams by name."""
+
+Bind = Callable[[str, Streams], BoundQuery]
+"""`bind`, or what remembers its answers."""
 
 _NAMES_SHOWN_MAX = 10
 _SQL_SHOWN_LENGTH_MAX = 100

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.limits import CUT_CACHE_BYTES_MAX, QUERIES_COUNT_MAX
 from engine.log.operation import QueryId
-from engine.query.binder import bind
+from engine.query.binder import Bind, bind
 from engine.query.clause import StandingQueryClause
 from engine.results.answer import PagePosition
 from engine.results.contract import Gen, Snapshot
@@ -47,12 +47,14 @@ class ClauseCache:
         self,
         *,
         order_bytes_max: int = CUT_CACHE_BYTES_MAX,
+        bind: Bind = bind,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Begin empty; orders take `order_bytes_max` at most, all together.
+        """Begin empty; orders take `order_bytes_max` at most, all together; `bind` reads clauses.
 
         Where threads share it, `make_lock` makes their locks.
         """
+        self._bind = bind
         self._clauses: Recent[tuple[Gen, ClauseId], StandingQueryClause] = Recent(
             QUERIES_COUNT_MAX, make_lock()
         )
@@ -66,7 +68,7 @@ class ClauseCache:
         found = self._clauses.get(key)
         if found is None:
             streams = {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
-            found = bind(snapshot.clause.text, streams).clause
+            found = self._bind(snapshot.clause.text, streams).clause
             self._clauses.put(key, found)
         return found
 

@@ -11,7 +11,6 @@ from typing import NewType, Protocol
 
 from engine.log.operation import QueryId
 from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
-from engine.results.hits import ClauseId
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
@@ -63,7 +62,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ResultsStatistics:
-    """Counters of a Results Structure. Bytes are those of page payloads written since the start."""
+    """Counters of a Results Structure since the start. Pages: of clauses' own, and clauses in blocks."""
 
     publishes: int
     pages_written: int
@@ -71,19 +70,8 @@ class ResultsStatistics:
     reads: int
 
 
-class ResultsStructure(Protocol):
-    """Publish, read, recover. Thread-safe; `publish` is called by one writer."""
-
-    def publish(self, delta: Delta) -> None:
-        """Apply the delta atomically: readers see all of it or nothing; the applied seq moves last.
-
-        After an error of `storage/errors.py` the delta may have been applied or not. Once the store is
-        open again, `cut` tells; where it is not at `delta.seq`, publish the same delta before any other.
-
-        Raises:
-            IntegrityError: the applied seq is not `delta.expect`, or `delta.seq` is past the log's head.
-        """
-        ...
+class ResultsReader(Protocol):
+    """Read at one applied seq. Thread-safe."""
 
     def cut(self) -> Cut:
         """Return the present position."""
@@ -93,12 +81,25 @@ class ResultsStructure(Protocol):
         """Return one query at one cut. NotFoundError if it is not standing at that cut."""
         ...
 
-    def pages(self, clause_id: ClauseId, chunks: Sequence[int]) -> Mapping[int, Page]:
-        """Return the clause's pages among `chunks`; a chunk without hits is absent.
+    def snapshots(self, query_ids: Sequence[QueryId]) -> Sequence[Snapshot | None]:
+        """Return several queries, all at one cut; None for one that is not standing."""
+        ...
 
-        May be newer than a snapshot taken before: mask rows at or past its `rows`. Empty for a clause
-        that has been dropped.
+    def pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
+        """Return the clause's hits in those of `chunks` where it has any.
+
+        Args:
+            clause: as it was published.
+            chunks: whole chunks in which its hits are kept (`ClauseRecord.keeps`).
+
+        Returns:
+            Pages by chunk. One that is not `kept` stands for hits that the columns tell. Empty for a clause
+            that has been dropped.
         """
+        ...
+
+    def now_us(self) -> int:
+        """Return the store's clock: as it was last seen, carried on since. Asks nobody."""
         ...
 
     def streams(self) -> Sequence[StreamRecord]:
@@ -137,4 +138,19 @@ class ResultsStructure(Protocol):
         """Assert invariants: every query has its clause, every clause its streams and a query, every
         page its clause, every batch its stream. O(everything), for tests.
         """  # noqa: D205
+        ...
+
+
+class ResultsStructure(ResultsReader, Protocol):
+    """Publish, read, recover. Thread-safe; `publish` is called by one writer."""
+
+    def publish(self, delta: Delta) -> None:
+        """Apply the delta atomically: readers see all of it or nothing; the applied seq moves last.
+
+        After an error of `storage/errors.py` the delta may have been applied or not. Once the store is
+        open again, `cut` tells; where it is not at `delta.seq`, publish the same delta before any other.
+
+        Raises:
+            IntegrityError: the applied seq is not `delta.expect`, or `delta.seq` is past the log's head.
+        """
         ...

@@ -4,15 +4,25 @@ Records are what a store keeps at the applied position; together with the batche
 whole state of the engine, so they are the checkpoint a restart begins from.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, TypeVar
 
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
 from engine.query.window import Window
 from engine.results.hits import ClauseId
+from engine.results.match_block import MatchBlock
 from engine.results.page import Page
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema
+
+CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
+"""Chunks of a segment."""
+
+Key = TypeVar("Key")
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +66,36 @@ class StreamRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClauseRecord:
-    """A standing query clause: its canonical text, its streams in FROM order, what is kept of it."""
+    """A standing query clause.
+
+    Attributes:
+        text: its canonical text.
+        streams: in FROM order.
+        materialize: what is kept of its hits.
+        kept_row: hits are kept for whole chunks from this row on; those of earlier rows are evaluated.
+        block_row: hits in chunks from this row on are in the blocks of the stream, those in earlier ones in
+            pages of its own. Both rows begin a chunk, and `kept_row` is not the larger.
+    """
 
     clause_id: ClauseId
     text: str
     streams: tuple[StreamId, ...]
     materialize: Materialize = Materialize.AUTO
+    kept_row: int = 0
+    block_row: int = 0
+
+    @property
+    def paged_segments(self) -> range:
+        """Return the segments in which it may have pages of its own."""
+        if self.kept_row == self.block_row:
+            return range(0)
+        return range(self.kept_row // SEGMENT_ROWS, -(-self.block_row // SEGMENT_ROWS))
+
+    def keeps(self, chunk: int, rows: int) -> bool:
+        """Return whether hits in this chunk are kept, of a stream that has had `rows` rows."""
+        if self.materialize is Materialize.NONE:
+            return False
+        return self.kept_row <= chunk * CHUNK_ROWS and (chunk + 1) * CHUNK_ROWS <= rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +126,9 @@ class BatchRecord:
 PageKey = tuple[ClauseId, int]
 """Clause and chunk number (`row // CHUNK_ROWS`)."""
 
+BlockKey = tuple[StreamId, int]
+"""Stream and chunk number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delta:
@@ -103,11 +140,14 @@ class Delta:
         expect: the applied seq this delta follows.
         seq: the applied seq after it.
         arrival_us: arrival time of operation `seq`.
-        streams, clauses, queries, batches, pages: records written.
+        streams, clauses, queries, batches: records written.
+        blocks: the hits of all clauses in chunks that have become whole.
+        pages: the hits of fresh clauses in chunks that were whole before.
         dropped_streams, dropped_clauses, dropped_queries: records removed, with all that hangs on them
             (a stream's batch records, a clause's pages).
         dropped_batches: batch records removed because no row of theirs is held any more.
-        dropped_chunks: pages removed because their segment is no longer held.
+        dropped_segments: segments that are no longer held: their blocks are removed.
+        dropped_pages: clauses and segments of theirs that are no longer held: their pages are removed.
     """
 
     expect: Seq
@@ -117,46 +157,62 @@ class Delta:
     clauses: Mapping[ClauseId, ClauseRecord] = field(default_factory=dict)
     queries: Mapping[QueryId, QueryRecord] = field(default_factory=dict)
     batches: Mapping[tuple[StreamId, Seq], BatchRecord] = field(default_factory=dict)
+    blocks: Mapping[BlockKey, MatchBlock] = field(default_factory=dict)
     pages: Mapping[PageKey, Page] = field(default_factory=dict)
     dropped_streams: frozenset[StreamId] = frozenset()
     dropped_clauses: frozenset[ClauseId] = frozenset()
     dropped_queries: frozenset[QueryId] = frozenset()
     dropped_batches: frozenset[tuple[StreamId, Seq]] = frozenset()
-    dropped_chunks: frozenset[PageKey] = frozenset()
+    dropped_segments: frozenset[tuple[StreamId, int]] = frozenset()
+    dropped_pages: frozenset[tuple[ClauseId, int]] = frozenset()
 
 
-def merge(first: Delta, second: Delta) -> Delta:
-    """Return the delta that does what `first` and then `second` do, for one publish.
+def merge(deltas: Sequence[Delta]) -> Delta:
+    """Return the delta that does what these do one after the other, for one publish.
 
-    What `second` drops is no longer written; what it writes is not dropped by `first` either, since ids are
-    never reused.
+    What a later one drops is no longer written; what it writes is not dropped by an earlier one either, since
+    ids are never reused. Cost: O(records of all).
     """
-    assert second.expect == first.seq, "deltas are merged in the order of the log"
-    clauses = first.dropped_clauses | second.dropped_clauses
-    streams = first.dropped_streams | second.dropped_streams
-    queries = first.dropped_queries | second.dropped_queries
-    batches = first.dropped_batches | second.dropped_batches
-    chunks = first.dropped_chunks | second.dropped_chunks
+    for first, second in itertools.pairwise(deltas):
+        assert second.expect == first.seq, "deltas are merged in the order of the log"
+    streams = frozenset[StreamId]().union(*(delta.dropped_streams for delta in deltas))
+    clauses = frozenset[ClauseId]().union(*(delta.dropped_clauses for delta in deltas))
+    queries = frozenset[QueryId]().union(*(delta.dropped_queries for delta in deltas))
+    batches = frozenset[tuple[StreamId, Seq]]().union(*(d.dropped_batches for d in deltas))
+    segments = frozenset[tuple[StreamId, int]]().union(*(d.dropped_segments for d in deltas))
+    pages = frozenset[tuple[ClauseId, int]]().union(*(delta.dropped_pages for delta in deltas))
     return Delta(
-        expect=first.expect,
-        seq=second.seq,
-        arrival_us=second.arrival_us,
-        streams={k: v for k, v in {**first.streams, **second.streams}.items() if k not in streams},
-        clauses={k: v for k, v in {**first.clauses, **second.clauses}.items() if k not in clauses},
-        queries={k: v for k, v in {**first.queries, **second.queries}.items() if k not in queries},
+        expect=deltas[0].expect,
+        seq=deltas[-1].seq,
+        arrival_us=deltas[-1].arrival_us,
+        streams=_written((delta.streams for delta in deltas), streams),
+        clauses=_written((delta.clauses for delta in deltas), clauses),
+        queries=_written((delta.queries for delta in deltas), queries),
         batches={
-            k: v
-            for k, v in {**first.batches, **second.batches}.items()
-            if k not in batches and k[0] not in streams
+            key: batch
+            for key, batch in _written((delta.batches for delta in deltas), batches).items()
+            if key[0] not in streams
+        },
+        blocks={
+            (stream_id, chunk): block
+            for delta in deltas
+            for (stream_id, chunk), block in delta.blocks.items()
+            if stream_id not in streams and (stream_id, chunk // CHUNKS) not in segments
         },
         pages={
-            k: v
-            for k, v in {**first.pages, **second.pages}.items()
-            if k[0] not in clauses and k not in chunks
+            (clause_id, chunk): page
+            for delta in deltas
+            for (clause_id, chunk), page in delta.pages.items()
+            if clause_id not in clauses and (clause_id, chunk // CHUNKS) not in pages
         },
         dropped_streams=streams,
         dropped_clauses=clauses,
         dropped_queries=queries,
         dropped_batches=batches,
-        dropped_chunks=chunks,
+        dropped_segments=segments,
+        dropped_pages=pages,
     )
+
+
+def _written(parts: Iterable[Mapping[Key, Record]], dropped: frozenset[Key]) -> dict[Key, Record]:
+    return {key: one for part in parts for key, one in part.items() if key not in dropped}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from engine.log.operation import QueryId
 from engine.results.delta import (
     BatchRecord,
+    BlockKey,
     ClauseRecord,
     Delta,
     PageKey,
@@ -12,6 +13,7 @@ from engine.results.delta import (
     StreamRecord,
 )
 from engine.results.hits import ClauseId
+from engine.results.match_block import MatchBlock
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
@@ -28,12 +30,14 @@ class Draft:
     clauses: dict[ClauseId, ClauseRecord] = field(default_factory=dict)
     queries: dict[QueryId, QueryRecord] = field(default_factory=dict)
     batches: dict[tuple[StreamId, Seq], BatchRecord] = field(default_factory=dict)
+    blocks: dict[BlockKey, MatchBlock] = field(default_factory=dict)
     pages: dict[PageKey, Page] = field(default_factory=dict)
     dropped_streams: set[StreamId] = field(default_factory=set)
     dropped_clauses: set[ClauseId] = field(default_factory=set)
     dropped_queries: set[QueryId] = field(default_factory=set)
     dropped_batches: set[tuple[StreamId, Seq]] = field(default_factory=set)
-    dropped_chunks: set[PageKey] = field(default_factory=set)
+    dropped_segments: set[tuple[StreamId, int]] = field(default_factory=set)
+    dropped_pages: set[tuple[ClauseId, int]] = field(default_factory=set)
 
     def delta(self) -> Delta:
         """Return the delta; nothing in it is both written and dropped."""
@@ -45,10 +49,12 @@ class Draft:
             clauses={k: v for k, v in self.clauses.items() if k not in self.dropped_clauses},
             queries={k: v for k, v in self.queries.items() if k not in self.dropped_queries},
             batches={k: v for k, v in self.batches.items() if k not in self.dropped_batches},
-            pages={k: v for k, v in self.pages.items() if k not in self.dropped_chunks},
+            blocks=self.blocks,
+            pages=self.pages,
             dropped_streams=frozenset(self.dropped_streams),
             dropped_clauses=frozenset(self.dropped_clauses),
             dropped_queries=frozenset(self.dropped_queries),
             dropped_batches=frozenset(self.dropped_batches),
-            dropped_chunks=frozenset(self.dropped_chunks),
+            dropped_segments=frozenset(self.dropped_segments),
+            dropped_pages=frozenset(self.dropped_pages),
         )

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.query.value_set import ValueSet
-from engine.tuples.batch import Column
 from engine.tuples.block import Block
+from engine.tuples.chunk import ChunkColumn
 from engine.tuples.lineage import Lineage, Slot
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What one operator did with one block: tuples looked at, tuples somebody still asks for."""
+    """What one operator did with one block: how much it looked at, and how much of it went on.
+
+    A grouped filter counts clauses that some row of the block can still satisfy, a residual factor rows.
+    """
 
     seen: int
     left: int
@@ -46,7 +49,7 @@ class AttributeFilter(Protocol):
         """Keep the factor of a slot that has none yet."""
         ...
 
-    def probe(self, column: Column, lineage: Lineage) -> None:
+    def probe(self, column: ChunkColumn, lineage: Lineage) -> None:
         """Clear slot s of row i wherever s has a factor that value i does not satisfy."""
         ...
 

@@ -13,21 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import PageExpiredError
-from engine.limits import SEGMENT_ROWS
+from engine.kernels.bits import Words, positions
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from engine.query.clause import StandingQueryClause
+from engine.stems.clause_scan import scan
 from engine.stems.segment import Segment
 from engine.tuples.batch import DTYPES, Column, TupleBatch
+from engine.tuples.chunk import Chunk
 from engine.tuples.schema import ColumnType, StreamId, StreamSchema
 
 Part = TypeVar("Part")
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRows:
-    """Rows `[first_row, first_row + rows)` of one segment, for a fresh query to meet."""
-
-    first_row: int
-    rows: int
-    columns: Callable[[str], Column]
+Places = slice | NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +69,27 @@ class DataSteM:
             done = some.stop
         return first_row
 
-    def probe(self, first_row: int) -> Iterator[StoredRows]:
-        """Yield the rows held from `first_row` on, segment by segment, ascending."""
-        for number, segment in self.segments.items():
-            base = number * SEGMENT_ROWS
-            some = slice(max(segment.start, first_row - base), segment.past)
-            if some.start < some.stop:
-                yield StoredRows(
-                    base + some.start,
-                    some.stop - some.start,
-                    lambda name, segment=segment, some=some: segment.column(name, some),  # type: ignore[misc]
-                )
+    def chunk(self, number: int) -> Chunk:
+        """Return a whole chunk of rows that are held."""
+        segment_number, place = divmod(number, SEGMENT_ROWS // CHUNK_ROWS)
+        segment = self.segments[segment_number]
+        rows = slice(place * CHUNK_ROWS, (place + 1) * CHUNK_ROWS)
+        assert segment.start <= rows.start < rows.stop <= segment.past, "a whole chunk is held"
+        return Chunk(number * CHUNK_ROWS, lambda name: segment.column(name, rows))
+
+    def probe(
+        self, clause: StandingQueryClause, first_row: int, past_row: int
+    ) -> Iterator[tuple[int, Words]]:
+        """Yield which of the rows `[first_row, past_row)` that are held satisfy the clause, by segment.
+
+        Returns:
+            The number of the first chunk that the words are about, and words as `clause_scan.scan` returns.
+        """
+        for base, segment in self.based():
+            first = max(segment.start, first_row - base)
+            past = min(segment.past, past_row - base)
+            if first < past:
+                yield (base + first) // CHUNK_ROWS, scan(clause, segment, first, past)
 
     def evict(self, below_row: int) -> None:
         """Forget the segments that lie wholly below `below_row`; no row of another is forgotten."""
@@ -105,18 +111,14 @@ class DataSteM:
 
     def gather(
         self, rows: NDArray[np.int64], read: Callable[[Segment, NDArray[np.int64]], Part]
-    ) -> list[tuple[NDArray[np.int64], Part]]:
-        """Return (positions in `rows`, what `read` gives for their offsets) for each segment touched.
+    ) -> list[tuple[Places, Part]]:
+        """Return (places in `rows`, what `read` gives for their offsets) for each segment touched.
 
         Raises:
             PageExpiredError: a row's segment is not held any more.
         """
-        numbers = rows // SEGMENT_ROWS
-        order = np.argsort(numbers, kind="stable")
-        ends = np.flatnonzero(np.diff(numbers[order])) + 1
         found = []
-        for places in np.split(order, ends) if len(rows) else ():
-            number = int(numbers[places[0]])
+        for number, places in by_segment(rows):
             segment = self.segments.get(number)
             if segment is None:
                 raise PageExpiredError
@@ -204,6 +206,27 @@ class StoredTuples:
         ]
         return min((time_us for time_us in found if time_us is not None), default=None)
 
+    def matching(
+        self, stream_id: StreamId, clause: StandingQueryClause, first_row: int, past_row: int
+    ) -> NDArray[np.int64]:
+        """Return the rows among `[first_row, past_row)` that satisfy the clause, ascending.
+
+        Raises PageExpiredError if one of these rows is not held any more.
+        """
+        stem = self._stem(stream_id)
+        found = []
+        for number in range(first_row // SEGMENT_ROWS, -(-past_row // SEGMENT_ROWS)):
+            segment = stem.segments.get(number)
+            if segment is None:
+                raise PageExpiredError
+            base = number * SEGMENT_ROWS
+            first = max(segment.start, first_row - base)
+            past = min(SEGMENT_ROWS, past_row - base)
+            if first < past:
+                words = scan(clause, segment, first, past)
+                found.append(positions(words) + (base + first // CHUNK_ROWS * CHUNK_ROWS))
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
     def times(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the tuple times of `rows`. Raises PageExpiredError if one is not held any more."""
         return self._integers(stream_id, rows, lambda segment, offsets: segment.times[offsets])
@@ -247,15 +270,34 @@ class StoredTuples:
         return out
 
 
-def joined(
-    kind: ColumnType, count: int, parts: Sequence[tuple[NDArray[np.int64], Column]]
-) -> Column:
-    """Return one column of `count` values from parts with their positions; dictionaries are united.
+def by_segment(rows: NDArray[np.int64]) -> Iterator[tuple[int, Places]]:
+    """Yield each segment that some of `rows` lie in, and the places of these among them.
+
+    Cost: O(rows); rows that do not ascend are sorted by segment first.
+    """
+    if not len(rows):
+        return
+    numbers = rows // SEGMENT_ROWS
+    edges = np.flatnonzero(np.diff(numbers)) + 1
+    bounds = [0, *edges.tolist(), len(rows)]
+    touched = numbers[bounds[:-1]]
+    if len(set(touched.tolist())) == len(touched):  # each segment's rows stand together
+        for number, begin, past in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
+            yield number, slice(begin, past)
+        return
+    order = np.argsort(numbers, kind="stable")
+    ends = np.flatnonzero(np.diff(numbers[order])) + 1
+    for places in np.split(order, ends):
+        yield int(numbers[places[0]]), places
+
+
+def joined(kind: ColumnType, count: int, parts: Sequence[tuple[Places, Column]]) -> Column:
+    """Return one column of `count` values from parts with their places; dictionaries are united.
 
     Cost: O(count) and one look-up per distinct text used in each part.
     """
-    if len(parts) == 1 and len(parts[0][0]) == count:
-        return parts[0][1]  # positions ascend, so they are all of them in order
+    if len(parts) == 1:
+        return parts[0][1]  # the rows of one segment are all of them, in order
     values = np.zeros(count, dtype=DTYPES[kind])
     valid: NDArray[np.bool_] | None = None
     codes: dict[str, int] = {}

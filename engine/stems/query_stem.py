@@ -1,32 +1,37 @@
 """Query SteM: all standing query clauses, by stream and dense slot, in the form in which tuples meet them.
 
 Per stream: one grouped filter for every attribute some clause names, one residual factor for every distinct
-expression that cannot be indexed, and the live mask: the slots in use. Slots are reused; a slot that is
-given away has no factor left anywhere, so a new clause never inherits a bit. It knows neither handles nor
-windows nor time: equal clauses are one clause here.
+expression that cannot be indexed, and the slots in use. Slots are reused; a slot that is given away has no
+factor left anywhere, so a new clause never inherits a bit. It knows neither handles nor windows nor time:
+equal clauses are one clause here. A clause of which nothing is kept meets no tuples and has no slot.
 Source: Chandrasekaran & Franklin 2002, 2.3; Madden et al., SIGMOD 2002 (CACQ), 3.1-3.2.
 """
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.kernels import bits
-from engine.kernels.bits import WORD_BITS, Words
+from engine.kernels.bits import CHUNK_WORDS, Words, mask_of, positions
+from engine.log.operation import Materialize
 from engine.query.clause import StandingQueryClause
 from engine.query.evaluate import truth
 from engine.query.expression import Expression
 from engine.query.factor import AttributeFactor
 from engine.results.hits import ClauseId
+from engine.results.match_block import Keeping
 from engine.stems.contract import AttributeFilter, Narrowing, Passed
 from engine.stems.grouped_filter import GroupedFilter
 from engine.tuples.block import Block
-from engine.tuples.lineage import Slot
+from engine.tuples.lineage import TILE_SLOTS, Lineage, Slot
 from engine.tuples.schema import ColumnType, StreamId
 
 FilterMaker = Callable[[ColumnType], AttributeFilter]
+
+NOBODY = -1
+"""The clause of a slot that is free."""
 
 
 class FilterStep:
@@ -40,10 +45,10 @@ class FilterStep:
         self.filter = attribute_filter
 
     def narrow(self, block: Block) -> Passed:
-        """Probe the filter with the column and drop the rows nobody asks for any more."""
-        seen = len(block)
-        self.filter.probe(block.column(self.attribute), block.lineage)
-        return Passed(seen, block.keep_alive())
+        """Probe the filter with the column; counts clauses that rows of the chunk can still satisfy."""
+        seen = block.lineage.slots_alive
+        self.filter.probe(block.chunk.ordered(self.attribute), block.lineage)
+        return Passed(seen, block.lineage.slots_alive)
 
 
 class ResidualStep:
@@ -55,7 +60,7 @@ class ResidualStep:
         """Begin without slots."""
         self.expression = expression
         self.slots: set[Slot] = set()
-        self._masks: list[tuple[int, np.uint64]] | None = None
+        self._ordered: NDArray[np.int64] | None = None
 
     def change(self, slot: Slot, *, asks: bool) -> None:
         """Let a slot begin, or cease, to ask for this expression."""
@@ -63,40 +68,33 @@ class ResidualStep:
             self.slots.add(slot)
         else:
             self.slots.remove(slot)
-        self._masks = None
+        self._ordered = None
 
     def narrow(self, block: Block) -> Passed:
         """Evaluate the expression for the rows that some of its clauses still ask for, once.
 
-        Cost: O(n) per word of slots, and one evaluation over the surviving rows.
+        Counts rows evaluated and rows for which it is TRUE.
+        Cost: O(slots x CHUNK_WORDS), and one evaluation over those rows.
         """
-        words = block.lineage.words
-        masks = self._word_masks()
-        asked = np.zeros(len(words), dtype=np.bool_)
-        for word, mask in masks:
-            asked |= (words[:, word] & mask) != 0
-        rows = np.flatnonzero(asked)
-        if not len(rows):
+        lineage = block.lineage
+        if self._ordered is None:
+            self._ordered = np.array(sorted(self.slots), dtype=np.int64)
+        ends = (lineage.first_slot, lineage.first_slot + len(lineage))
+        begin, past = np.searchsorted(self._ordered, ends).tolist()
+        slots = self._ordered[begin:past]
+        slots = slots[lineage.alive[slots - lineage.first_slot]]
+        if not len(slots):
             return Passed(0, 0)
-        holds = truth(self.expression, lambda ref: block.column(ref.name).take(rows), len(rows))
-        failed = rows[~holds]
-        for word, mask in masks:
-            words[failed, word] &= ~mask
-        return Passed(len(rows), len(rows) - len(failed))
-
-    def _word_masks(self) -> list[tuple[int, np.uint64]]:
-        if self._masks is None:
-            by_word: dict[int, int] = {}
-            for slot in self.slots:
-                word, bit = divmod(slot, WORD_BITS)
-                by_word[word] = by_word.get(word, 0) | 1 << bit
-            self._masks = [(word, np.uint64(mask)) for word, mask in sorted(by_word.items())]
-        return self._masks
+        rows = positions(lineage.asked(slots))
+        true = truth(self.expression, lambda ref: block.chunk.values(ref.name, rows), len(rows))
+        satisfied: Words = mask_of(rows[true], CHUNK_WORDS)
+        lineage.keep(slots, satisfied)
+        return Passed(len(rows), int(np.count_nonzero(true)))
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySteMStatistics:
-    """Counters: standing clauses, grouped filters, distinct residual factors, slots ever needed."""
+    """Counters: clauses that meet tuples, filters and residual factors standing, slots in use or free."""
 
     clauses: int
     filters: int
@@ -105,32 +103,32 @@ class QuerySteMStatistics:
 
 
 class StreamClauses:
-    """The clauses over one stream: slots, live mask, filters, residual factors."""
+    """The clauses over one stream.
+
+    Attributes:
+        slots: what stands in each slot in use.
+        filters: one step per attribute.
+        residuals: one step per distinct expression.
+    """
 
     def __init__(self, make_filter: FilterMaker = GroupedFilter) -> None:
         """Begin without clauses."""
-        self._make_filter = make_filter
         self.slots: dict[Slot, tuple[ClauseId, StandingQueryClause]] = {}
         self.filters: dict[str, FilterStep] = {}
         self.residuals: dict[Expression, ResidualStep] = {}
+        self._make_filter = make_filter
         self._free: list[Slot] = []
+        self._clause_ids = np.full(1, NOBODY, dtype=np.int64)
+        self._keeping = np.zeros(1, dtype=np.uint8)
         self._past = 0
-        self._live: Words | None = None
 
-    @property
-    def live(self) -> Words:
-        """The slots in use, as one bit row."""
-        if self._live is None:
-            slots = np.fromiter(self.slots, dtype=np.int64, count=len(self.slots))
-            self._live = bits.mask_of(slots, bits.words_of(self._past))
-        return self._live
-
-    def build(self, clause_id: ClauseId, clause: StandingQueryClause) -> Slot:
-        """Give the clause the lowest free slot and keep its factors. Cost: O(factors log constants)."""
+    def build(self, clause_id: ClauseId, clause: StandingQueryClause, keeping: Keeping) -> Slot:
+        """Give a clause the lowest free slot, and its factors their places."""
         slot = heapq.heappop(self._free) if self._free else Slot(self._past)
         self._past = max(self._past, slot + 1)
         self.slots[slot] = (clause_id, clause)
-        self._live = None
+        self._make_room()
+        self._clause_ids[slot], self._keeping[slot] = clause_id, keeping
         for factor in clause.factors:
             if isinstance(factor, AttributeFactor):
                 column = factor.column
@@ -161,17 +159,41 @@ class StreamClauses:
                 if not residual.slots:
                     del self.residuals[factor.expression]
         heapq.heappush(self._free, slot)
-        self._live = None
+        self._clause_ids[slot] = NOBODY
+
+    @property
+    def width(self) -> int:
+        """Return the number of slots, in use or free."""
+        return self._past
 
     def steps(self) -> Sequence[Narrowing]:
         """Return what a block of this stream has to be routed through, grouped filters first."""
         return [*self.filters.values(), *self.residuals.values()]
 
+    def tiles(self, buffer: Words) -> Iterator[Lineage]:
+        """Yield the full lineages of all slots in use, tile by tile; each overwrites the one before.
+
+        Args:
+            buffer: (TILE_SLOTS, CHUNK_WORDS) words for their bits.
+        """
+        for first in range(0, self._past, TILE_SLOTS):
+            ids = self._clause_ids[first : min(self._past, first + TILE_SLOTS)]
+            live = ids != NOBODY
+            if live.any():
+                yield Lineage.full(first, live, buffer)
+
+    def standing(self, lineage: Lineage) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return the clause in each slot of a lineage, and what is kept of its hits."""
+        some = slice(lineage.first_slot, lineage.first_slot + len(lineage))
+        return self._clause_ids[some], self._keeping[some]
+
     def check(self) -> None:
         """Assert that slots, filters and residual factors agree, and free slots hold nothing."""
         assert set(range(self._past)) == set(self.slots) | set(self._free), "slots are dense"
         assert len(self.slots) + len(self._free) == self._past, "a slot is used or free"
-        assert set(bits.positions(self.live).tolist()) == set(self.slots), "live = in use"
+        used = np.flatnonzero(self._clause_ids != NOBODY).tolist()
+        assert sorted(self.slots) == used, "slots in use are known"
+        assert all(self._clause_ids[slot] == held for slot, (held, _) in self.slots.items())
         asked: dict[str, int] = {}
         residual: dict[Expression, set[Slot]] = {}
         for slot, (_, clause) in self.slots.items():
@@ -185,6 +207,13 @@ class StreamClauses:
         for step in self.filters.values():
             step.filter.check()
 
+    def _make_room(self) -> None:
+        """Double the arrays by slot where the last slot lies past their end."""
+        room = len(self._clause_ids)
+        if self._past > room:
+            self._clause_ids = np.append(self._clause_ids, np.full(room, NOBODY, dtype=np.int64))
+            self._keeping = np.append(self._keeping, np.zeros(room, dtype=np.uint8))
+
 
 class QuerySteM:
     """All standing query clauses."""
@@ -195,24 +224,30 @@ class QuerySteM:
         self._streams: dict[StreamId, StreamClauses] = {}
         self._slots: dict[ClauseId, tuple[StreamId, Slot]] = {}
 
-    def build(self, clause_id: ClauseId, clause: StandingQueryClause) -> StreamClauses:
-        """Keep a clause; return it alone, in the form in which stored tuples meet it."""
+    def build(
+        self, clause_id: ClauseId, clause: StandingQueryClause, materialize: Materialize
+    ) -> None:
+        """Keep a clause, unless nothing is to be kept of its hits."""
         assert clause_id not in self._slots, "a clause is built once"
+        if materialize is Materialize.NONE:
+            return
         (source,) = clause.sources
-        stream_id = source.stream_id
-        clauses = self._streams.setdefault(stream_id, StreamClauses(self._make_filter))
-        self._slots[clause_id] = (stream_id, clauses.build(clause_id, clause))
-        alone = StreamClauses(self._make_filter)
-        alone.build(clause_id, clause)
-        return alone
+        clauses = self._streams.get(source.stream_id)
+        if clauses is None:
+            clauses = self._streams[source.stream_id] = StreamClauses(self._make_filter)
+        slot = clauses.build(clause_id, clause, keeping_of(clause, materialize))
+        self._slots[clause_id] = (source.stream_id, slot)
 
     def probe(self, stream_id: StreamId) -> StreamClauses | None:
         """Return the clauses that tuples of this stream have to meet; None = there are none."""
         return self._streams.get(stream_id)
 
     def evict(self, clause_id: ClauseId) -> None:
-        """Forget a clause that is kept."""
-        stream_id, slot = self._slots.pop(clause_id)
+        """Forget a clause; one of which nothing is kept was never here."""
+        found = self._slots.pop(clause_id, None)
+        if found is None:
+            return
+        stream_id, slot = found
         self._streams[stream_id].evict(slot)
         if not self._streams[stream_id].slots:
             del self._streams[stream_id]
@@ -224,7 +259,7 @@ class QuerySteM:
             clauses=len(self._slots),
             filters=sum(len(one.filters) for one in streams),
             residuals=sum(len(one.residuals) for one in streams),
-            slots=sum(len(one.live) * WORD_BITS for one in streams),
+            slots=sum(one.width for one in streams),
         )
 
     def check(self) -> None:
@@ -235,3 +270,21 @@ class QuerySteM:
         for clauses in self._streams.values():
             assert clauses.slots, "a stream without clauses is not kept"
             clauses.check()
+
+
+def keeping_of(clause: StandingQueryClause, materialize: Materialize) -> Keeping:
+    """Return what is kept of a clause's hits.
+
+    By `auto` what is sparse is kept, and what is costly: factors over one attribute are read off the columns
+    as fast as a bitmap of many hits is read, others are not.
+    """
+    if materialize is Materialize.COMPLETE:
+        return Keeping.LISTS
+    if materialize is Materialize.PARTIAL or not is_cheap(clause):
+        return Keeping.SMALLER
+    return Keeping.SPARSE
+
+
+def is_cheap(clause: StandingQueryClause) -> bool:
+    """Return whether a scan of the columns decides the clause: every factor is over one attribute."""
+    return all(isinstance(factor, AttributeFactor) for factor in clause.factors)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from engine.errors import EngineError, IntegrityError
 from engine.log.operation import Operation, Rows
-from engine.query.binder import bind
 from engine.query.clause import StandingQueryClause
 from engine.results.contract import Checkpoint
 from engine.results.delta import BatchRecord, ClauseRecord
@@ -17,7 +16,7 @@ from engine.tuples.batch import TupleBatch, TupleId
 
 
 def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) -> None:
-    """Fill a fresh state with everything the checkpoint and its batches say, but for open pages.
+    """Fill a fresh state with everything the checkpoint and its batches say.
 
     Segments on their way out get their full time anew, since a checkpoint does not say when they left.
 
@@ -30,7 +29,7 @@ def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) 
     for clause_record in sorted(checkpoint.clauses, key=lambda record: record.clause_id):
         clause = bound_clause(state, clause_record)
         state.hold_clause(clause_record)
-        state.query_stem.build(clause_record.clause_id, clause)
+        state.query_stem.build(clause_record.clause_id, clause, clause_record.materialize)
     for query in sorted(checkpoint.queries, key=lambda record: record.seq):
         if query.clause_id not in state.clauses:
             raise IntegrityError(f"Query {query.query_id} has no clause {query.clause_id}.")
@@ -53,7 +52,7 @@ def bound_clause(state: State, record: ClauseRecord) -> StandingQueryClause:
     try:
         streams = [state.streams[stream_id].record for stream_id in record.streams]
         declared = {one.schema.name: (one.stream_id, one.schema) for one in streams}
-        return bind(record.text, declared).clause
+        return state.bind(record.text, declared).clause
     except (EngineError, KeyError) as error:
         raise IntegrityError(f"Clause {record.clause_id} does not bind any more.") from error
 

@@ -1,18 +1,16 @@
 """State(k): everything the fold of operations 1 … k has made. The verbs change it, nothing else does.
 
-Records are what a store keeps as well; SteMs, open pages and batches' newest times are derived from them and
-from the tuples, so a restart can make them again.
+Records are what a store keeps as well; SteMs and batches' newest times are derived from them and from the
+tuples, so a restart can make them again.
 """
 
 import itertools
 from collections import deque
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
+from engine.query.binder import Bind, bind
 from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
 from engine.stems.data_stem import DataSteM, StoredTuples
@@ -20,7 +18,6 @@ from engine.stems.grouped_filter import GroupedFilter
 from engine.stems.query_stem import FilterMaker, QuerySteM
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
-
 
 ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
 """Canonical text, streams, what is kept: clauses equal in all three share one evaluation and result."""
@@ -51,7 +48,7 @@ class StreamState:
         leaving: full segments out of retention that are still held, oldest first: (number, arrival time
             of the operation that let it go).
         clauses: clauses over it, in order of registration.
-        open_hits: the hits in the chunk that the next row falls into, as offsets, by clause.
+        paged: those that have pages of their own, and in which segments.
     """
 
     record: StreamRecord
@@ -60,7 +57,7 @@ class StreamState:
     retired: deque[HeldBatch] = field(default_factory=deque)
     leaving: deque[tuple[int, int]] = field(default_factory=deque)
     clauses: dict[ClauseId, None] = field(default_factory=dict)
-    open_hits: dict[ClauseId, NDArray[np.uint16]] = field(default_factory=dict)
+    paged: dict[ClauseId, range] = field(default_factory=dict)
 
     @property
     def open_chunk(self) -> int:
@@ -86,11 +83,6 @@ class StreamState:
             )
         assert record.bytes == sum(one.record.bytes for one in self.retained), "bytes are counted"
         assert record.rows == 0 or record.high_water_us is not None
-        for offsets in self.open_hits.values():
-            assert len(offsets), "a clause without hits has no open page"
-            assert (np.diff(offsets.astype(np.int64)) > 0).all(), "each hit once, ascending"
-            assert int(offsets[-1]) < record.rows % CHUNK_ROWS, "hits are rows that exist"
-        assert self.open_hits.keys() <= self.clauses.keys()
 
 
 @dataclass(slots=True)
@@ -109,8 +101,9 @@ class StandingClause:
 class State:
     """All streams, clauses and queries, and the SteMs they are joined in."""
 
-    def __init__(self, make_filter: FilterMaker = GroupedFilter) -> None:
-        """Begin before the first operation."""
+    def __init__(self, make_filter: FilterMaker = GroupedFilter, bind: Bind = bind) -> None:
+        """Begin before the first operation; `bind` makes clauses of the texts that the log keeps."""
+        self.bind = bind
         self.applied = Seq(0)
         self.arrival_us = 0
         self.streams: dict[StreamId, StreamState] = {}
@@ -139,6 +132,8 @@ class State:
         self.shared[standing.key] = record.clause_id
         for stream_id in record.streams:
             self.streams[stream_id].clauses[record.clause_id] = None
+            if record.paged_segments:
+                self.streams[stream_id].paged[record.clause_id] = record.paged_segments
         return standing
 
     def hold_query(self, record: QueryRecord) -> None:
@@ -157,9 +152,8 @@ class State:
         del self.shared[standing.key]
         self.query_stem.evict(clause_id)
         for stream_id in standing.record.streams:
-            stream = self.streams[stream_id]
-            del stream.clauses[clause_id]
-            stream.open_hits.pop(clause_id, None)
+            del self.streams[stream_id].clauses[clause_id]
+            self.streams[stream_id].paged.pop(clause_id, None)
         return clause_id
 
     def release_stream(self, stream_id: StreamId) -> None:
@@ -181,7 +175,8 @@ class State:
     def check(self) -> None:
         """Assert that records, SteMs and handles agree. O(everything), for tests."""
         self.query_stem.check()
-        assert self.query_stem.statistics().clauses == len(self.clauses)
+        kept = [c for c in self.clauses.values() if c.record.materialize is not Materialize.NONE]
+        assert self.query_stem.statistics().clauses == len(kept)
         assert self.names == {s.record.schema.name: i for i, s in self.streams.items()}
         assert self.shared == {standing.key: i for i, standing in self.clauses.items()}
         for stream_id, stream in self.streams.items():

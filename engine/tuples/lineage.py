@@ -1,70 +1,76 @@
-"""Lineage: n tuples x q slots bits. Set = the clause in that slot can still be satisfied by that tuple.
+"""Lineage: q slots x 4,096 rows bits. Set = the clause in that slot can still be satisfied by that row.
 
-Bits are only ever cleared. No bit left = nobody asks for the tuple any more: stop.
-Source: Madden et al., SIGMOD 2002 (CACQ), tuple lineage; positive here, per batch instead of per tuple.
+Bits are only ever cleared. A slot without a bit left is not looked at again, and rows that no slot asks for
+are not evaluated. The bits of one slot lie together, because one clause's rows is what results are made of:
+CACQ's tuple lineage, turned over for a whole chunk of tuples at a time.
+Source: Madden et al., SIGMOD 2002 (CACQ), tuple lineage; positive here.
 """
 
-from collections.abc import Iterator
 from typing import Final, NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import bits
-from engine.kernels.bits import Words
+from engine.kernels.bits import ALL, CHUNK_WORDS, LITTLE, Words
 
 Slot = NewType("Slot", int)
 """Dense position of a clause among those of its stream. Internal, reused; never shown to anybody."""
 
-FEW_SLOTS: Final = 8
-"""Up to this many slots with hits, reading them one by one is cheaper than transposing the matrix."""
-
-SLOTS_AT_ONCE: Final = 256
-"""Slots whose hits are found in one pass: bounds the memory of a dense block."""
+TILE_SLOTS: Final = 4_096
+"""Slots of one lineage: its 2 MiB of bits stay in a core's cache while the factors pass over them."""
 
 
 class Lineage:
-    """The bits of one block. `words` is (n, w) uint64, row = tuple, column = slot."""
+    """The bits of slots `[first_slot, first_slot + s)` over the rows of one chunk.
 
-    __slots__ = ("words",)
+    Attributes:
+        first_slot: the slot of the first row of words.
+        words: (s, CHUNK_WORDS) uint64, row = slot, bit = row of the chunk; narrowed in place.
+        alive: (s,) bool, whether a slot has a bit left.
+    """
 
-    def __init__(self, words: Words) -> None:
-        """Take `words` over; they are narrowed in place."""
+    __slots__ = ("alive", "first_slot", "words")
+
+    def __init__(self, first_slot: int, words: Words, alive: NDArray[np.bool_]) -> None:
+        """Take both arrays over."""
+        self.first_slot = first_slot
         self.words = words
+        self.alive = alive
 
     @classmethod
-    def full(cls, tuples: int, live: Words) -> "Lineage":
-        """Return the lineage of `tuples` tuples before any factor was looked at: every live slot."""
-        return cls(np.tile(live, (tuples, 1)))
+    def full(
+        cls, first_slot: int, live: NDArray[np.bool_], buffer: Words | None = None
+    ) -> "Lineage":
+        """Return the lineage before any factor was looked at: every row for every live slot.
+
+        Args:
+            first_slot: the slot of `live[0]`.
+            live: (s,) which slots are in use.
+            buffer: (>= s, CHUNK_WORDS) words to use for it, as they are left by an earlier one.
+        """
+        words = (
+            np.empty((len(live), CHUNK_WORDS), LITTLE) if buffer is None else buffer[: len(live)]
+        )
+        words.fill(ALL)
+        return cls(first_slot, words, live.copy())
 
     def __len__(self) -> int:
-        """Return the number of tuples."""
+        """Return the number of slots."""
         return len(self.words)
 
-    def alive(self) -> NDArray[np.bool_]:
-        """Return which tuples can still satisfy some clause. Cost: O(n w)."""
-        return bits.any_row(self.words)
+    @property
+    def slots_alive(self) -> int:
+        """Return how many slots have a bit left."""
+        return int(np.count_nonzero(self.alive))
 
-    def take(self, rows: NDArray[np.int64]) -> "Lineage":
-        """Return the lineage of the tuples at positions `rows`."""
-        return Lineage(self.words[rows])
+    def keep(self, slots: NDArray[np.int64], rows: Words) -> None:
+        """Clear the bits of these alive slots that are not among `rows` (CHUNK_WORDS words)."""
+        places = slots - self.first_slot
+        kept = self.words[places] & rows
+        self.words[places] = kept
+        self.alive[places] = kept.any(axis=1)
 
-    def hits(self) -> Iterator[tuple[Slot, NDArray[np.int64]]]:
-        """Yield each slot that has a bit left, ascending, with its tuples' positions, ascending.
-
-        Cost: one transpose, then O(hits).
-        """
-        if not len(self):
-            return
-        slots = bits.positions(np.bitwise_or.reduce(self.words, axis=0))
-        if len(slots) <= FEW_SLOTS:
-            for slot in slots.tolist():
-                yield Slot(slot), bits.column(self.words, slot)
-            return
-        by_slot = bits.transpose(self.words)
-        for begin in range(0, len(slots), SLOTS_AT_ONCE):
-            some = slots[begin : begin + SLOTS_AT_ONCE]
-            rows, edges = bits.positions_by_row(by_slot[some])
-            bounds = edges.tolist()
-            for i, slot in enumerate(some.tolist()):
-                yield Slot(slot), rows[bounds[i] : bounds[i + 1]]
+    def asked(self, slots: NDArray[np.int64]) -> Words:
+        """Return which rows some of these slots still asks for, (CHUNK_WORDS,)."""
+        asked: Words = np.bitwise_or.reduce(self.words[slots - self.first_slot], axis=0)
+        return asked

@@ -55,11 +55,12 @@ def published_digest(world: World) -> str:
         checkpoint.batches,
     ):
         summed.update(repr(part).encode())
-    rows = max((stream.rows for stream in checkpoint.streams), default=0)
-    chunks = range(rows // CHUNK_ROWS + 1)
+    streams = {stream.stream_id: stream for stream in checkpoint.streams}
     for clause in checkpoint.clauses:
-        for chunk, page in sorted(world.store.results.pages(clause.clause_id, chunks).items()):
-            summed.update(repr((clause.clause_id, chunk)).encode())
+        rows = streams[clause.streams[0]].rows
+        kept = [chunk for chunk in range(rows // CHUNK_ROWS) if clause.keeps(chunk, rows)]
+        for chunk, page in sorted(world.store.results.pages(clause, kept).items()):
+            summed.update(repr((clause.clause_id, chunk, page.kept)).encode())
             if page.offsets is not None:
                 summed.update(b"list" + page.offsets.tobytes())
             if page.bitmap is not None:

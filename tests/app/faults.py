@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from app.service import Service
 from engine.clock import Clock
 from storage import open_store
 from storage.store import Store
@@ -41,8 +42,16 @@ class FaultyStore:
         self.plain: Store = store or open_store("memory://", data=Path("unused"), clock=clock)
         self.log: Any = Interfered(self.plain.log)
         self.results: Any = Interfered(self.plain.results)
+        self.shown: Any = None
+        """What a service shows from its memory, once `interfere_with` was told of it."""
         self.durability = "fsync"
         self.reopened = 0
+
+    def interfere_with(self, service: Service) -> None:
+        """Let tests interfere with what a service shows from its memory as well, as `shown`."""
+        self.shown = Interfered(service.results)
+        service.results = self.shown
+        service.catalogue._results = self.shown
 
     def health(self) -> Any:
         return self.plain.health()

@@ -9,6 +9,7 @@ import pytest
 
 from app import fold_loop
 from app.fold_loop import FoldLoop, Phase
+from engine import limits
 from engine.clock import ManualClock
 from engine.invoke import invoke
 from engine.limits import SECOND_US
@@ -35,7 +36,8 @@ def numbers(*values: int) -> list[dict[str, Any]]:
 
 
 def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let loops look and try again without the waits that spare a real store."""
+    """Let loops look, publish and try again without the waits that spare a real store."""
+    monkeypatch.setattr(limits, "PUBLISH_AFTER_S", 0.0)
     monkeypatch.setattr(fold_loop, "IDLE_S", 0.002)
     monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.001)
 
@@ -65,7 +67,7 @@ class Folding:
     def answer(self, query_id: QueryId) -> list[int]:
         """Return the values a query of one column shows, ascending."""
         page = invoke(
-            self.store.results,
+            self.loop.results,
             self.loop.source,
             query_id=query_id,
             request=Request(1_000),

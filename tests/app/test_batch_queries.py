@@ -279,7 +279,7 @@ async def test_batch_that_is_not_applied_in_time_is_202_or_not_begun(store, monk
     async with running(quick, store=store) as api:
         await api.declare()
         lines = [{"sql": SQL, "name": "dear"}, {"sql": SQL, "name": "dear"}, {"sql": SQL}]
-        with store.waiting("results", "publish"):
+        with store.waiting("log", "read"):
             found = await batch(api, *lines, *lines)
             assert [202] * 3 + ["overloaded"] * 3 == outcomes(found)
             described = [line["query"] for line in found[:3]]
@@ -326,12 +326,12 @@ async def test_batch_bound_to_a_stream_declared_anew_is_bound_once_more(api: Api
     stale = {1, 3}
     count = -1
 
-    def prepare(body, *, query_id, streams):
+    def prepare(body, *, streams, **more):
         nonlocal count
         count += 1
         if count in stale:
             streams = {name: (Seq(99), schema) for name, (_, schema) in streams.items()}
-        return plain(body, query_id=query_id, streams=streams)
+        return plain(body, streams=streams, **more)
 
     monkeypatch.setattr(batch_queries, "prepare", prepare)
     found = await batch(api, *[{"sql": SQL, "name": f"n{i}"} for i in range(5)])

@@ -67,7 +67,8 @@ async def test_client_that_goes_away_before_its_append_leaves_nothing():
     async with running(SETTINGS, store=store) as api:
         await api.declare()
         api.service.catalogue.forget_all()
-        with store.waiting("results", "stream") as reached:
+        store.interfere_with(api.service)
+        with store.waiting("shown", "stream") as reached:
             request = asyncio.create_task(api.rows(row()))
             assert await asyncio.to_thread(reached.wait, WAIT_S)
             request.cancel()

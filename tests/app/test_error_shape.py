@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import importlib
 import pkgutil
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -116,7 +117,8 @@ def test_a_bug_tells_only_its_instance():
 
 async def test_internal_of_a_bug_in_a_handler(faulty: Api, store: FaultyStore):
     """An exception nobody foresaw is answered in the one shape, and the next request works."""
-    with store.failing("results", "streams", ZeroDivisionError("user text")):
+    store.interfere_with(faulty.service)
+    with store.failing("shown", "streams", ZeroDivisionError("user text")):
         answer = await faulty.get("/v1/streams")
     assert "user text" not in answer.text
     assert_problem(answer, "internal")
@@ -179,7 +181,8 @@ async def test_overloaded_when_all_places_are_taken(store: FaultyStore):
             assert await asyncio.to_thread(reached.wait, WAIT_S)
             answer = await api.rows(row())
             assert_problem(answer, "overloaded", reason="appends-in-flight")
-            with store.waiting("results", "streams") as listing:
+            store.interfere_with(api.service)
+            with store.waiting("shown", "streams") as listing:
                 second = asyncio.create_task(api.get("/v1/streams"))
                 assert await asyncio.to_thread(listing.wait, WAIT_S)
                 answer = await api.get("/v1/queries")
@@ -191,7 +194,7 @@ async def test_overloaded_when_all_places_are_taken(store: FaultyStore):
 async def test_accepted_is_what_is_committed_and_not_applied(faulty: Api, store: FaultyStore):
     """At the deadline rows, queries, streams and removals are 202 with their position; later they show."""
     old = await faulty.register("SELECT px FROM trades")
-    with store.waiting("results", "publish"):
+    with store.waiting("log", "read"):
         rows = await faulty.rows([row(0), row(1)])
         assert (202, 2, 3) == (rows.status_code, rows.json()["accepted"], rows.json()["seq"])
         query = await faulty.send("POST", "/v1/queries", json={"sql": "SELECT * FROM trades"})
@@ -233,6 +236,14 @@ async def test_store_down_until_it_is_back(faulty: Api, store: FaultyStore):
     assert 1 == await faulty.count()
 
 
+def until_published(api: Api, seq: Seq) -> None:
+    """Return once the store holds what operation `seq` did."""
+    latest = time.monotonic() + WAIT_S
+    while api.service.fold_loop.statistics().published < seq:
+        assert time.monotonic() < latest, "it is published"
+        time.sleep(0.01)
+
+
 async def test_publish_whose_answer_was_lost_is_not_done_twice(faulty: Api, store: FaultyStore):
     """A delta that was applied before the store went away is recognised, and folding goes on."""
     lost = [StoreUnavailableError("Away.")]
@@ -243,7 +254,7 @@ async def test_publish_whose_answer_was_lost_is_not_done_twice(faulty: Api, stor
 
     store.results.after["publish"] = lose
     assert (await faulty.rows(row())).status_code in (200, 202)
-    assert await faulty.service.applied.wait(Seq(2), timeout_s=WAIT_S)
+    await asyncio.to_thread(until_published, faulty, Seq(2))
     await until_ready(faulty)
     assert 1 == await faulty.count()
     assert [] == lost

@@ -31,7 +31,7 @@ async def held_back() -> AsyncIterator[tuple[Api, FaultyStore]]:
 async def test_query_filling_is_described_as_it_was_registered():
     """The Location of a 202 answers the same description at once, and `live` once it is applied."""
     async with held_back() as (api, store):
-        with store.waiting("results", "publish"):
+        with store.waiting("log", "read"):
             registered = await api.send("POST", "/v1/queries", json=NAMED)
             assert (202, "filling") == (registered.status_code, registered.json()["state"])
             found = await api.get(registered.headers["location"])
@@ -46,7 +46,7 @@ async def test_query_filling_is_described_as_it_was_registered():
 async def test_query_filling_registered_again_by_name_is_the_same():
     """Repeating a named registration while it fills is 202 with the handle and labels of the first."""
     async with held_back() as (api, store):
-        with store.waiting("results", "publish"):
+        with store.waiting("log", "read"):
             first = await api.send("POST", "/v1/queries", json=NAMED)
             again = await api.send("POST", "/v1/queries", json=NAMED | {"labels": {"user": "7"}})
             assert (202, first.json()) == (again.status_code, again.json())
@@ -71,7 +71,7 @@ async def test_queries_filling_are_listed_and_filtered():
             body = (await api.get(f"/v1/queries?{query}")).json()
             return [one["id"] for one in body["queries"]]
 
-        with store.waiting("results", "publish"):
+        with store.waiting("log", "read"):
             labelled = (await api.send("POST", "/v1/queries", json=NAMED)).json()["id"]
             elsewhere = {"sql": "SELECT * FROM other"}
             other = (await api.send("POST", "/v1/queries", json=elsewhere)).json()["id"]
@@ -92,7 +92,7 @@ async def test_queries_filling_are_listed_and_filtered():
 async def test_query_filling_and_removed_is_gone_when_that_is_applied():
     """A removal behind a registration is taken, and once both are applied the handle is 404."""
     async with held_back() as (api, store):
-        with store.waiting("results", "publish"):
+        with store.waiting("log", "read"):
             path = (await api.send("POST", "/v1/queries", json=NAMED)).headers["location"]
             assert 202 == (await api.send("DELETE", path)).status_code
         assert await api.service.applied.wait(Seq(4), timeout_s=WAIT_S)
@@ -102,7 +102,7 @@ async def test_query_filling_and_removed_is_gone_when_that_is_applied():
 async def test_query_filling_when_the_service_ended_is_live_after_the_next_start():
     """A start folds what was registered before it answers: nothing of the filling is lost."""
     async with held_back() as (api, store):
-        with store.waiting("results", "publish"):
+        with store.waiting("log", "read"):
             registered = (await api.send("POST", "/v1/queries", json=NAMED)).json()
     async with running(SETTINGS, store=store) as api:
         again = await api.send("POST", "/v1/queries", json=NAMED)

@@ -65,7 +65,7 @@ async def test_query_tells_what_is_kept_of_its_matches(api: Api, kept):
     api.service.descriptions.clear()
     listed = (await api.get("/v1/queries")).json()["queries"]
     assert [body] == listed
-    snapshot = api.service.store.results.snapshot(body["id"])
+    snapshot = api.service.results.snapshot(body["id"])
     assert kept is snapshot.clause.materialize
 
 
@@ -101,7 +101,7 @@ async def test_queries_listed_while_one_is_removed_are_the_others(api: Api, monk
     """A query that goes while the list is made is left out of it."""
     await api.declare()
     ids = [await api.register(SQL) for _ in range(3)]
-    results = api.service.store.results
+    results = api.service.results
     found = results.queries()
     monkeypatch.setattr(results, "queries", lambda: found)
     await api.send("DELETE", f"/v1/queries/{ids[1]}")

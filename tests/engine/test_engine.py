@@ -1,6 +1,5 @@
 """The fold: each verb's delta, void operations, shared clauses, restarts."""
 
-import functools
 from dataclasses import replace
 from typing import Any
 
@@ -9,20 +8,31 @@ import pytest
 from engine.engine import Engine
 from engine.errors import IntegrityError
 from engine.limits import CHUNK_ROWS
-from engine.log.operation import Declare, Drop, QueryId, Register, Remove, Rows, Tick
+from engine.log.operation import (
+    Declare,
+    Drop,
+    Materialize,
+    QueryId,
+    Register,
+    Remove,
+    Rows,
+    Tick,
+)
 from engine.results.contract import Checkpoint, Cut, Gen
 from engine.results.delta import Delta, merge
 from engine.results.hits import ClauseId
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
+from tests.engine.results.blocks import plain as plain_block, plain_page
 
 STREAM = StreamId(1)
 BIG = "SELECT a FROM s WHERE a > 2"
 
 
-def register(number, sql=BIG, **streams):
-    return Register(QueryId(f"q{number}"), sql, streams or {"s": STREAM})
+def register(number, sql=BIG, materialize=Materialize.AUTO, **streams):
+    query_id = QueryId(f"q{number}")
+    return Register(query_id, sql, streams or {"s": STREAM}, materialize=materialize)
 
 
 def numbers(first, count):
@@ -39,7 +49,14 @@ def folded(engine, operations):
 
 
 def offsets(delta, clause_id, chunk):
-    return delta.pages[clause_id, chunk].rows(0).tolist()
+    """Return the hits that a delta has of a clause in a chunk that has become whole."""
+    page = delta.blocks[STREAM, chunk].page(clause_id)
+    return None if page is None else page.rows(0).tolist()
+
+
+def big(rows):
+    """Return which of these rows BIG is about."""
+    return [i for i, (_, a, _) in enumerate(rows) if a > 2]
 
 
 def checkpoint_of(delta, engine):
@@ -69,8 +86,9 @@ def test_apply_writes_each_record_the_operation_changes():
     record = sent.streams[STREAM]
     assert (3, 30, 2) == (record.rows, record.high_water_us, record.arrival_us)
     assert 3 * (8 + 9 + 5) + 2 == record.bytes == sent.batches[STREAM, Seq(2)].bytes
-    assert {} == sent.pages
-    assert [1, 2] == offsets(asked, ClauseId(3), 0)
+    assert ({}, {}, {}, {}) == (sent.blocks, sent.pages, asked.blocks, asked.pages)
+    clause = asked.clauses[ClauseId(3)]
+    assert (BIG, 0, 0) == (clause.text, clause.kept_row, clause.block_row)
     assert 1 == asked.streams[STREAM].queries
     assert {QueryId("q1")} == removed.dropped_queries
     assert {ClauseId(3)} == removed.dropped_clauses
@@ -78,22 +96,79 @@ def test_apply_writes_each_record_the_operation_changes():
     assert 0 == engine.statistics().voided
 
 
-def test_apply_rewrites_only_open_pages_with_new_hits():
-    """A sealed chunk is never written again, and an open one only for the clauses that were hit."""
+def test_apply_writes_a_block_when_a_chunk_is_whole_and_never_again():
+    """An open chunk writes nothing; when it is whole its block has the clauses that were hit."""
     op, engine = Operations(), Engine()
     folded(
         engine,
         [op(Declare(SCHEMA)), op(register(1)), op(register(2, "SELECT * FROM s WHERE a = 9"))],
     )
-    (first,) = folded(engine, [op.rows(numbers(0, CHUNK_ROWS - 1))])
-    assert {(ClauseId(2), 0)} == first.pages.keys()
-    (missed,) = folded(engine, [op.rows([(1, 0, None)])])
-    assert {} == missed.pages
-    (second,) = folded(engine, [op.rows([(1, 9, None), (1, 4, None)])])
-    assert {(ClauseId(2), 1), (ClauseId(3), 1)} == second.pages.keys()
-    (third,) = folded(engine, [op.rows([(1, 4, None)])])
-    assert {(ClauseId(2), 1)} == third.pages.keys()
-    assert [0, 1, 2] == offsets(third, ClauseId(2), 1)
+    rows = numbers(0, CHUNK_ROWS - 1)
+    open_still, whole, behind = folded(
+        engine, [op.rows(rows), op.rows([(1, 0, None)]), op.rows([(1, 9, None)])]
+    )
+    assert ({}, {}) == (open_still.blocks, behind.blocks)
+    assert {(STREAM, 0)} == whole.blocks.keys()
+    assert {ClauseId(2): "unkept"} == plain_block(whole.blocks[STREAM, 0])  # dense and cheap
+    (two,) = folded(engine, [op.rows(numbers(0, 2 * CHUNK_ROWS))])
+    assert {(STREAM, 1), (STREAM, 2)} == two.blocks.keys()
+    assert ([0], None) == (offsets(two, ClauseId(3), 1), offsets(two, ClauseId(3), 2))
+
+
+def test_apply_of_a_chunk_that_nobody_asks_for_writes_no_block():
+    """A block without hits is none."""
+    op, engine = Operations(), Engine()
+    folded(engine, [op(Declare(SCHEMA)), op(register(1, "SELECT * FROM s WHERE a = 9"))])
+    (whole,) = folded(engine, [op.rows(numbers(0, CHUNK_ROWS))])
+    assert {} == whole.blocks
+
+
+@pytest.mark.parametrize(
+    ("materialize", "sql", "form", "rows_kept"),
+    [
+        (Materialize.AUTO, BIG, None, 2 * CHUNK_ROWS),
+        (Materialize.AUTO, "SELECT a FROM s WHERE a + 0 > 2", "bitmap", 0),
+        (Materialize.PARTIAL, BIG, "bitmap", 0),
+        (Materialize.COMPLETE, BIG, "list", 0),
+        (Materialize.NONE, BIG, None, 2 * CHUNK_ROWS),
+    ],
+)
+def test_apply_of_a_registration_writes_pages_of_whole_chunks_by_policy(
+    materialize, sql, form, rows_kept
+):
+    """What is cheap is not evaluated before somebody asks, the rest is kept in its form; the open chunk is not."""
+    op, engine = Operations(), Engine()
+    rows = numbers(0, 2 * CHUNK_ROWS + 5)
+    folded(engine, [op(Declare(SCHEMA)), op.rows(rows)])
+    (asked,) = folded(engine, [op(register(1, sql, materialize))])
+    record = asked.clauses[ClauseId(3)]
+    assert (rows_kept, 2 * CHUNK_ROWS) == (record.kept_row, record.block_row)
+    expected = {}
+    if form is not None:
+        for chunk in (0, 1):
+            part = rows[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
+            expected[ClauseId(3), chunk] = (form, big(part))
+    assert expected == {key: plain_page(page) for key, page in asked.pages.items()}
+
+
+def test_apply_of_a_registration_writes_no_page_for_a_chunk_without_hits():
+    """A page that is missing says that there are no hits."""
+    op, engine = Operations(), Engine()
+    rows = [(i, int(i == CHUNK_ROWS + 7), None) for i in range(2 * CHUNK_ROWS)]
+    folded(engine, [op(Declare(SCHEMA)), op.rows(rows)])
+    (asked,) = folded(engine, [op(register(1, "SELECT * FROM s WHERE a = 1", Materialize.PARTIAL))])
+    pages = {key: plain_page(page) for key, page in asked.pages.items()}
+    assert {(ClauseId(3), 1): ("list", [7])} == pages
+
+
+def test_apply_of_equal_texts_under_other_policies_makes_other_clauses():
+    """What is kept is part of what makes a clause the same one."""
+    op, engine = Operations(), Engine()
+    _, *asked = folded(
+        engine,
+        [op(Declare(SCHEMA)), *(op(register(i, BIG, kept)) for i, kept in enumerate(Materialize))],
+    )
+    assert [1] * len(Materialize) == [len(delta.clauses) for delta in asked]
 
 
 def test_apply_shares_the_clause_of_equal_queries():
@@ -151,11 +226,11 @@ def test_apply_of_what_cannot_be_applied_is_void(content):
     op, engine = Operations(), Engine()
     folded(engine, [op(Declare(SCHEMA)), op(register(1))])
     (void,) = folded(engine, [op(content)])
-    written = (void.streams, void.clauses, void.queries, void.batches, void.pages)
-    assert ({},) * 5 == written
+    written = (void.streams, void.clauses, void.queries, void.batches, void.blocks, void.pages)
+    assert ({},) * 6 == written
     assert frozenset() == void.dropped_streams | void.dropped_clauses | void.dropped_queries
-    assert (3, 1) == (engine.applied, engine.statistics().voided)
-    (following,) = folded(engine, [op.rows([(1, 4, "x")])])
+    assert (3, 1, 1) == (engine.applied, engine.voided, engine.statistics().voided)
+    (following,) = folded(engine, [op.rows([(1, 4, "x")] + [(1, 0, "x")] * (CHUNK_ROWS - 1))])
     assert [0] == offsets(following, ClauseId(2), 0)
 
 
@@ -164,7 +239,7 @@ def test_apply_of_an_empty_batch_stores_nothing():
     op, engine = Operations(), Engine()
     folded(engine, [op(Declare(SCHEMA)), op(register(1))])
     (empty,) = folded(engine, [op.rows([])])
-    assert ({}, {}) == (empty.batches, empty.pages)
+    assert ({}, {}) == (empty.batches, empty.blocks)
     assert {(STREAM, Seq(3))} == empty.dropped_batches
     assert (0, None) == (empty.streams[STREAM].rows, empty.streams[STREAM].high_water_us)
 
@@ -186,7 +261,15 @@ def history(kept=None):
         op.rows([(-5, 4, "late")]),
         op(Tick(), after_us=5_000),
         op(register(4)),
+        op(register(5, materialize=Materialize.PARTIAL)),
+        op(register(6, "SELECT t FROM s WHERE a < 4", Materialize.COMPLETE)),
+        op(register(7, "SELECT t FROM s WHERE a < 4", Materialize.NONE)),
+        op(register(8, "SELECT t FROM s WHERE a < 4", Materialize.COMPLETE)),
         op.rows(numbers(6_000, 4_000)),
+        op(Remove(QueryId("q6"))),
+        op(Remove(QueryId("q5"))),
+        op(register(9, "SELECT ts FROM s WHERE a + 1 = 2")),
+        op.rows(numbers(7_000, 4_000)),
         op.rows(numbers(9_000, 3)),
     ]
 
@@ -214,7 +297,7 @@ def test_restore_at_every_position_continues_as_if_nothing_had_happened(kept):
     by_seq = {operation.seq: operation for operation in operations}
     for k in range(1, len(operations)):
         before = Engine()
-        merged = functools.reduce(merge, folded(before, operations[:k]))
+        merged = merge(folded(before, operations[:k]))
         checkpoint = checkpoint_of(merged, before)
         batches = [by_seq[batch.seq] for batch in checkpoint.batches]
         engine = Engine.restore(checkpoint, batches)
@@ -223,7 +306,7 @@ def test_restore_at_every_position_continues_as_if_nothing_had_happened(kept):
 
 
 def plain(deltas: list[Delta]):
-    """Return deltas as values that compare: pages by their hits and their form."""
+    """Return deltas as values that compare: blocks and pages by their hits and their forms."""
     return [
         (
             delta.expect,
@@ -232,14 +315,13 @@ def plain(deltas: list[Delta]):
             delta.clauses,
             delta.queries,
             delta.batches,
-            {
-                key: (page.offsets is None, page.rows(0).tolist())
-                for key, page in delta.pages.items()
-            },
+            {key: plain_block(block) for key, block in delta.blocks.items()},
+            {key: plain_page(page) for key, page in delta.pages.items()},
             delta.dropped_clauses,
             delta.dropped_queries,
             delta.dropped_batches,
-            delta.dropped_chunks,
+            delta.dropped_segments,
+            delta.dropped_pages,
         )
         for delta in deltas
     ]
@@ -248,7 +330,7 @@ def plain(deltas: list[Delta]):
 def restorable():
     op, engine = Operations(), Engine()
     operations = [op(Declare(SCHEMA)), op(register(1)), op.rows(numbers(0, 5))]
-    merged = functools.reduce(merge, folded(engine, operations))
+    merged = merge(folded(engine, operations))
     return checkpoint_of(merged, engine), operations[2]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
-from engine.log.operation import Declare, QueryId, Register, Tick
+from engine.log.operation import Declare, Materialize, QueryId, Register, Tick
 from engine.results.delta import StreamRecord
 from engine.results.hits import ClauseId
 from engine.tuples.batch import Seq
@@ -122,8 +122,11 @@ def test_expire_by_time_on_the_server_clock_follows_arrivals():
 def test_expire_lets_whole_segments_go_when_they_have_been_out_long_enough():
     """Hits first, then tuples, RETIRED_US after the last row left retention; not a segment more."""
     fold = Fold(schema_keeping(rows=10))
-    fold.apply(fold.op(Register(QueryId("q"), "SELECT * FROM s", {"s": STREAM})))
-    fold.send(*range(SEGMENT_ROWS - 5))
+    text, kept = "SELECT * FROM s", Materialize.PARTIAL
+    fold.apply(fold.op(Register(QueryId("q"), text, {"s": STREAM})))
+    fold.send(*range(CHUNK_ROWS + 5))
+    fold.apply(fold.op(Register(QueryId("r"), text, {"s": STREAM}, materialize=kept)))
+    fold.send(*range(SEGMENT_ROWS - 5 - (CHUNK_ROWS + 5)))
     fold.send(*range(10))
     assert (SEGMENT_ROWS - 5, 0) == (fold.record.floor_row, fold.record.dropped_row)
     fold.send(*range(5))
@@ -131,11 +134,12 @@ def test_expire_lets_whole_segments_go_when_they_have_been_out_long_enough():
     assert SEGMENT_ROWS == fold.record.floor_row
     assert [False, True] == [fold.engine.due(left_us + RETIRED_US + i) for i in (-1, 0)]
     early = fold.tick(after_us=RETIRED_US - 1)
-    assert (frozenset(), 0) == (early.dropped_chunks, fold.record.dropped_row)
+    assert (frozenset(), frozenset()) == (early.dropped_segments, early.dropped_pages)
+    assert 0 == fold.record.dropped_row
     late = fold.tick(after_us=1)
-    chunks = SEGMENT_ROWS // CHUNK_ROWS
-    assert {(ClauseId(2), chunk) for chunk in range(chunks)} == late.dropped_chunks
-    assert {(STREAM, Seq(3))} == late.dropped_batches
+    assert {(STREAM, 0)} == late.dropped_segments
+    assert {(ClauseId(4), 0)} == late.dropped_pages, "the other clause has no pages of its own"
+    assert {(STREAM, Seq(3)), (STREAM, Seq(5))} == late.dropped_batches
     assert SEGMENT_ROWS == fold.record.dropped_row
     assert 15 == fold.engine.statistics().rows_held + 5
     assert not fold.engine.due(10**15)
@@ -160,6 +164,15 @@ def test_expire_due_looks_past_segments_that_are_out_or_stay():
     fold.send(3, after_us=60)
     assert (2 * SEGMENT_ROWS, 161) == (fold.record.floor_row, fold.record.floor_us)
     assert not fold.engine.due(10**6)
+
+
+def test_expire_due_does_not_count_tuples_that_are_out_already_behind_some_that_stay():
+    """A segment wholly dated out, behind one that is retained, is forgotten once."""
+    fold = Fold(schema_keeping(time_us=100, clock=ClockKind.SERVER))
+    fold.send(*([10**6] * SEGMENT_ROWS), *([1] * SEGMENT_ROWS), after_us=200)
+    assert (0, 101) == (fold.record.floor_row, fold.record.floor_us)
+    assert not fold.engine.due(250)
+    assert fold.engine.due(10**6 + 101)
 
 
 @pytest.mark.parametrize("kept", [{"rows": 5}, {"bytes": 5 * ROW_BYTES}, {"time_us": 50}])

@@ -1,7 +1,6 @@
 """Pages of answers, and answers that are read while things change."""
 
 import dataclasses
-import functools
 
 import pytest
 
@@ -11,7 +10,8 @@ from engine.errors import (
     PageExpiredError,
 )
 from engine.invoke import ClauseCache, Request, invoke
-from engine.limits import RETIRED_US, SEGMENT_ROWS
+from engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
+from engine.log.operation import Materialize
 from engine.results.contract import Gen
 from engine.results.delta import merge
 from engine.results.recent import ENTRY_BYTES
@@ -28,12 +28,17 @@ class Counting:
         self._source = source
         self.columns_read = 0
         self.times_read = 0
+        self.scanned = []
 
     def segments(self, stream_id, **span):
         return self._source.segments(stream_id, **span)
 
     def oldest(self, stream_id, **span):
         return self._source.oldest(stream_id, **span)
+
+    def matching(self, stream_id, clause, first_row, past_row):
+        self.scanned.append((first_row, past_row))
+        return self._source.matching(stream_id, clause, first_row, past_row)
 
     def times(self, stream_id, rows):
         self.times_read += len(rows)
@@ -156,16 +161,32 @@ def test_invoke_for_the_count_alone_fetches_no_column():
 
 
 class Meddling:
-    """A Results Structure in which something happens between a snapshot and the pages."""
+    """A source in which something happens between a snapshot and what is evaluated for it."""
 
-    def __init__(self, results, *meddling):
-        self._results = results
+    def __init__(self, source, *meddling):
+        self._source = source
         self._meddling = list(meddling)
 
-    def pages(self, clause_id, chunks):
+    def matching(self, stream_id, clause, first_row, past_row):
         if self._meddling:
             self._meddling.pop(0)()
-        return self._results.pages(clause_id, chunks)
+        return self._source.matching(stream_id, clause, first_row, past_row)
+
+    def __getattr__(self, name):
+        return getattr(self._source, name)
+
+
+class MeddlingResults:
+    """A Results Structure in which something happens between a snapshot and the pages."""
+
+    def __init__(self, results, meddling):
+        self._results = results
+        self._meddling = [meddling]
+
+    def pages(self, clause, chunks):
+        if self._meddling:
+            self._meddling.pop()()
+        return self._results.pages(clause, chunks)
 
     def __getattr__(self, name):
         return getattr(self._results, name)
@@ -173,10 +194,20 @@ class Meddling:
 
 def meddled(world, query_id, *meddling, position=None):
     return invoke(
-        Meddling(world.store.results, *meddling),
-        world.engine.source,
+        world.store.results,
+        Meddling(world.engine.source, *meddling),
         query_id=query_id,
         request=Request(limit=100, position=position),
+        clauses=ClauseCache(),
+    )
+
+
+def meddled_pages(world, query_id, meddling, *, limit):
+    return invoke(
+        MeddlingResults(world.store.results, meddling),
+        world.engine.source,
+        query_id=query_id,
+        request=Request(limit=limit),
         clauses=ClauseCache(),
     )
 
@@ -197,6 +228,49 @@ def test_invoke_while_the_query_is_removed_is_not_found():
     send(world, (T0, 0))
     with pytest.raises(NotFoundError):
         meddled(world, query_id, lambda: world.remove(query_id))
+
+
+def test_invoke_of_kept_chunks_while_the_query_is_removed_or_rows_come_in():
+    """Pages read after the snapshot are those of the snapshot, or the query is gone and says so."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s WHERE a = 3")
+    rows = [(T0 + i, i % 50) for i in range(CHUNK_ROWS + 10)]
+    send(world, *rows)
+    expected = [i + 1 for i, (_, a) in enumerate(rows) if a == 3]
+    answer = meddled_pages(world, query_id, lambda: send(world, *rows), limit=1_000)
+    assert (expected, 3) == (answer.tuple_ids.tolist(), answer.cut.seq)
+    with pytest.raises(NotFoundError):
+        meddled_pages(world, query_id, lambda: world.remove(query_id), limit=1_000)
+
+
+def test_invoke_evaluates_only_what_is_not_kept():
+    """Sparse hits of whole chunks are read; the open chunk is evaluated; by `none` everything is."""
+    world = world_of()
+    sql = "SELECT ts FROM s WHERE a = 3"
+    send(world, *[(T0 + i, i % 50) for i in range(CHUNK_ROWS)])
+    kept = [world.register(sql, materialize=one) for one in Materialize]
+    send(world, *[(T0 + i, i % 50) for i in range(CHUNK_ROWS + 10)])
+    past = 2 * CHUNK_ROWS + 10
+    scanned, answers = {}, []
+    for query_id, policy in zip(kept, Materialize, strict=True):
+        source = Counting(world.engine.source)
+        answer = invoke(
+            world.store.results,
+            source,
+            query_id=query_id,
+            request=Request(limit=1_000),
+            clauses=world.clauses,
+        )
+        answers.append(answer.tuple_ids.tolist())
+        scanned[policy] = source.scanned
+    behind = (2 * CHUNK_ROWS, past)
+    assert {
+        Materialize.AUTO: [(0, CHUNK_ROWS), behind],
+        Materialize.PARTIAL: [behind],
+        Materialize.COMPLETE: [behind],
+        Materialize.NONE: [(0, past)],
+    } == scanned
+    assert [answers[0]] * 4 == answers
 
 
 def lose_in(world):
@@ -250,7 +324,7 @@ def test_invoke_while_expiry_is_applied_and_not_published_is_whole():
     assert SEGMENT_ROWS == deltas[-1].streams[StreamId(1)].dropped_row
     answer = ask(world, query_id, position=position, limit=20)
     assert (SEGMENT_ROWS, 20) == (answer.count, len(answer.tuple_ids))
-    world.publish(functools.reduce(merge, deltas))
+    world.publish(merge(deltas))
     assert SEGMENT_ROWS == ask(world, query_id).count
     with pytest.raises(PageExpiredError):
         ask(world, query_id, position=position)

@@ -5,7 +5,6 @@ between an append and the turn that reads it. After each step every standing que
 answer is the twin's at the seq it names.
 """
 
-import functools
 from collections import Counter
 from enum import StrEnum
 from random import Random
@@ -143,7 +142,7 @@ class Simulator:
             results.cut().seq, operations_max=self.rng.randint(1, 4), bytes_max=2**20
         ):
             deltas = [self.world.engine.apply(operation) for operation in operations]
-            delta = functools.reduce(merge, deltas)
+            delta = merge(deltas)
             if self.rng.random() < 0.05:
                 self.die(Boundary.APPLIED)  # nothing of this was published: it is folded again
                 continue

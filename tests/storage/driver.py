@@ -1,13 +1,11 @@
 """Drives a store as a service does: append, fold, publish; and says what it shows."""
 
-import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.log.operation import Content, Operation
 from engine.results.contract import Checkpoint
-from engine.results.delta import Delta, merge
-from engine.results.hits import ClauseId
+from engine.results.delta import ClauseRecord, Delta, merge
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from storage.store import Store
@@ -29,7 +27,7 @@ def apply_next(store: Store, fold: Fold, operations: int = 64) -> None:
 
 def merged(fold: Fold, operations: Iterable[Operation]) -> Delta:
     """Fold the operations and return what they change together."""
-    return functools.reduce(merge, [fold.apply(operation) for operation in operations])
+    return merge([fold.apply(operation) for operation in operations])
 
 
 def do(store: Store, fold: Fold, contents: Iterable[Content]) -> list[Seq]:
@@ -40,14 +38,20 @@ def do(store: Store, fold: Fold, contents: Iterable[Content]) -> list[Seq]:
     return seqs
 
 
-def rows_of(pages: dict[int, Page]) -> dict[int, list[int]]:
-    """Return pages as plain values that can be compared."""
-    return {chunk: page.rows(0).tolist() for chunk, page in sorted(pages.items())}
+def rows_of(pages: Mapping[int, Page]) -> dict[int, list[int] | None]:
+    """Return pages as plain values that can be compared; None for one that is not kept."""
+    return {
+        chunk: page.rows(0).tolist() if page.kept else None for chunk, page in sorted(pages.items())
+    }
 
 
-def shown_pages(store: Store, clause_id: ClauseId, chunks: int) -> dict[int, list[int]]:
-    """Return the clause's pages among the first `chunks`, as plain values."""
-    return rows_of(dict(store.results.pages(clause_id, range(chunks))))
+def shown_pages(store: Store, clause: ClauseRecord, chunks: int) -> dict[int, list[int] | None]:
+    """Return the clause's hits in those of the first `chunks` where they may be kept, as plain values."""
+    found = {stream.stream_id: stream for stream in store.results.streams()}
+    stream = found.get(clause.streams[0])
+    rows = 0 if stream is None else stream.rows
+    kept = [chunk for chunk in range(chunks) if clause.keeps(chunk, rows)]
+    return rows_of(store.results.pages(clause, kept))
 
 
 def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
@@ -64,8 +68,14 @@ def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
         assert (query, clause) == (snapshot.query, snapshot.clause)
         assert tuple(fold.streams[s] for s in clause.streams) == snapshot.streams
         assert checkpoint.cut.seq == snapshot.cut.seq
-    for clause_id in fold.clauses:
-        assert rows_of(fold.pages(clause_id)) == shown_pages(store, clause_id, chunks)
+    snapshots = store.results.snapshots([query.query_id for query in checkpoint.queries])
+    assert [store.results.snapshot(q.query_id).query for q in checkpoint.queries] == [
+        snapshot and snapshot.query for snapshot in snapshots
+    ]
+    for clause_id, clause in fold.ever.items():
+        standing = clause_id in fold.clauses
+        shown = shown_pages(store, clause, chunks)
+        assert (rows_of(fold.pages(clause_id)) if standing else {}) == shown
     store.results.check()
     store.log.check()
 

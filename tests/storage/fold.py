@@ -1,15 +1,19 @@
-"""A stand-in for the engine: folds operations into deltas whose pages are a function of the log.
+"""A stand-in for the engine: folds operations into deltas whose hits are a function of the log.
 
 Row r of a stream satisfies clause c by a fixed rule, so what a store holds can be compared with what it
-has to hold without an engine.
+has to hold without an engine. How hits are kept is a rule as well: each form occurs at every density that
+may have it, and clauses begin with the first chunk that is retained, or with the open one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from bitarray import bitarray
 from numpy.typing import NDArray
 
+from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import (
     Declare,
@@ -24,7 +28,8 @@ from engine.log.operation import (
 from engine.query.window import Bound, Window
 from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
-from engine.results.page import Page, page_of
+from engine.results.match_block import UNPLACED, Form, MatchBlock
+from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 
@@ -39,6 +44,51 @@ def hits(clause_id: int, first: int, past: int) -> NDArray[np.int64]:
     return rows[mixed < DENSITIES[clause_id % len(DENSITIES)] * 2**32]
 
 
+def offsets(clause_id: int, chunk: int) -> NDArray[np.uint16]:
+    """Return the same for one chunk, as offsets."""
+    first = chunk * CHUNK_ROWS
+    return (hits(clause_id, first, first + CHUNK_ROWS) - first).astype(np.uint16)
+
+
+def page_of(clause_id: int, found: NDArray[np.uint16]) -> Page | None:
+    """Return hits in the form that this clause keeps so many in."""
+    dense = len(found) > LIST_ROWS_MAX
+    if dense and clause_id % 2 == 0:
+        return UNKEPT
+    if dense and clause_id % 5:
+        bits = bitarray(CHUNK_ROWS, endian="little")
+        bits[found.astype(int).tolist()] = 1
+        return Page(None, bits)
+    return Page(found, None) if len(found) else None
+
+
+def block_of(pages: Mapping[Any, Page], counts: Mapping[Any, int]) -> MatchBlock:
+    """Return pages of one chunk as a block, lists and bitmaps in another order than the clauses."""
+    ids = sorted(pages)
+    places = dict.fromkeys(ids, UNPLACED)
+    forms, length = {}, 0
+    lists: list[NDArray[np.uint16]] = []
+    maps: list[Words] = []
+    for clause_id in reversed(ids):
+        found, bits = pages[clause_id].offsets, pages[clause_id].bitmap
+        forms[clause_id] = Form.UNKEPT if bits is None else Form.BITMAP
+        if bits is not None:
+            places[clause_id] = len(maps)
+            maps.append(np.frombuffer(bits.tobytes(), LITTLE))
+        if found is not None:
+            forms[clause_id], places[clause_id] = Form.LIST, length
+            length += len(found)
+            lists.append(found)
+    return MatchBlock(
+        np.array(ids, dtype=np.int64),
+        np.array([forms[clause_id] for clause_id in ids], dtype=np.uint8),
+        np.array([counts[clause_id] for clause_id in ids], dtype=np.int32),
+        np.array([places[clause_id] for clause_id in ids], dtype=np.int32),
+        np.concatenate([*lists, np.empty(0, np.uint16)]),
+        np.array(maps, dtype=LITTLE).reshape(len(maps), CHUNK_WORDS),
+    )
+
+
 class Fold:
     """State of the fold; `apply` moves it by one operation."""
 
@@ -46,6 +96,8 @@ class Fold:
         self.rows_kept = rows_kept
         self.streams: dict[StreamId, StreamRecord] = {}
         self.clauses: dict[ClauseId, ClauseRecord] = {}
+        self.ever: dict[ClauseId, ClauseRecord] = {}
+        """Clauses that stand or stood."""
         self.queries: dict[QueryId, QueryRecord] = {}
         self.batches: dict[tuple[StreamId, Seq], BatchRecord] = {}
 
@@ -53,13 +105,17 @@ class Fold:
         """Return a fold that goes on from the same state by itself."""
         other = Fold(self.rows_kept)
         other.streams, other.clauses = dict(self.streams), dict(self.clauses)
+        other.ever = dict(self.ever)
         other.queries, other.batches = dict(self.queries), dict(self.batches)
         return other
 
     def pages(self, clause_id: ClauseId) -> dict[int, Page]:
         """Return all pages the clause has to have."""
-        stream = self.streams[self.clauses[clause_id].streams[0]]
-        return self._pages(clause_id, stream.dropped_row, stream.rows)
+        clause = self.clauses[clause_id]
+        stream = self.streams[clause.streams[0]]
+        return self._pages(
+            clause, range(stream.dropped_row // CHUNK_ROWS, stream.rows // CHUNK_ROWS)
+        )
 
     def apply(self, operation: Operation) -> Delta:
         """Return what `operation` changes."""
@@ -118,16 +174,22 @@ class Fold:
         }
         self.batches = {key: b for key, b in self.batches.items() if key not in gone}
         self.batches[stream.stream_id, operation.seq] = batch
-        mine = [c.clause_id for c in self.clauses.values() if c.streams[0] == stream.stream_id]
-        chunks = range(old.dropped_row // CHUNK_ROWS, dropped // CHUNK_ROWS)
-        first = max(old.rows // CHUNK_ROWS * CHUNK_ROWS, dropped)
+        gone_segments = range(old.dropped_row // SEGMENT_ROWS, dropped // SEGMENT_ROWS)
+        mine = [c for c in self.clauses.values() if c.streams[0] == stream.stream_id]
         return replace(
             delta,
             streams={stream.stream_id: stream},
             batches={(stream.stream_id, operation.seq): batch},
-            pages={(c, n): p for c in mine for n, p in self._pages(c, first, rows).items()},
+            blocks={
+                (stream.stream_id, chunk): block
+                for chunk in range(max(old.rows, dropped) // CHUNK_ROWS, rows // CHUNK_ROWS)
+                if len(block := self._block(mine, chunk))
+            },
             dropped_batches=frozenset(gone),
-            dropped_chunks=frozenset((c, n) for c in mine for n in chunks),
+            dropped_segments=frozenset((stream.stream_id, n) for n in gone_segments),
+            dropped_pages=frozenset(
+                (c.clause_id, n) for c in mine for n in gone_segments if n in c.paged_segments
+            ),
         )
 
     def _register(self, delta: Delta, content: Register) -> Delta:
@@ -135,8 +197,17 @@ class Fold:
         fresh = clause is None
         if clause is None:
             streams = tuple(content.streams.values())
-            clause = ClauseRecord(ClauseId(delta.seq), content.sql, streams)
-            self.clauses[clause.clause_id] = clause
+            stream = self.streams[streams[0]]
+            kept_from = stream.rows if delta.seq % 4 == 1 else stream.floor_row
+            clause = ClauseRecord(
+                ClauseId(delta.seq),
+                content.sql,
+                streams,
+                content.materialize,
+                kept_row=kept_from // CHUNK_ROWS * CHUNK_ROWS,
+                block_row=stream.rows // CHUNK_ROWS * CHUNK_ROWS,
+            )
+            self.clauses[clause.clause_id] = self.ever[clause.clause_id] = clause
         query = QueryRecord(
             content.query_id,
             delta.seq,
@@ -179,12 +250,18 @@ class Fold:
             self.streams[stream_id] = replace(self.streams[stream_id], queries=count)
         return {stream_id: self.streams[stream_id] for stream_id in stream_ids}
 
-    def _pages(self, clause_id: ClauseId, first: int, past: int) -> dict[int, Page]:
-        """Return the pages of the chunks from that of row `first` to that before row `past`."""
+    def _pages(self, clause: ClauseRecord, chunks: Iterable[int]) -> dict[int, Page]:
+        """Return the pages the clause has to have among these whole chunks."""
+        stream = self.streams[clause.streams[0]]
         pages = {}
-        for chunk in range(first // CHUNK_ROWS, -(-past // CHUNK_ROWS)):
-            begin = chunk * CHUNK_ROWS
-            rows = hits(clause_id, begin, min(begin + CHUNK_ROWS, past))
-            if len(rows):
-                pages[chunk] = page_of((rows - begin).astype(np.uint16))
+        for chunk in chunks:
+            if clause.keeps(chunk, stream.rows):
+                page = page_of(clause.clause_id, offsets(clause.clause_id, chunk))
+                if page is not None:
+                    pages[chunk] = page
         return pages
+
+    def _block(self, clauses: Sequence[ClauseRecord], chunk: int) -> MatchBlock:
+        """Return the block of a chunk that has become whole."""
+        pages = {c.clause_id: page for c in clauses for page in self._pages(c, [chunk]).values()}
+        return block_of(pages, {c: len(offsets(c, chunk)) for c in pages})

@@ -43,6 +43,7 @@ def filled(store, fold: Fold) -> None:
     """A stream of two clauses, some segments long, and a second stream."""
     do(store, fold, [declare("a"), declare("b"), rows(1, count=SEGMENT_ROWS + 5_000)])
     do(store, fold, [register(1, 1, sql="one"), register(2, 1, sql="two"), register(3, 2, "b")])
+    do(store, fold, [rows(1, count=9_000)])
 
 
 CHANGES: dict[str, list[Content]] = {
@@ -50,6 +51,7 @@ CHANGES: dict[str, list[Content]] = {
     "rows": [rows(1, count=9_000), rows(2, "b", count=70_000)],
     "expire": [rows(1, count=SEGMENT_ROWS), rows(1, count=SEGMENT_ROWS)],
     "remove": [Remove(query_id(1)), register(6, 1, sql="four")],
+    "declare": [declare("c"), register(7, 8, "c"), rows(8, "c", count=2 * SEGMENT_ROWS)],
     "drop": [Drop(StreamId(1), "a", (query_id(1), query_id(2))), declare("a", 2)],
 }
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from engine import limits
+from engine.limits import CHUNK_ROWS
 from engine.log.operation import Remove
 from storage import keys
 from tests.house import tree
@@ -26,8 +27,9 @@ def documented() -> dict[str, str]:
 def test_layout_document_names_every_key_and_the_version():
     """What `storage/keys.py` can build is in the table, and nothing else."""
     built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
-    built -= {keys.PAGES_PATTERN}
-    built |= {"{ps}:log:p:<stream>", "{ps}:x:<stream>", "{ps}:r:<clause>:<segment>"}
+    built -= {keys.PAGES_PATTERN, keys.BLOCKS_PATTERN, keys.BATCHES_PATTERN}
+    built |= {"{ps}:log:p:<stream>", "{ps}:x:<stream>"}
+    built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>"}
     assert built == documented().keys()
     assert f"Layout version: **{keys.LAYOUT_VERSION}**" in DOCUMENT.read_text("utf-8")
 
@@ -40,16 +42,19 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     def look() -> None:
         for key in server.client.fetch_one("KEYS", "*"):
             pattern = re.sub(r"^(\{ps\}:r):\d+:\d+$", r"\1:<clause>:<segment>", key.decode())
+            pattern = re.sub(r"^(\{ps\}:b):\d+:\d+$", r"\1:<stream>:<segment>", pattern)
             pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+$", r"\1:<stream>", pattern)
             seen[pattern] = server.client.fetch_one("TYPE", key).decode()
             assert -1 == server.client.fetch_one("PTTL", key), "no key has a time to live"
 
     store, fold = server.empty_store(tmp_path), Fold()
-    do(store, fold, [declare("stream_name"), rows(1, "stream_name", count=9, txn=txn("app name"))])
+    batch = rows(1, "stream_name", count=CHUNK_ROWS, txn=txn("app name"))
+    do(store, fold, [declare("stream_name"), batch])
     do(store, fold, [register(n, 1, "stream_name", sql=f"{n}", name=f"{n} name") for n in (1, 2)])
+    do(store, fold, [rows(1, "stream_name", count=CHUNK_ROWS)])
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
-    monkeypatch.setattr("storage.redis_results.garbage_forgotten", lambda _: [])
+    monkeypatch.setattr("storage.redis_writes.Garbage.forgotten", lambda _: [])
     do(store, fold, [Remove(query_id(1))])
     look()
     assert documented() == seen

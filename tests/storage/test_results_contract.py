@@ -5,17 +5,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bitarray import bitarray
 
 from engine import limits
 from engine.errors import IntegrityError, NotFoundError
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Drop, Remove, Tick
+from engine.log.operation import Content, Drop, Remove, Tick
 from engine.query.window import Bound, Window
 from engine.results.contract import Counts
-from engine.results.page import page_of
+from engine.results.hits import ClauseId
+from engine.results.page import UNKEPT, Page
 from engine.tuples.schema import StreamId
-from tests.storage.driver import apply_next, assert_shows, delta, do, shown_pages
-from tests.storage.fold import Fold
+from storage import keys
+from tests.storage.driver import apply_next, assert_shows, delta, do, rows_of, shown_pages
+from tests.storage.fold import Fold, block_of
 from tests.storage.samples import declare, query_id, register, rows
 
 
@@ -111,9 +114,11 @@ def test_reads_of_what_is_not_there_are_refused(store, fold):
     for read in (store.results.query, store.results.snapshot):
         with pytest.raises(NotFoundError):
             read(query_id(99))
-    assert {} == store.results.pages(99, [0, 1])
-    assert {} == store.results.pages(4, [])
-    assert {} == store.results.pages(4, [500])
+    standing = store.results.snapshot(query_id(1)).clause
+    unknown = replace(standing, clause_id=ClauseId(99))
+    assert {} == store.results.pages(unknown, [0, 1])
+    assert {} == store.results.pages(replace(unknown, block_row=0), [0, 1])
+    assert {} == store.results.pages(standing, [])
 
 
 def test_query_that_is_committed_and_not_applied_is_not_found(store, fold):
@@ -126,14 +131,44 @@ def test_query_that_is_committed_and_not_applied_is_not_found(store, fold):
     assert 2 == store.results.snapshot(query_id(1)).query.seq
 
 
-def test_remove_of_the_last_handle_takes_the_clause_and_its_pages(store, fold):
-    """A clause lives as long as one of its handles."""
+def test_snapshots_of_several_queries_belong_to_one_cut(store, fold):
+    """In the order asked for, one asked for twice is told twice, one that is not standing is None."""
     fill(store, fold)
-    clause_id = store.results.query(query_id(1)).clause_id
+    asked = [query_id(number) for number in (3, 99, 1, 4, 3)]
+    found = store.results.snapshots(asked)
+    assert [query_id(3), None, query_id(1), query_id(4), query_id(3)] == [
+        snapshot and snapshot.query.query_id for snapshot in found
+    ]
+    assert 1 == len({snapshot.cut for snapshot in found if snapshot is not None})
+    for snapshot in found:
+        if snapshot is not None:
+            alone = store.results.snapshot(snapshot.query.query_id)
+            assert replace(snapshot, cut=alone.cut) == alone
+    assert [] == list(store.results.snapshots([]))
+    store.log.append(register(7, 1))
+    assert [None] == list(store.results.snapshots([query_id(7)])), "committed, not applied"
+
+
+def test_clock_of_the_store_goes_on_and_never_back(store, fold):
+    """It is that of the last answer at least, and not far from it."""
+    first_us = store.results.now_us()
+    cut = store.results.cut()
+    later = [store.results.now_us() for _ in range(100)]
+    assert sorted(later) == later
+    assert first_us <= later[0]
+    do(store, fold, [declare("a")])
+    assert store.results.now_us() >= later[-1]
+    assert abs(later[0] - cut.server_now_us) < 60_000_000
+
+
+def test_remove_of_the_last_handle_takes_the_clause_and_its_hits(store, fold):
+    """A clause lives as long as one of its handles; what blocks still hold of it is shown to nobody."""
+    fill(store, fold)
+    clause = store.results.snapshot(query_id(1)).clause
     do(store, fold, [Remove(query_id(1))])
-    assert shown_pages(store, clause_id, 10)
+    assert {0, 1} <= shown_pages(store, clause, 10).keys(), "one of its own, and one in a block"
     do(store, fold, [Remove(query_id(4))])
-    assert {} == shown_pages(store, clause_id, 10)
+    assert {} == shown_pages(store, clause, 10)
     assert_shows(store, fold)
 
 
@@ -155,7 +190,9 @@ def test_expiry_takes_pages_and_batches_of_whole_segments(store):
     do(store, fold, [rows(1, count=60_000) for _ in range(4)])
     assert 3 * SEGMENT_ROWS == store.results.stream("a").dropped_row
     assert_shows(store, fold)
-    assert min(shown_pages(store, fold.queries[query_id(5)].clause_id, 200)) >= 48
+    clause = store.results.snapshot(query_id(5)).clause
+    assert min(shown_pages(store, clause, 200)) >= 48
+    assert {} == store.results.pages(clause, range(48))
 
 
 @pytest.mark.parametrize("writes_max", [1, 7])
@@ -178,34 +215,75 @@ def test_publish_over_the_byte_bound_shows_the_same(store, monkeypatch, fold):
     assert_shows(store, fold)
 
 
-def test_pages_hold_every_density(store, fold):
-    """No hit but one, a list at its longest, a bitmap at its smallest and fullest."""
-    do(store, fold, [declare("a"), rows(1, count=CHUNK_ROWS), register(1, 1)])
-    clause_id = store.results.query(query_id(1)).clause_id
-    for count in (1, 255, 256, 257, CHUNK_ROWS):
+@pytest.mark.parametrize("own", [True, False], ids=["page", "block"])
+def test_hits_of_every_density_and_form_read_back(store, fold, own):
+    """One hit, a list at its longest and beyond, a bitmap at its smallest and fullest; or not kept."""
+    contents: list[Content] = [rows(1, count=7 * CHUNK_ROWS), register(1, 1, sql="x")]
+    do(store, fold, [declare("a"), *(contents if own else reversed(contents))])
+    record = store.results.snapshot(query_id(1)).clause
+    wanted: dict[int, tuple[Page, list[int] | None]] = {}
+    for chunk, count in enumerate((1, 255, 256, 257, CHUNK_ROWS)):
         offsets = np.linspace(0, CHUNK_ROWS - 1, count).astype(np.uint16)
-        seq = store.log.append(Tick()).seq
-        pages = {(clause_id, 0): page_of(offsets)}
+        bits = bitarray(CHUNK_ROWS, endian="little")
+        bits[offsets.astype(int).tolist()] = 1
+        page = Page(None, bits) if chunk % 2 else Page(offsets, None)
+        wanted[chunk] = page, offsets.tolist()
+    wanted[5] = UNKEPT, None
+    seq = store.log.append(Tick()).seq
+    change = delta(seq - 1, seq, seq, dropped_segments={(StreamId(1), 0)})
+    if own:
+        change = delta(seq - 1, seq, seq, dropped_pages={(record.clause_id, 0)})
+    store.results.publish(change)
+    seq = store.log.append(Tick()).seq
+    if own:
+        pages = {(record.clause_id, chunk): page for chunk, (page, _) in wanted.items()}
         store.results.publish(delta(seq - 1, seq, seq, pages=pages))
-        found = store.results.pages(clause_id, [0, 1])
-        assert {0: offsets.tolist()} == {n: page.rows(0).tolist() for n, page in found.items()}
-        assert count == found[0].count
+    else:
+        blocks = {
+            (StreamId(1), chunk): block_of({record.clause_id: page}, {record.clause_id: page.count})
+            for chunk, (page, _) in wanted.items()
+        }
+        store.results.publish(delta(seq - 1, seq, seq, blocks=blocks))
+    found = store.results.pages(record, range(7))
+    assert {chunk: told for chunk, (_, told) in wanted.items()} == rows_of(found)
+    assert [p.nbytes for p, _ in wanted.values()] == [found[chunk].nbytes for chunk in wanted]
+
+
+def test_block_of_many_clauses_shows_each_its_hits(store, fold):
+    """Clauses of several groups in one chunk, some without hits: nobody gets what is another's."""
+    do(store, fold, [declare("a")])
+    do(store, fold, [register(n, 1, sql=f"{n}") for n in range(150)])
+    do(store, fold, [rows(1, count=CHUNK_ROWS), rows(1, count=2 * CHUNK_ROWS - 1)])
+    groups = {clause_id >> keys.GROUP_BITS for clause_id in fold.clauses}
+    assert 3 <= len(groups)
+    assert_shows(store, fold)
+    do(store, fold, [Remove(query_id(n)) for n in range(0, 150, 2)])
+    do(store, fold, [rows(1, count=1)])
+    assert_shows(store, fold)
+
+
+def test_hits_read_over_many_segments_are_all_there(store, monkeypatch):
+    """However few segments are asked for at once."""
+    fold = Fold(rows_kept=1_000_000)
+    monkeypatch.setattr("storage.redis_hits.SEGMENTS_PER_FETCH", 2)
+    do(store, fold, [declare("a"), *[rows(1, count=100_000)] * 2, register(1, 1, sql="x")])
+    do(store, fold, [rows(1, count=100_000)] * 2)
+    assert_shows(store, fold)
+    clause = store.results.snapshot(query_id(1)).clause
+    assert 7 == len({chunk // 16 for chunk in shown_pages(store, clause, 200)})
 
 
 def test_statistics_count_publishes_pages_and_reads(store, fold):
-    """One publish of one page, one snapshot and one look at pages."""
-    do(store, fold, [declare("a"), register(1, 1, sql="x"), rows(1, count=6)])
-    store.results.snapshot(query_id(1))
-    store.results.pages(2, [0])
+    """A page of a clause's own, three clauses in blocks of two chunks, one snapshot, one look at hits."""
+    do(store, fold, [declare("a"), register(1, 1, sql="x"), register(2, 1, sql="y")])
+    do(store, fold, [rows(1, count=CHUNK_ROWS), register(3, 1, sql="z")])
+    do(store, fold, [rows(1, count=2 * CHUNK_ROWS)])
+    clause = store.results.snapshot(query_id(1)).clause
+    store.results.pages(clause, [0])
     found = store.results.statistics()
-    size = sum(page.nbytes for page in fold.pages(2).values())
-    assert size > 0
-    assert (1, 1, size, 2) == (
-        found.publishes,
-        found.pages_written,
-        found.page_bytes_written,
-        found.reads,
-    )
+    pages = [page for clause_id in fold.clauses for page in fold.pages(clause_id).values()]
+    assert (3, len(pages), 2) == (found.publishes, found.pages_written, found.reads)
+    assert found.page_bytes_written > sum(page.nbytes for page in pages) > 0
 
 
 def test_snapshots_while_publishing_belong_to_one_operation(store, fold, monkeypatch):

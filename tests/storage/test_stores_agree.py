@@ -20,6 +20,7 @@ from engine.clock import ManualClock
 from engine.errors import EngineError
 from engine.limits import SEGMENT_ROWS
 from engine.log.operation import Content, Drop, Remove, Tick
+from engine.results.contract import Snapshot
 from engine.tuples.schema import StreamId
 from storage.memory import MemoryStore
 from storage.store import Store
@@ -43,7 +44,6 @@ SMALL_LIMITS = {
 names = st.sampled_from(STREAMS)
 offsets = st.sampled_from([0] * 12 + [1])
 numbers = st.integers(0, 5)
-ids = st.integers(1, 6)
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -187,9 +187,16 @@ class StoresAgree(RuleBasedStateMachine):
     def snapshot(self, number):
         self.both(lambda store: plain_snapshot(store, self.handles[number]))
 
-    @rule(clause_id=ids, chunks=st.integers(0, 40))
-    def pages(self, clause_id, chunks):
-        self.both(lambda store: shown_pages(store, clause_id, chunks))
+    @rule(numbers=st.lists(numbers, max_size=4))
+    def snapshots(self, numbers):
+        self.both(lambda store: plain_snapshots(store, [self.handles[n] for n in numbers]))
+
+    @rule(at=numbers, chunks=st.integers(0, 40))
+    def pages(self, at, chunks):
+        clauses = list(self.fold.ever.values())[-6:]
+        if clauses:
+            clause = clauses[at % len(clauses)]
+            self.both(lambda store: shown_pages(store, clause, chunks))
 
     @invariant()
     def positions_are_equal(self):
@@ -216,7 +223,16 @@ def plain_read(store: Store, after, operations: int) -> list[Any]:
 
 
 def plain_snapshot(store: Store, number: int) -> tuple[Any, ...]:
-    snapshot = store.results.snapshot(query_id(number))
+    return plain(store.results.snapshot(query_id(number)))
+
+
+def plain_snapshots(store: Store, handles: list[int]) -> list[tuple[Any, ...] | None]:
+    found = store.results.snapshots([query_id(number) for number in handles])
+    assert len({snapshot.cut for snapshot in found if snapshot is not None}) <= 1, "one cut"
+    return [None if snapshot is None else plain(snapshot) for snapshot in found]
+
+
+def plain(snapshot: Snapshot) -> tuple[Any, ...]:
     return snapshot.cut.seq, snapshot.query, snapshot.clause, snapshot.streams
 
 

@@ -1,11 +1,9 @@
-"""DISTINCT, and hits by chunk, against dicts."""
+"""DISTINCT against dicts."""
 
 import numpy as np
 from hypothesis import given, strategies as st
 
-from engine.limits import CHUNK_ROWS
 from engine.results.distinct import first_and_last
-from engine.results.hits import ClauseId, HitBatch
 from engine.tuples.batch import Column
 from engine.tuples.schema import ColumnType
 
@@ -50,11 +48,3 @@ def test_first_and_last_without_columns_is_one_group():
     """Rows of nothing are all equal."""
     first, last = first_and_last([], 4)
     assert ([0], [3]) == (first.tolist(), last.tolist())
-
-
-@given(st.sets(st.integers(0, 3 * CHUNK_ROWS), max_size=40))
-def test_hits_by_chunk_of_any_rows_oracle_are_offsets_in_their_chunks(rows):
-    """Each hit is named once, by its chunk and its offset there, in order."""
-    hits = HitBatch(ClauseId(1), np.array(sorted(rows), dtype=np.int64))
-    found = [(chunk, offset) for chunk, some in hits.by_chunk() for offset in some.tolist()]
-    assert [divmod(row, CHUNK_ROWS) for row in sorted(rows)] == found

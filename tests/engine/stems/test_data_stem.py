@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.errors import PageExpiredError
-from engine.limits import SEGMENT_ROWS
+from engine.kernels import bits
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from engine.query.binder import bind
 from engine.stems.data_stem import DataSteM, StoredTuples
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
@@ -63,15 +65,63 @@ def test_data_stem_at_boundary_sizes_oracle_gives_back_rows_across_segments(size
     assert [row[0] for row in rows[3:-2]] == stem.times(3, len(rows) - 2).tolist()
 
 
-def test_data_stem_probe_yields_each_row_once_from_the_first_asked_for():
-    """A fresh query meets every row held from its first on, once, in order."""
-    _, stem, rows = held(10, SEGMENT_ROWS, 20)
+def clause_of(where):
+    return bind(f"SELECT * FROM s WHERE {where}", {"s": (STREAM, SCHEMA)}).clause
+
+
+CLAUSES = {
+    "TRUE": lambda ts, a, t: True,
+    "a IS NULL": lambda ts, a, t: a is None,
+    "t = 'a' AND ts >= TIMESTAMP '1970-01-01 00:00:00.000100'": lambda ts, a, t: (
+        t == "a" and ts >= 100
+    ),
+    "a % 3 = 1": lambda ts, a, t: a is not None and a % 3 == 1,
+}
+
+
+@pytest.mark.parametrize("where", CLAUSES)
+def test_data_stem_probe_oracle_meets_each_row_once_from_the_first_asked_for(where):
+    """A fresh query meets every row held from its first on, once, across segments."""
+    tuples, stem, rows = held(10, SEGMENT_ROWS, 20)
+    satisfied = [i for i, row in enumerate(rows) if CLAUSES[where](*row)]
+    clause = clause_of(where)
     for first_row in (0, 5, SEGMENT_ROWS - 1, SEGMENT_ROWS, len(rows)):
-        met = []
-        for stored in stem.probe(first_row):
-            numbers = range(stored.first_row, stored.first_row + stored.rows)
-            met += list(zip(numbers, stored.columns("ts").to_list(), strict=True))
-        assert [(i, row[0]) for i, row in enumerate(rows)][first_row:] == met
+        for past_row in (len(rows), SEGMENT_ROWS, 4_097, 6):
+            expected = [i for i in satisfied if first_row <= i < past_row]
+            met = []
+            for first_chunk, words in stem.probe(clause, first_row, past_row):
+                met += (bits.positions(words) + first_chunk * CHUNK_ROWS).tolist()
+            assert expected == met
+            assert expected == tuples.matching(STREAM, clause, first_row, past_row).tolist()
+
+
+def test_source_matching_of_rows_that_are_gone_is_refused():
+    """Rows of an evicted segment are not told from rows that do not match; the others are found."""
+    tuples, stem, rows = held(SEGMENT_ROWS, 10)
+    clause = clause_of("a IS NULL")
+    stem.evict(SEGMENT_ROWS)
+    with pytest.raises(PageExpiredError):
+        tuples.matching(STREAM, clause, SEGMENT_ROWS - 1, len(rows))
+    expected = [i for i, row in enumerate(rows) if i >= SEGMENT_ROWS and row[1] is None]
+    assert expected == tuples.matching(STREAM, clause, SEGMENT_ROWS, len(rows)).tolist()
+    assert [] == tuples.matching(STREAM, clause, SEGMENT_ROWS, SEGMENT_ROWS).tolist()
+    tuples.release(STREAM)
+    with pytest.raises(PageExpiredError):
+        tuples.matching(STREAM, clause, SEGMENT_ROWS, len(rows))
+
+
+def test_data_stem_chunk_gives_the_rows_of_a_whole_chunk():
+    """A chunk has the values of its rows, whatever batches brought them; one that is open is refused."""
+    _, stem, rows = held(100, SEGMENT_ROWS, CHUNK_ROWS)
+    for number in (0, 3, SEGMENT_ROWS // CHUNK_ROWS):
+        chunk = stem.chunk(number)
+        first = number * CHUNK_ROWS
+        every = np.arange(CHUNK_ROWS)
+        listed = [chunk.values(name, every).to_list() for name in ("ts", "a", "t")]
+        assert rows[first : first + CHUNK_ROWS] == list(zip(*listed, strict=True))
+        assert (number, first) == (chunk.number, chunk.first_row)
+    with pytest.raises(AssertionError):
+        stem.chunk(len(rows) // CHUNK_ROWS)
 
 
 def test_data_stem_begun_later_numbers_rows_from_there():
@@ -147,3 +197,23 @@ def test_source_read_while_rows_are_appended_never_shows_a_row_in_the_making():
     stop.set()
     reader.join()
     assert [] == wrong
+
+
+def test_source_oldest_of_any_floors_oracle_is_the_smallest_time_left():
+    """Rows outside, rows dated before the floor, segments cut and segments whole: the smallest, or none."""
+    tuples, _, rows = held(SEGMENT_ROWS + 50)
+    past = len(rows)
+    for floor_row in (0, 7, SEGMENT_ROWS, SEGMENT_ROWS + 3, past):
+        for past_row in (past, SEGMENT_ROWS, 5):
+            for floor_us in (None, 35, SEGMENT_ROWS * 10 + 5, past * 10):
+                left = [
+                    time_us
+                    for time_us, _, _ in rows[floor_row:past_row]
+                    if floor_us is None or time_us >= floor_us
+                ]
+                found = tuples.oldest(
+                    STREAM, floor_row=floor_row, floor_us=floor_us, past_row=past_row
+                )
+                assert min(left, default=None) == found
+    tuples.release(STREAM)
+    assert tuples.oldest(STREAM, floor_row=0, floor_us=None, past_row=past) is None

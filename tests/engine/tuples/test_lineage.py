@@ -1,82 +1,70 @@
-"""Lineage and blocks against sets of pairs."""
+"""Lineage against sets of rows by slot."""
 
 import numpy as np
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
-from engine.kernels import bits
-from engine.tuples.batch import Column
-from engine.tuples.block import Block
-from engine.tuples.lineage import FEW_SLOTS, Lineage
-from engine.tuples.schema import ColumnType
-
-SLOTS = 130
-
-pairs = st.tuples(st.integers(1, 70), st.integers(0, 2**32), st.sampled_from([0.0, 0.01, 0.2, 0.9]))
+from engine.kernels.bits import CHUNK_WORDS, LITTLE
+from engine.limits import CHUNK_ROWS
+from engine.tuples.lineage import Lineage
+from tests.engine.kernels import twins
 
 
-def drawn(shape):
-    tuples, seed, density = shape
-    flags = np.random.default_rng(seed).random((tuples, SLOTS)) < density
-    return Lineage(bits.pack(flags)), {(i, s) for i, s in zip(*np.nonzero(flags), strict=True)}
+def sets_of(lineage):
+    """Return the rows of each slot; none where it is not alive."""
+    return [
+        twins.bits_of(row) if lives else set()
+        for row, lives in zip(lineage.words, lineage.alive.tolist(), strict=True)
+    ]
 
 
-def pairs_of(lineage):
-    return {(i, slot) for slot, rows in lineage.hits() for i in rows.tolist()}
+def test_lineage_full_has_every_row_for_every_live_slot():
+    """Before any factor, each row can satisfy each live clause and no other."""
+    live = np.array([True, False, True])
+    lineage = Lineage.full(5, live)
+    everything = set(range(CHUNK_ROWS))
+    assert [everything, set(), everything] == sets_of(lineage)
+    assert (5, 3, 2) == (lineage.first_slot, len(lineage), lineage.slots_alive)
+    lineage.alive[:] = False
+    assert [True, False, True] == live.tolist(), "what slots are in use is not written"
 
 
-@given(pairs)
-def test_lineage_hits_of_any_bits_oracle_are_the_pairs(shape):
-    """Every pair is found once, slots and rows ascending, however many slots have hits."""
-    lineage, expected = drawn(shape)
-    assert expected == pairs_of(lineage)
-    slots = [slot for slot, _ in lineage.hits()]
-    assert sorted(set(slots)) == slots
-    assert all((np.diff(rows) > 0).all() and len(rows) for _, rows in lineage.hits())
+def test_lineage_full_in_a_buffer_shows_nothing_of_what_was_there():
+    """A buffer used again, for fewer slots, is full again."""
+    buffer = np.zeros((4, CHUNK_WORDS), dtype=LITTLE)
+    lineage = Lineage.full(0, np.ones(3, dtype=np.bool_), buffer)
+    assert np.shares_memory(buffer, lineage.words)
+    assert [CHUNK_ROWS] * 3 == [len(rows) for rows in sets_of(lineage)]
+    assert not buffer[3].any(), "rows past the slots are nobody's"
 
 
-@given(pairs)
-def test_lineage_alive_and_take_of_any_bits_oracle_follow_the_pairs(shape):
-    """A tuple is alive while a pair names it; taking rows renumbers pairs and loses none."""
-    lineage, expected = drawn(shape)
-    alive = {i for i, _ in expected}
-    assert [i in alive for i in range(len(lineage))] == lineage.alive().tolist()
-    rows = np.flatnonzero(lineage.alive())
-    place = {row: i for i, row in enumerate(rows.tolist())}
-    assert {(place[i], s) for i, s in expected} == pairs_of(lineage.take(rows))
+def test_lineage_without_slots_has_nothing():
+    """An empty tile is a tile."""
+    lineage = Lineage.full(0, np.zeros(0, dtype=np.bool_))
+    assert (0, 0, []) == (len(lineage), lineage.slots_alive, sets_of(lineage))
 
 
-def test_lineage_full_has_every_live_slot_for_every_tuple():
-    """Before any factor, each tuple can satisfy each live clause and no other."""
-    live = bits.mask_of(np.array([0, 3, 70]), 2)
-    assert {(i, s) for i in range(4) for s in (0, 3, 70)} == pairs_of(Lineage.full(4, live))
-
-
-def test_lineage_without_tuples_or_slots_has_no_hits():
-    """Nothing comes out of an empty matrix."""
-    assert set() == pairs_of(Lineage.full(0, bits.mask_of(np.array([1]), 1)))
-    assert set() == pairs_of(Lineage(np.zeros((5, 0), dtype=np.uint64)))
-
-
-def test_lineage_hits_agree_on_both_sides_of_the_transpose():
-    """One slot more than is read singly changes how hits are found, not which."""
-    for slots in (FEW_SLOTS, FEW_SLOTS + 1):
-        flags = np.zeros((100, SLOTS), dtype=np.bool_)
-        flags[::3, :slots] = True
-        expected = {(i, s) for i in range(0, 100, 3) for s in range(slots)}
-        assert expected == pairs_of(Lineage(bits.pack(flags)))
-
-
-def test_block_keeps_row_numbers_and_values_while_it_shrinks():
-    """Rows that nobody asks for leave; those left keep their numbers and their values."""
-    column = Column(ColumnType.INT64, np.arange(100, 110))
-    live = bits.mask_of(np.array([0, 1]), 1)
-    block = Block(first_row=4_000, rows=10, columns=lambda _: column, live=live)
-    assert 10 == block.keep_alive()
-    assert column is block.column("a")
-    for kept in ([1, 4, 7], [0, 2], [1]):
-        mask = np.zeros(len(block), dtype=np.bool_)
-        mask[kept] = True
-        block.lineage.words[~mask] = 0
-        assert len(kept) == block.keep_alive() == len(block)
-    assert [107] == block.column("a").to_list()
-    assert [4_007] == block.rows_at(np.array([0])).tolist()
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=4),
+    st.sampled_from([0.0, 0.001, 0.5]),
+)
+def test_lineage_keep_and_asked_of_any_slots_oracle_follow_sets(seed, steps, share):
+    """Rows are only ever lost, by the slots named alone; what some still ask for is their union."""
+    rng = np.random.default_rng(seed)
+    lineage = Lineage.full(100, np.array([True, True, False, True]))
+    expected = sets_of(lineage)
+    for named in steps:
+        alive = [slot for slot in sorted(named) if lineage.alive[slot]]
+        if not alive:
+            continue
+        slots = np.array(alive, dtype=np.int64) + 100
+        assert set().union(*(expected[slot] for slot in alive)) == twins.bits_of(
+            lineage.asked(slots)
+        )
+        rows = set(np.flatnonzero(rng.random(CHUNK_ROWS) < share).tolist())
+        lineage.keep(slots, twins.words_from(rows, CHUNK_WORDS))
+        for slot in alive:
+            expected[slot] = expected[slot] & rows
+        assert expected == sets_of(lineage)
+        assert [bool(rows) for rows in expected] == lineage.alive.tolist()

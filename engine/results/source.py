@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.query.clause import StandingQueryClause
 from engine.tuples.batch import Column
 from engine.tuples.schema import StreamId
 
@@ -32,6 +33,15 @@ class TupleSource(Protocol):
         """Return the smallest time among held rows `[floor_row, past_row)` dated `floor_us` or later.
 
         None if there is none, or the stream is not held.
+        """
+        ...
+
+    def matching(
+        self, stream_id: StreamId, clause: StandingQueryClause, first_row: int, past_row: int
+    ) -> NDArray[np.int64]:
+        """Return the rows among `[first_row, past_row)` that satisfy the clause, ascending.
+
+        Raises PageExpiredError if one of these rows is not held any more.
         """
         ...
 

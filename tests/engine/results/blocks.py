@@ -1,0 +1,47 @@
+"""Match blocks made of sets of rows, the slow way."""
+
+import numpy as np
+
+from engine.kernels.bits import CHUNK_WORDS, LITTLE
+from engine.limits import CHUNK_ROWS
+from engine.results.match_block import Harvest, Keeping, MatchBlock
+from engine.tuples.lineage import Lineage
+from tests.engine.kernels import twins
+
+
+def lineage_of(rows_by_slot, first_slot=0):
+    """Return a settled lineage: None is a slot that is not alive, its bits left over."""
+    words = np.empty((len(rows_by_slot), CHUNK_WORDS), dtype=LITTLE)
+    words.fill(2**64 - 1)
+    alive = np.zeros(len(rows_by_slot), dtype=np.bool_)
+    for slot, rows in enumerate(rows_by_slot):
+        if rows is not None:
+            words[slot] = twins.words_from(set(rows), CHUNK_WORDS)
+            alive[slot] = True
+    return Lineage(first_slot, words, alive)
+
+
+def block_of(rows_by_clause, keeping=Keeping.SMALLER) -> MatchBlock:
+    """Return the block of these hits by clause, all kept alike."""
+    ids = np.array(list(rows_by_clause), dtype=np.int64)
+    kept = np.full(len(ids), keeping, dtype=np.uint8)
+    harvest = Harvest()
+    harvest.add(lineage_of(list(rows_by_clause.values())), ids, kept)
+    return harvest.block()
+
+
+def plain(block: MatchBlock):
+    """Return a block as a value that compares: by clause the form, and the hits where they are kept."""
+    return {clause_id: plain_page(page) for clause_id, page in block.pages()}
+
+
+def plain_page(page):
+    """Return a page as a value that compares."""
+    if not page.kept:
+        return "unkept"
+    return "list" if page.offsets is not None else "bitmap", page.rows(0).tolist()
+
+
+def rows_drawn(seed, count):
+    """Return `count` rows of a chunk."""
+    return set(np.random.default_rng(seed).permutation(CHUNK_ROWS)[:count].tolist())
