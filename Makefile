@@ -16,6 +16,8 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 INSTALLED_BY := pyproject.toml constraints.txt
+# Once, so that neither the first start nor every test process has to: some ten seconds.
+COMPILE_KERNELS := $(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
 
 .PHONY: help install demo test check format bench torture sim docs clean
 
@@ -60,11 +62,13 @@ clean: ## remove the environment and everything that was built or cached
 $(VENV)/.installed-core: $(VENV)/.created $(INSTALLED_BY)
 	@echo "installing psoup into $(VENV)"
 	@$(PIP_INSTALL) --editable .
+	@$(COMPILE_KERNELS)
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.created $(INSTALLED_BY)
 	@echo "installing psoup and its development tools into $(VENV)"
 	@$(PIP_INSTALL) --editable '.[dev]'
+	@$(COMPILE_KERNELS)
 	@touch $@ $(VENV)/.installed-core
 
 $(VENV)/.installed-bench: $(VENV)/.created $(INSTALLED_BY)
