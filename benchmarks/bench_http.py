@@ -112,14 +112,9 @@ def ingesting(
 
 
 def bytes_written(status: Mapping[str, Any]) -> dict[str, int]:
-    """Return the figures of a status that count bytes written, by their names."""
-    return {
-        name: value
-        for part in status.values()
-        if isinstance(part, dict)
-        for name, value in part.items()
-        if isinstance(value, int) and "bytes" in name and "written" in name
-    }
+    """Return the bytes written to the log and to the results since the start."""
+    written = status["written"]
+    return {name: int(written[name]) for name in ("log_bytes", "result_bytes")}
 
 
 def declaration(retained: int) -> dict[str, object]:

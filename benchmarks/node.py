@@ -1,16 +1,14 @@
 """psoup as a library: log, engine and results in one process, nothing kept. What the contests measure."""
 
-import contextlib
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.workloads import EPOCH_US, SECOND_US, Columns, Query, record_batch, slices
-from engine import register as register_verb
 from engine.clock import ManualClock
 from engine.engine import Engine
 from engine.invoke import Answer, ClauseCache, Request, invoke
@@ -31,7 +29,6 @@ from engine.query.expression import ColumnRef
 from engine.query.factor import AttributeFactor
 from engine.query.value_set import Interval, ValueSet
 from engine.query.window import Bound, Window
-from engine.results import clause_cache
 from engine.tuples.arrow import encode_batch
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId, StreamSchema
@@ -39,9 +36,6 @@ from storage.memory import MemoryStore
 
 _BOUND: dict[tuple[str, StreamId], BoundQuery] = {}
 """Queries of the workloads by canonical text, that of the clause alone as well, and stream."""
-_READERS = (vars(register_verb), vars(clause_cache))
-"""The modules that read a text by `bind`."""
-assert all(reader["bind"] is bind for reader in _READERS), "texts are read where they were"
 
 
 class Node:
@@ -55,8 +49,8 @@ class Node:
         """Begin empty, or with one stream declared."""
         self._clock = ManualClock(EPOCH_US)
         self.store = MemoryStore(self._clock)
-        self.engine = Engine()
-        self._clauses = ClauseCache()
+        self.engine = Engine(bind=_bind_once)
+        self._clauses = ClauseCache(bind=_bind_once)
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._numbers = itertools.count(1)
         self._given = 0
@@ -102,8 +96,7 @@ class Node:
         """Register what `bound` returned."""
         query_id = QueryId(f"q_{next(self._numbers):022d}")
         streams = {self._schema.name: self._stream_id}
-        with _read_before():
-            self._do(Register(query_id, bound.canonical, streams, materialize=materialize))
+        self._do(Register(query_id, bound.canonical, streams, materialize=materialize))
         return query_id
 
     def register_text(self, text: str) -> QueryId:
@@ -131,14 +124,13 @@ class Node:
 
     def invoke(self, query_id: QueryId, request: Request) -> Answer:
         """Invoke a query."""
-        with _read_before():
-            return invoke(
-                self.store.results,
-                self.engine.source,
-                query_id=query_id,
-                request=request,
-                clauses=self._clauses,
-            )
+        return invoke(
+            self.store.results,
+            self.engine.source,
+            query_id=query_id,
+            request=request,
+            clauses=self._clauses,
+        )
 
     def count(self, query_id: QueryId) -> int:
         """Return how many rows a query answers."""
@@ -186,20 +178,9 @@ def bound_query(
     return BoundQuery(clause, window, f"{text} BEGIN ({begin}) END (NOW)")
 
 
-@contextlib.contextmanager
-def _read_before() -> Iterator[None]:
-    """Let the engine find the workloads' queries read: it would read each text once, as it is folded."""
-    for reader in _READERS:
-        reader["bind"] = _bind_once
-    try:
-        yield
-    finally:
-        for reader in _READERS:
-            reader["bind"] = bind
-
-
 @functools.wraps(bind)
 def _bind_once(text: str, streams: Streams) -> BoundQuery:
+    """Let the engine find the workloads' queries read: it would read each text once, as it is folded."""
     for stream_id, _ in streams.values():
         found = _BOUND.get((text, stream_id))
         if found is not None:
