@@ -314,6 +314,8 @@ class FoldLoop:
             delta = self._engine.apply(operation)
             self._live.apply(delta)
             self._shown.append(delta)
+            self._shown_bytes += sum(block.nbytes for block in delta.blocks.values())
+            self._shown_bytes += sum(page.nbytes for page in delta.pages.values())
             self._count_body(operation)
             self._applied = delta.seq
         self._turns += 1
@@ -338,7 +340,7 @@ class FoldLoop:
         """Return whether what is shown has waited long enough, or has become enough, to be published."""
         return bool(self._shown) and (
             len(self._shown) >= limits.PUBLISH_OPERATIONS_MAX
-            or self._shown_bytes >= limits.PUBLISH_BODIES_BYTES_MAX
+            or self._shown_bytes >= limits.PUBLISH_TOGETHER_BYTES_MAX
             or self._elapsed_s() >= self._publish_next_s
         )
 

@@ -132,8 +132,8 @@ PUBLISH_AFTER_S: Final = 0.5
 """What is applied is published after this long: together, because each publish costs a round trip and a sync."""
 PUBLISH_OPERATIONS_MAX: Final = 1_000
 """Operations published together: a tenth of the backlog, which counts what is not published."""
-PUBLISH_BODIES_BYTES_MAX: Final = 64 * MIB
-"""Bodies of operations published together: a quarter of the backlog's bytes."""
+PUBLISH_TOGETHER_BYTES_MAX: Final = 64 * MIB
+"""Bodies and hits published together: a quarter of the backlog's bytes, and a copy of them is made."""
 LOG_ENTRIES_KEPT: Final = 10_000
 """Control entries kept behind the applied one; batches are kept as long as their tuples."""
 PUBLISH_WRITES_MAX: Final = 1_000
@@ -172,6 +172,10 @@ BOUND_QUERIES_MAX: Final = 20_000
 """Bound queries kept, so that the fold does not bind again what the front has bound: two bulk bodies."""
 BOUND_TEXT_BYTES_MAX: Final = 16 * MIB
 """Texts of the same, all together."""
+SHAPES_KEPT_MAX: Final = 1_000
+"""Shapes of queries known, so that their likes are bound quickly: programs write far fewer."""
+SHAPE_LENGTH_MAX: Final = 4 * KIB
+"""Characters of a text whose shape is looked at, and of its canonical text: bounds what is kept of shapes."""
 
 # Answers.
 PAGE_ROWS_DEFAULT: Final = 1_000

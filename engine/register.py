@@ -92,9 +92,7 @@ def keep_pages(
     first_row = record.kept_row if record.kept_row < record.block_row else None
     fresh = FreshQuery(record.clause_id, clause, record.materialize, first_row)
     for found in eddy.join(fresh=fresh):
-        page = found.block.page(record.clause_id)
-        if page is not None:
-            draft.pages[record.clause_id, found.chunk] = page
+        draft.pages[record.clause_id, found.chunk] = found.page
 
 
 def first_kept_row(

@@ -13,6 +13,7 @@ Source: Chandrasekaran & Franklin 2002, 2.2 and 4.1; Madden et al., SIGMOD 2002 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from engine.log.operation import Materialize
 from engine.query.clause import StandingQueryClause
 from engine.results.hits import ClauseId
 from engine.results.match_block import Harvest, MatchBlock
+from engine.results.page import Page
 from engine.stems.contract import Narrowing
 from engine.stems.data_stem import StoredTuples
 from engine.stems.query_stem import QuerySteM, StreamClauses, keeping_of
@@ -51,15 +53,20 @@ class FreshQuery:
     first_row: int | None
 
 
-Fresh = FreshData | FreshQuery
-
-
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The hits that an entrant has in one chunk of rows."""
+    """The hits of all clauses in one chunk of fresh rows."""
 
     chunk: int
     block: MatchBlock
+
+
+@dataclass(frozen=True, slots=True)
+class ClausePage:
+    """The hits of a fresh clause in one chunk of stored rows."""
+
+    chunk: int
+    page: Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,13 @@ class Eddy:
         self._rows = 0
         self._matched = 0
 
-    def join(self, *, fresh: Fresh) -> Iterator[Matches]:
+    @overload
+    def join(self, *, fresh: FreshData) -> Iterator[Matches]: ...
+
+    @overload
+    def join(self, *, fresh: FreshQuery) -> Iterator[ClausePage]: ...
+
+    def join(self, *, fresh: FreshData | FreshQuery) -> Iterator[Matches] | Iterator[ClausePage]:
         """Build the entrant into its SteM, and return its hits, chunk by chunk as they are taken.
 
         The hits have to be taken to the end before anything else enters.
@@ -101,6 +114,7 @@ class Eddy:
         if isinstance(fresh, FreshData):
             return self._join_data(fresh.batch)
         self._query_stem.build(fresh.clause_id, fresh.clause, fresh.materialize)
+        self._harvest.clear()
         return iter(()) if fresh.first_row is None else self._join_query(fresh, fresh.first_row)
 
     def forget(self, stream_id: StreamId) -> None:
@@ -115,6 +129,7 @@ class Eddy:
     def _join_data(self, batch: TupleBatch) -> Iterator[Matches]:
         stem = self._tuples[batch.stream_id]
         first_row = stem.build(batch)
+        self._harvest.clear()
         clauses = self._query_stem.probe(batch.stream_id)
         if clauses is None:
             self.forget(batch.stream_id)
@@ -124,17 +139,22 @@ class Eddy:
         held = (stem.chunk(n) for n in whole if n * CHUNK_ROWS >= stem.first_row)
         return (self._settle(chunk, clauses, operators) for chunk in held)
 
-    def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[Matches]:
+    def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePage]:
+        """Yield the clause's pages. Here chunks stand where clauses stand in a block: a segment is one harvest."""
         stem = self._tuples[fresh.clause.sources[0].stream_id]
         past_row = stem.past_row // CHUNK_ROWS * CHUNK_ROWS
-        ids = np.array([fresh.clause_id], dtype=np.int64)
-        keeping = np.array([keeping_of(fresh.clause, fresh.materialize)], dtype=np.uint8)
+        kept = keeping_of(fresh.clause, fresh.materialize)
         for first_chunk, words in stem.probe(fresh.clause, first_row, past_row):
-            for place, row in enumerate(words.reshape(-1, CHUNK_WORDS)):
-                self._harvest.add(
-                    Lineage(0, row[None, :], np.ones(1, dtype=np.bool_)), ids, keeping
-                )
-                yield self._counted(first_chunk + place)
+            chunks = words.reshape(-1, CHUNK_WORDS)
+            lineage = Lineage(0, chunks, np.ones(len(chunks), dtype=np.bool_))
+            numbers = np.arange(first_chunk, first_chunk + len(chunks), dtype=np.int64)
+            self._harvest.add(lineage, numbers, np.full(len(chunks), kept, dtype=np.uint8))
+            self._blocks += len(chunks)
+            self._rows += CHUNK_ROWS * len(chunks)
+            block = self._harvest.block()
+            self._matched += len(block)
+            for number, page in block.pages():
+                yield ClausePage(int(number), page)
 
     def _standing(self, stream_id: StreamId, clauses: StreamClauses) -> list[Operator]:
         """Return the operators of a stream, with what they have counted in earlier joins."""

@@ -43,8 +43,12 @@ def narrow(
         slot = slots[factor]
         if slot < 0 or not alive[slot - first_slot]:
             continue
-        own = lineage[slot - first_slot]
         begin, past = edges[factor], edges[factor + 1]
+        if past - begin == 1 and not nulls[factor] and low[begin] == high[begin]:
+            lineage[slot - first_slot] = np.uint64(0)  # no row of the chunk: nothing is read
+            alive[slot - first_slot] = False
+            continue
+        own = lineage[slot - first_slot]
         left = np.uint64(0)
         if past - begin == 1 and not nulls[factor]:
             upper, lower = bitmaps[high[begin]], bitmaps[low[begin]]

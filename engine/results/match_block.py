@@ -189,6 +189,11 @@ class Harvest:
         self._bitmaps_past = past
         self._parts.append((clause_ids[slots], forms, counts, places))
 
+    def clear(self) -> None:
+        """Forget what was added, if something broke off before it became a block."""
+        self._offsets_past = self._bitmaps_past = 0
+        self._parts = []
+
     def block(self) -> MatchBlock:
         """Return what was added as one block, and be empty again."""
         ids, forms, counts, places = (
@@ -199,8 +204,7 @@ class Harvest:
             ids, forms, counts, places = ids[order], forms[order], counts[order], places[order]
         offsets = self._offsets[: self._offsets_past].copy()
         bitmaps = self._bitmaps[: self._bitmaps_past].copy()
-        self._offsets_past = self._bitmaps_past = 0
-        self._parts = []
+        self.clear()
         return MatchBlock(ids, forms, counts, places, offsets, bitmaps)
 
 

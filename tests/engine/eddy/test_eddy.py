@@ -87,7 +87,11 @@ class Join:
     def query(self, number, first_row=0):
         clause = clause_of(WHERES[number])
         self.standing.add(number)
-        self._take(self.eddy.join(fresh=FreshQuery(ClauseId(number), clause, KEPT, first_row)))
+        fresh = FreshQuery(ClauseId(number), clause, KEPT, first_row)
+        for found in self.eddy.join(fresh=fresh):
+            self.chunks.append((found.chunk, [number]))
+            rows = found.page.rows(found.chunk * CHUNK_ROWS).tolist()
+            self.met += [(number, row) for row in rows]
 
     def _take(self, matches):
         for found in matches:
