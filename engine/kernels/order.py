@@ -70,28 +70,57 @@ def prefixes(
 
     Cost: O(n + a + b + u CHUNK_WORDS), u <= min(n + 1, a + b).
     """
-    asked = np.zeros(len(order) + 1, dtype=np.bool_)
-    asked[low] = True
-    asked[high] = True
-    places = np.flatnonzero(asked).astype(np.int32)
-    row_of = np.cumsum(asked, dtype=np.int32)
-    row_of -= 1
-    if buffer is None or len(buffer) < len(places):
-        buffer = np.empty((len(places), CHUNK_WORDS), dtype=LITTLE)
-    bitmaps = buffer[: len(places)]
-    _fill_prefixes(order, places, bitmaps)
-    return bitmaps, row_of[low], row_of[high]
+    row_of = np.zeros(len(order) + 1, dtype=np.int32)
+    low_rows, high_rows = np.empty_like(low), np.empty_like(high)
+    count = _number(low, high, row_of, low_rows, high_rows)
+    if buffer is None or len(buffer) < count:
+        buffer = np.empty((count, CHUNK_WORDS), dtype=LITTLE)
+    bitmaps = buffer[:count]
+    _fill_prefixes(order, row_of, bitmaps)
+    return bitmaps, low_rows, high_rows
 
 
 @compiled
-def _fill_prefixes(order: NDArray[np.int32], places: NDArray[np.int32], bitmaps: Words) -> None:
+def _number(
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+    row_of: NDArray[np.int32],
+    low_rows: NDArray[np.int32],
+    high_rows: NDArray[np.int32],
+) -> int:
+    """Number the places that are asked for, ascending; return how many there are.
+
+    Args:
+        low: (a,) places.
+        high: (b,) places.
+        row_of: (n + 1,) zeros; written: the number of a place from 1 on, 0 where it is not asked for.
+        low_rows: (a,) written: for each of `low` its number less 1.
+        high_rows: (b,) written: the same of `high`.
+    """
+    for place in low:
+        row_of[place] = 1
+    for place in high:
+        row_of[place] = 1
+    count = 0
+    for place in range(len(row_of)):
+        count += row_of[place]
+        row_of[place] *= count
+    for i in range(len(low)):
+        low_rows[i] = row_of[low[i]] - 1
+    for i in range(len(high)):
+        high_rows[i] = row_of[high[i]] - 1
+    return count
+
+
+@compiled
+def _fill_prefixes(order: NDArray[np.int32], row_of: NDArray[np.int32], bitmaps: Words) -> None:
+    """Write the bitmap of the first rows in order for each place that has a number."""
     growing = np.zeros(64, dtype=np.uint64)
-    at = 0
-    for k in range(len(places)):
-        while at < places[k]:
+    for at in range(len(row_of)):
+        if row_of[at]:
+            filled = bitmaps[row_of[at] - 1]
+            for word in range(64):
+                filled[word] = growing[word]
+        if at < len(order):
             row = order[at]
             growing[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
-            at += 1
-        filled = bitmaps[k]
-        for word in range(64):
-            filled[word] = growing[word]

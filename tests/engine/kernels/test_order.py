@@ -55,6 +55,9 @@ def test_prefixes_of_any_places_differential_are_the_first_rows(count, seed, dat
         for place, row in zip(asked.tolist(), at.tolist(), strict=True):
             assert set(ranked[:place].tolist()) == twins.bits_of(bitmaps[row])
     again = np.empty_like(bitmaps)
-    distinct = sorted(set(low.tolist()) | set(high.tolist()))
-    twins.plainly(order._fill_prefixes)(ranked, np.array(distinct, dtype=np.int32), again)
+    row_of = np.zeros(count + 1, dtype=np.int32)
+    plain_low, plain_high = np.empty_like(low), np.empty_like(high)
+    assert len(bitmaps) == twins.plainly(order._number)(low, high, row_of, plain_low, plain_high)
+    assert (low_at.tolist(), high_at.tolist()) == (plain_low.tolist(), plain_high.tolist())
+    twins.plainly(order._fill_prefixes)(ranked, row_of, again)
     assert bitmaps.tolist() == again.tolist()
