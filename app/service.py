@@ -23,6 +23,7 @@ from engine.errors import IntegrityError
 from engine.invoke import ClauseCache
 from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
+from engine.query.shapes import Shapes
 
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
@@ -54,9 +55,11 @@ class Service:
         self.descriptions: dict[QueryId, dict[str, object]] = {}
         self.applied = AppliedPosition(asyncio.get_running_loop())
         self.filling = Filling(self.applied)
+        self.shapes = Shapes(make_lock=threading.Lock)
         self.bound = BoundCache(
             queries_max=limits.BOUND_QUERIES_MAX,
             text_bytes_max=limits.BOUND_TEXT_BYTES_MAX,
+            bind=self.shapes.bind,
             make_lock=threading.Lock,
         )
         self.fold_loop = FoldLoop(
@@ -131,6 +134,7 @@ class Service:
         self.catalogue.check()
         self.clauses.check()
         self.bound.check()
+        self.shapes.check()
         if len(self.descriptions) > limits.QUERIES_COUNT_MAX:
             raise AssertionError("descriptions are bounded")
         self.applied.check()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from engine.query.binder import Streams, bind
+from engine.query.binder import Bind, Streams, bind
 from engine.query.clause import BoundQuery
 from engine.tuples.schema import StreamSchema
 
@@ -56,14 +56,17 @@ class BoundCache:
         *,
         queries_max: int,
         text_bytes_max: int,
+        bind: Bind = bind,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Begin empty; texts take `text_bytes_max` at most, all together.
 
-        Where threads share it, `make_lock` makes its lock. It is not held while a text is bound.
+        `bind` binds what is not kept, and returns what `binder.bind` returns. Where threads share it,
+        `make_lock` makes its lock. It is not held while a text is bound.
         """
         self._queries_max = queries_max
         self._text_bytes_max = text_bytes_max
+        self._bind = bind
         self._guard = make_lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._canonical: dict[_Alias, str] = {}
@@ -90,7 +93,7 @@ class BoundCache:
             else:
                 self._hits += 1
                 return found
-        query = bind(text, streams)
+        query = self._bind(text, streams)
         with self._guard:
             return self._keep(text, streams, query)
 
