@@ -68,7 +68,10 @@ def standing(most: int, apart: Callable[..., float]) -> Sequence[Figure]:
     return [
         Figure("memory-query", f"a query among {most:,}", whole, "bytes"),
         Figure(
-            "memory-growth", f"a query among {most:,} beside {most // 2:,}", whole / max(half, 1.0), "times"
+            "memory-growth",
+            f"a query among {most:,} beside {most // 2:,}",
+            whole / max(half, 1.0),
+            "times",
         ),
     ]
 
