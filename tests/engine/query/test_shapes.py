@@ -184,7 +184,8 @@ def test_shape_holds_for_one_declaration():
     """Another number, another type, another stream of nearly that name, none at all: bound anew."""
     known = Shapes()
     whole, again = declared(1, ColumnType.INT64), declared(2, ColumnType.INT64)
-    double, none = declared(1, ColumnType.FLOAT64), {}
+    double = declared(1, ColumnType.FLOAT64)
+    none: dict[str, tuple[StreamId, StreamSchema]] = {}
     both = {**declared(3, ColumnType.INT64, "S"), **whole}
     for turn, streams in enumerate([whole, again, double, none, both, whole, double, whole]):
         text = f"SELECT * FROM s WHERE a > {turn}"
