@@ -7,6 +7,8 @@ one. Match blocks and pages are values: they are handed out as they are.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from sortedcontainers import SortedDict
+
 from engine.errors import NotFoundError
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import QueryId
@@ -63,7 +65,7 @@ class LiveResults:
             self._began_at: Seq = checkpoint.cut.seq
             self._older_chunks = {s.stream_id: s.rows // CHUNK_ROWS for s in checkpoint.streams}
             self._streams = {record.stream_id: record for record in checkpoint.streams}
-            self._names = {record.schema.name: record.stream_id for record in checkpoint.streams}
+            self._names = SortedDict({s.schema.name: s.stream_id for s in checkpoint.streams})
             self._clauses = {record.clause_id: record for record in checkpoint.clauses}
             self._queries = {record.query_id: record for record in checkpoint.queries}
             self._batches: dict[StreamId, dict[Seq, BatchRecord]] = {}
@@ -141,7 +143,7 @@ class LiveResults:
     def streams(self) -> Sequence[StreamRecord]:
         """Return all streams, ascending by name."""
         with self._lock:
-            return sorted(self._streams.values(), key=lambda record: record.schema.name)
+            return [self._streams[stream_id] for stream_id in self._names.values()]
 
     def stream(self, name: str) -> StreamRecord:
         """Return the stream in force under this name; NotFoundError if there is none."""
@@ -203,6 +205,7 @@ class LiveResults:
     def check(self) -> None:
         """Assert that records refer to each other, and hits to what is there. O(everything), for tests."""
         with self._lock:
+            assert sorted(self._names.values()) == sorted(self._streams), "a stream has its name"
             for query in self._queries.values():
                 assert query.clause_id in self._clauses, "a query has its clause"
             for clause in self._clauses.values():
