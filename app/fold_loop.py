@@ -9,13 +9,14 @@ or a bug nothing more is published.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import structlog
 
+from app.errors import StoreDownError
 from app.store import Store
 from engine import limits
 from engine.engine import Engine, warm_up
@@ -23,8 +24,9 @@ from engine.errors import EngineError, IntegrityError, OverloadedError
 from engine.log.operation import Operation, Rows, Tick
 from engine.query.binder import Bind, bind
 from engine.results.contract import Gen, ResultsReader
-from engine.results.delta import Delta, merge
+from engine.results.delta import ClauseRecord, Delta, merge
 from engine.results.live import LiveResults
+from engine.results.page import Page
 from engine.results.source import TupleSource
 from engine.tuples.batch import Seq
 
@@ -259,9 +261,24 @@ class FoldLoop:
         seqs = sorted(batch.seq for batch in checkpoint.batches)
         self._engine = Engine.restore(checkpoint, self._store.log.read_at(seqs), bind=self._bind)
         self._gone = set(self._store.log.held_batches(applied)).difference(seqs)
-        self._live.begin(checkpoint, self._store.results.pages)
+        self._live.begin(checkpoint, self._older_pages)
         self._gen, self._restored = checkpoint.cut.gen, True
         self._applied = self._published = applied
+
+    def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
+        """Return hits in chunks from before this process began, from the store. Any thread.
+
+        A store that has lost them knows nothing of the clause, which looks like no hits: so it is asked
+        afterwards whether it still is what it was.
+
+        Raises:
+            StoreDownError: it is not; the loop will find out by itself.
+        """
+        pages = self._store.results.pages(clause, chunks)
+        cut = self._store.results.cut()
+        if cut.gen != self._gen or cut.seq < clause.clause_id:
+            raise StoreDownError("The store has changed under psoup. Send the same again soon.")
+        return pages
 
     def _catch_up(self) -> None:
         """Fold what lies behind the published position; then the service is live."""

@@ -112,7 +112,8 @@ class Service:
         if phase is not Phase.LIVE:
             return (phase.value,)
         found = list(self.store.health().reasons)
-        if self.backlog() >= BACKLOG_READY_SHARE * limits.BACKLOG_OPERATIONS_MAX:
+        unpublished = self.store.log.head() - self.fold_loop.statistics().published
+        if unpublished >= BACKLOG_READY_SHARE * limits.BACKLOG_OPERATIONS_MAX:
             found.append("backlog")
         return tuple(found)
 

@@ -4,6 +4,7 @@ Slice by slice: a slice is bound, appended and applied before the next one is be
 in between, and what waits to be applied stays few.
 """
 
+import asyncio
 import functools
 import itertools
 import math
@@ -59,9 +60,8 @@ async def post_queries(call: Call) -> Response:
             functools.partial(read_registrations, part), deadline_s=latest - time.monotonic()
         )
     outcomes = await _register_all(call, asked, latest)
-    answer, encoding = await service.answering.run(
-        functools.partial(_answer, call, outcomes), deadline_s=service.settings.register_deadline_s
-    )
+    # In no pool that could refuse: queries may have been registered.
+    answer, encoding = await asyncio.to_thread(_answer, call, outcomes)
     headers = {"Vary": "Accept-Encoding"}
     seqs = [one.seq for one in outcomes if isinstance(one, Told)]
     if seqs:
@@ -98,7 +98,11 @@ async def _register(
     stale = [i for i, one in enumerate(outcomes) if isinstance(one, StaleDeclarationError)]
     if stale:
         call.service.catalogue.forget_all()
-        again = await _attempt(call, [part[i] for i in stale], latest)
+        again: Sequence[Told | EngineError]
+        try:
+            again = await _attempt(call, [part[i] for i in stale], latest)
+        except EngineError as error:  # it concerns these alone: the others have their outcome
+            again = [error] * len(stale)
         for i, outcome in zip(stale, again, strict=True):
             outcomes[i] = outcome
     return outcomes

@@ -101,13 +101,18 @@ def standing(call: Call, query_id: QueryId) -> Description:
     return describe_snapshot(call, call.service.results.snapshot(query_id))
 
 
+def read_by(snapshot: Snapshot) -> Streams:
+    """Return the streams a query reads as they were at its snapshot: later they may be others."""
+    return {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
+
+
 def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
     """Return a standing query's description. Binding its text again is what it costs: some are kept."""
     record, kept = snapshot.query, call.service.descriptions
     held = kept.get(record.query_id)
     if held is None:
         held = describe_query(
-            call.service.bound.bind(record.canonical, call.service.catalogue.streams()),
+            call.service.bound.bind(record.canonical, read_by(snapshot)),
             query_id=record.query_id,
             seq=record.seq,
             state=LIVE,

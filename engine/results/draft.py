@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.log.operation import QueryId
 from engine.results.delta import (
+    CHUNKS,
     BatchRecord,
     BlockKey,
     ClauseRecord,
@@ -49,8 +50,16 @@ class Draft:
             clauses={k: v for k, v in self.clauses.items() if k not in self.dropped_clauses},
             queries={k: v for k, v in self.queries.items() if k not in self.dropped_queries},
             batches={k: v for k, v in self.batches.items() if k not in self.dropped_batches},
-            blocks=self.blocks,
-            pages=self.pages,
+            blocks={
+                (stream_id, chunk): block
+                for (stream_id, chunk), block in self.blocks.items()
+                if (stream_id, chunk // CHUNKS) not in self.dropped_segments
+            },
+            pages={
+                (clause_id, chunk): page
+                for (clause_id, chunk), page in self.pages.items()
+                if (clause_id, chunk // CHUNKS) not in self.dropped_pages
+            },
             dropped_streams=frozenset(self.dropped_streams),
             dropped_clauses=frozenset(self.dropped_clauses),
             dropped_queries=frozenset(self.dropped_queries),
