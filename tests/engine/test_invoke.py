@@ -14,12 +14,12 @@ from tests.engine.batches import schema_keeping
 
 WINDOWS = {
     #  T0+  0    10    20    30    40    50 = NOW
-    "":                                           "XXXXXX",
-    "BEGIN (NOW - 0.000020) END (NOW)":           "...XXX",
-    "BEGIN (NOW - 0.000030) END (NOW - 0.000010)": "..XXX.",
-    "BEGIN ('1970-01-01T00:00:01.000020Z') END (NOW)":               "..XXXX",
-    "BEGIN ('1970-01-01T00:00:01.000010Z') END (NOW - 0.000010)":    ".XXXX.",
-    "BEGIN ('1970-01-01T00:00:01.000010Z') END ('1970-01-01T00:00:01.000030Z')": ".XXX..",
+    "":                                           "######",
+    "BEGIN (NOW - 0.000020) END (NOW)":           "...###",
+    "BEGIN (NOW - 0.000030) END (NOW - 0.000010)": "..###.",
+    "BEGIN ('1970-01-01T00:00:01.000020Z') END (NOW)":               "..####",
+    "BEGIN ('1970-01-01T00:00:01.000010Z') END (NOW - 0.000010)":    ".####.",
+    "BEGIN ('1970-01-01T00:00:01.000010Z') END ('1970-01-01T00:00:01.000030Z')": ".###..",
     "BEGIN ('1970-01-01T00:00:01.000051Z') END (NOW)":               "......",
 }  # fmt: skip
 
@@ -31,15 +31,15 @@ def test_invoke_of_each_window_shows_what_the_picture_shows(window):
     query_id = world.register(f"SELECT ts FROM s {window}")
     send(world, *[(T0 + at, 0) for at in (0, 10, 20, 30, 40, 50)])
     shown = times(ask(world, query_id))
-    picture = "".join("X" if T0 + at in shown else "." for at in (0, 10, 20, 30, 40, 50))
+    picture = "".join("#" if T0 + at in shown else "." for at in (0, 10, 20, 30, 40, 50))
     assert WINDOWS[window] == picture
 
 
 def test_invoke_at_another_instant_hides_what_lies_after_it():
     """now=   T0+  0    10    20    30    40    50
 
-    at 50:    .     .     .     X     X     X
-    at 35:    .     .     X     X     .     .
+    at 50:    .     .     .     #     #     #
+    at 35:    .     .     #     #     .     .
     """  # noqa: D415
     world = world_of()
     query_id, everything = world.register(SLIDING), world.register("SELECT ts FROM s")

@@ -45,14 +45,15 @@ class Simulator:
         self.counts: Counter[str] = Counter()
         self.steps = 0
 
-    def run(self, steps: int) -> None:
-        """Take `steps` steps; on a difference, say how to take them again."""
+    def run(self, steps: int) -> int:
+        """Take `steps` steps; on a difference, say how to take them again. Return how many were compared."""
         try:
             for self.steps in range(1, steps + 1):
                 self.step()
         except BaseException as error:
             error.add_note(f"replay: make sim SEED={self.seed}    (step {self.steps} of {steps})")
             raise
+        return self.steps
 
     def step(self) -> None:
         """Do one thing, perhaps die, fold, and compare everything."""

@@ -14,7 +14,7 @@ def test_oracle_simulated_service_that_dies_anywhere_answers_as_the_twin():
     counts: Counter[str] = Counter()
     for seed in range(12):
         simulator = Simulator(seed)
-        simulator.run(60)
+        assert 60 == simulator.run(60)
         counts += simulator.counts
     assert set() == (VERBS | set(Boundary)) - set(counts), "every verb and every death occurred"
 
@@ -23,4 +23,4 @@ def test_oracle_simulated_service_that_dies_anywhere_answers_as_the_twin():
 @pytest.mark.parametrize("seed", range(1_000, 1_200))
 def test_oracle_simulated_service_long_runs_answer_as_the_twin(seed):
     """The same, for longer."""
-    Simulator(seed).run(300)
+    assert 300 == Simulator(seed).run(300)

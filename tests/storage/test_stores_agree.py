@@ -50,6 +50,8 @@ class StoresAgree(RuleBasedStateMachine):
     """Two stores given the same steps. The server's answer comes first: its clock is the model's."""
 
     server: SharedServer
+    compared = 0
+    """Answers compared, of all examples."""
 
     @initialize()
     def open(self) -> None:
@@ -78,6 +80,7 @@ class StoresAgree(RuleBasedStateMachine):
         if hasattr(found, "arrival_us"):
             self.clock.advance(found.arrival_us - self.clock.now_us())
         assert outcome(step, self.memory) == found
+        StoresAgree.compared += 1
         return found
 
     def append(self, content: Content) -> Any:
@@ -236,8 +239,9 @@ def plain(snapshot: Snapshot) -> tuple[Any, ...]:
     return snapshot.cut.seq, snapshot.query, snapshot.clause, snapshot.streams
 
 
-def run(server: SharedServer, examples: int, steps: int) -> None:
-    StoresAgree.server = server
+def compared(server: SharedServer, examples: int, steps: int) -> int:
+    """Compare the stores in so many random examples; return how many answers were compared."""
+    StoresAgree.server, StoresAgree.compared = server, 0
     run_state_machine_as_test(
         StoresAgree,
         settings=settings(
@@ -247,12 +251,13 @@ def run(server: SharedServer, examples: int, steps: int) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+    return StoresAgree.compared
 
 
 @pytest.mark.redis
 def test_differential_memory_and_server_answer_alike(server):
     """Whatever is asked in whatever order, both stores answer the same, errors included."""
-    run(server, examples=25, steps=40)
+    assert compared(server, examples=25, steps=40) > 25
 
 
 @pytest.mark.redis
@@ -260,4 +265,4 @@ def test_differential_memory_and_server_answer_alike(server):
 @pytest.mark.timeout(3_600)
 def test_differential_memory_and_server_answer_alike_for_long(server):
     """The same, much longer."""
-    run(server, examples=1_000, steps=120)
+    assert compared(server, examples=1_000, steps=120) > 1_000
