@@ -136,8 +136,7 @@ class Eddy:
             return iter(())
         whole = range(first_row // CHUNK_ROWS, stem.past_row // CHUNK_ROWS)
         operators = self._standing(batch.stream_id, clauses)
-        held = (stem.chunk(n) for n in whole if n * CHUNK_ROWS >= stem.first_row)
-        return (self._settle(chunk, clauses, operators) for chunk in held)
+        return (self._settle(stem.chunk(number), clauses, operators) for number in whole)
 
     def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePage]:
         """Yield the clause's pages. Here chunks stand where clauses stand in a block: a segment is one harvest."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from engine.log.operation import QueryId
 from engine.results.delta import (
-    CHUNKS,
     BatchRecord,
     BlockKey,
     ClauseRecord,
@@ -12,6 +11,7 @@ from engine.results.delta import (
     PageKey,
     QueryRecord,
     StreamRecord,
+    merge,
 )
 from engine.results.hits import ClauseId
 from engine.results.match_block import MatchBlock
@@ -22,7 +22,7 @@ from engine.tuples.schema import StreamId
 
 @dataclass(slots=True)
 class Draft:
-    """The members of `Delta`, still open. What is dropped is no longer written."""
+    """The members of `Delta`, still open. What is dropped may have been written before."""
 
     expect: Seq
     seq: Seq
@@ -42,24 +42,16 @@ class Draft:
 
     def delta(self) -> Delta:
         """Return the delta; nothing in it is both written and dropped."""
-        return Delta(
+        written = Delta(
             expect=self.expect,
             seq=self.seq,
             arrival_us=self.arrival_us,
-            streams={k: v for k, v in self.streams.items() if k not in self.dropped_streams},
-            clauses={k: v for k, v in self.clauses.items() if k not in self.dropped_clauses},
-            queries={k: v for k, v in self.queries.items() if k not in self.dropped_queries},
-            batches={k: v for k, v in self.batches.items() if k not in self.dropped_batches},
-            blocks={
-                (stream_id, chunk): block
-                for (stream_id, chunk), block in self.blocks.items()
-                if (stream_id, chunk // CHUNKS) not in self.dropped_segments
-            },
-            pages={
-                (clause_id, chunk): page
-                for (clause_id, chunk), page in self.pages.items()
-                if (clause_id, chunk // CHUNKS) not in self.dropped_pages
-            },
+            streams=self.streams,
+            clauses=self.clauses,
+            queries=self.queries,
+            batches=self.batches,
+            blocks=self.blocks,
+            pages=self.pages,
             dropped_streams=frozenset(self.dropped_streams),
             dropped_clauses=frozenset(self.dropped_clauses),
             dropped_queries=frozenset(self.dropped_queries),
@@ -67,3 +59,4 @@ class Draft:
             dropped_segments=frozenset(self.dropped_segments),
             dropped_pages=frozenset(self.dropped_pages),
         )
+        return merge((written,))
