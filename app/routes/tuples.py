@@ -17,7 +17,7 @@ from app.submission import Submitted
 from app.wire.digest import digest_rows
 from app.wire.ingest import IngestAnswer
 from app.wire.scalars import format_instant
-from app.wire.tuples import ARROW, CSV, JSON, NDJSON, media_type_of, read_rows
+from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from engine import limits
 from engine.errors import NotFoundError
 from engine.log.operation import Rows, Txn
@@ -164,6 +164,7 @@ _BODY: Final[dict[str, Any]] = {
         NDJSON: {"schema": {"type": "string"}},
         CSV: {"schema": {"type": "string"}},
         ARROW: {"schema": {"type": "string", "format": "binary"}},
+        COLUMNS: {"schema": {"type": "object", "additionalProperties": {"type": "array"}}},
     },
 }
 _HEADERS: Final = (

@@ -1,4 +1,4 @@
-"""JSON text to rows: one object, an array of objects, or one object per line.
+"""JSON text to rows: one object, an array of objects, one object per line, or one object of columns.
 
 orjson reads. It turns integers of more than 64 bits into floats and does not tell, and it knows no limit
 on how a number is written. So literals that are too long are looked for in the bytes, and a row in which
@@ -8,7 +8,7 @@ a float may have been an integer can be read again as it was written.
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ _WIDE = re.compile(rb"[0-9]{19}")
 _STEPS = np.zeros(256, dtype=np.int8)
 _STEPS[list(b"[{")] = 1
 _STEPS[list(b"]}")] = -1
-_COMMA, _CLOSE = b",]"
+_COMMA, _CLOSE, _COLON = b",]:"
 _NUMBER = b"0123456789+-.eE"
 _NUMBER_BYTES = np.zeros(256, dtype=np.bool_)
 _NUMBER_BYTES[list(_NUMBER)] = True
@@ -56,6 +56,25 @@ class JsonRows:
     exact: Callable[[int], object]
     check_depth: Callable[[], None]
     lines_of: LinesOf | None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonColumns:
+    """The members of a body that is one object.
+
+    Attributes:
+        members: as orjson reads them: integers of more than 64 bits are floats, and of a member named twice the last
+            is here.
+        written: a member, which is an array, and an index to that value with every integer as it was written.
+            `check_depth` goes before.
+        check_depth: raises BadBodyError where the body is nested deeper than JSON_DEPTH_MAX.
+        check_names: raises BadBodyError where a member is named twice.
+    """
+
+    members: Mapping[str, object]
+    written: Callable[[str, int], object]
+    check_depth: Callable[[], None]
+    check_names: Callable[[], None]
 
 
 def read_array(body: bytes) -> JsonRows:
@@ -100,20 +119,64 @@ def read_lines(body: bytes) -> JsonRows:
     rows = _loads_at_once(body)
     if rows is None:
         rows = _loads_by_line(body)
+    check_row_count(len(rows))
 
     @functools.cache
     def texts() -> Sequence[bytes]:
         return list(filter(bytes.strip, body.split(b"\n")))
 
-    def lines_of(indices: Sequence[int]) -> Sequence[int]:
-        numbers = [number for number, _, _ in _lines(body)]
-        return [numbers[index] for index in indices]
-
     return JsonRows(
         rows=rows,
         exact=lambda index: _exact(rows[index], texts()[index]),
         check_depth=lambda: _check_depth(body, before=0),
-        lines_of=lines_of,
+        lines_of=lines_of_rows(body),
+    )
+
+
+def lines_of_rows(body: bytes) -> LinesOf:
+    """Return where the rows of a body with one object per line stand in it."""
+
+    def lines_of(indices: Sequence[int]) -> Sequence[int]:
+        numbers = [number for number, _, _ in _lines(body)]
+        return [numbers[index] for index in indices]
+
+    return lines_of
+
+
+def read_columns(body: bytes) -> JsonColumns:
+    """Return the members of a body that is one object.
+
+    Raises:
+        BadBodyError: not JSON, a number written with too many characters, no object, or too many members.
+        BodyTooLargeError: more than BATCH_ROWS_MAX values are arrays or objects, which no column takes.
+    """
+    if body.count(b"{") + body.count(b"[") > limits.BATCH_ROWS_MAX:
+        _count_rows(body, depth=3)
+    members = _loads(body, before=0)
+    if find_long_number(body) is not None:
+        _check_depth(body, before=0)
+        raise _too_long()
+    if not isinstance(members, dict):
+        raise BadBodyError("The body is not one object of columns.", reason="not an object")
+    if len(members) > limits.JSON_MEMBERS_MAX:
+        raise too_many_members("The body")
+
+    @functools.cache
+    def exact() -> Mapping[str, Sequence[object]]:
+        return _exact(members, body)  # type: ignore[return-value]
+
+    return JsonColumns(
+        members=members,
+        written=lambda name, index: exact()[name][index],
+        check_depth=lambda: _check_depth(body, before=0),
+        check_names=lambda: _check_names(body, members),
+    )
+
+
+def too_many_members(what: str) -> BadBodyError:
+    """Return the refusal of an object with more than JSON_MEMBERS_MAX members."""
+    return BadBodyError(
+        f"{what} has too many members.", reason="members", limit=limits.JSON_MEMBERS_MAX
     )
 
 
@@ -248,12 +311,25 @@ def _check_depth(text: bytes, *, before: int) -> None:
             )
 
 
-def _count_rows(body: bytes) -> None:
-    """Refuse too many rows before an object is built for each: empty ones weigh 24 times their text."""
+def _count_rows(body: bytes, *, depth: int = 2) -> None:
+    """Refuse too many objects at a depth before they are built: empty ones weigh 24 times their text."""
     rows = 0
     for _, marks, depths in _nesting(body):
-        rows += int(np.count_nonzero((_STEPS[marks] > 0) & (depths == 2)))
+        rows += int(np.count_nonzero((_STEPS[marks] > 0) & (depths == depth)))
         check_row_count(rows)
+
+
+def _check_names(body: bytes, names: Collection[str]) -> None:
+    """Refuse a member of the body's object that is named twice: of `names`, all different, it has more members then."""
+    quoted = (orjson.dumps(name) for name in names)
+    if b"\\" not in body and all(body.count(name) == 1 for name in quoted):
+        return
+    members = sum(
+        int(np.count_nonzero((marks == _COLON) & (depths == 1)))
+        for _, marks, depths in _nesting(body)
+    )
+    if members > len(names):
+        raise BadBodyError("A column is named twice.", reason="duplicate member")
 
 
 def _row_texts(body: bytes) -> Sequence[bytes]:

@@ -22,6 +22,7 @@ from app.wire.row_errors import (
 )
 from app.wire.scalars import format_instant
 from app.wire.tuples_arrow import arrays_from_arrow
+from app.wire.tuples_columns import arrays_from_columns
 from app.wire.tuples_csv import arrays_from_csv
 from app.wire.tuples_json import arrays_from_json
 from engine import limits
@@ -32,7 +33,8 @@ JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 CSV: Final = "text/csv"
 ARROW: Final = "application/vnd.apache.arrow.stream"
-MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW)
+COLUMNS: Final = "application/vnd.psoup.columns+json"
+MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW, COLUMNS)
 ALIASES: Final = {"application/jsonl": NDJSON}
 _FIXED_BYTES: Final = {ColumnType.BOOL: 1}
 
@@ -132,4 +134,5 @@ _READERS: Final[dict[str, Reader]] = {
     NDJSON: lambda body, schema: arrays_from_json(body, schema, lines=True),
     CSV: arrays_from_csv,
     ARROW: lambda body, schema: (arrays_from_arrow(body, schema), None),
+    COLUMNS: lambda body, schema: (arrays_from_columns(body, schema), None),
 }

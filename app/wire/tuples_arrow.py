@@ -7,7 +7,7 @@ zone for timestamps of microseconds (the instant is the same). Nothing else is c
 
 import functools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from app.wire.row_errors import (
 )
 from app.wire.values import judge_text, texts_fit, timestamps_in_range
 from engine import limits
-from engine.tuples.arrow import ARROW_TYPES
+from engine.tuples.arrow import ARROW_TYPES, arrow_schema
 from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 
 _UNREADABLE = (pa.ArrowException, ValueError, OSError, EOFError, LookupError, struct.error)
@@ -51,30 +51,59 @@ def arrays_from_arrow(body: bytes, schema: StreamSchema) -> list[pa.Array]:
     """
     try:
         _check_headers(body)
-        with pa.ipc.open_stream(body) as reader:
-            _check_fields(reader.schema, schema)
-            table = reader.read_all()
-        table.validate(full=True)
+        columns, rows = _read(body, schema)
     except StreamEndError as error:
         raise BadBodyError(str(error), reason="end of stream", offset=error.offset) from error
     except _UNREADABLE as error:
         raise BadBodyError("The body is not an Arrow IPC stream.", reason="Arrow") from error
-    arrays, errors, names = [], RowErrors(), set(table.column_names)
+    arrays, errors = [], RowErrors()
     for place, column in enumerate(schema.columns):
-        if column.name not in names:
-            arrays.append(pa.nulls(table.num_rows, ARROW_TYPES[column.type]))
+        given = columns.get(column.name)
+        if given is None:
+            arrays.append(pa.nulls(rows, ARROW_TYPES[column.type]))
             continue
-        given = table.column(column.name)
-        if column.type is ColumnType.STRING:
-            _check_decoded_size(given)
-        exact = ARROW_TYPES[column.type]
-        given = given if given.type == exact else given.cast(exact)
-        # One chunk, the usual number, would be copied.
-        array = given.chunk(0) if given.num_chunks == 1 else given.combine_chunks()
-        _judge_column(column, array, place, errors)
+        array = _exact(column, given)
+        if not _all_fit(column, array):
+            _judge_column(column, array, place, errors)
         arrays.append(array)
     errors.raise_if_any(None)
     return arrays
+
+
+def _read(
+    body: bytes, schema: StreamSchema
+) -> tuple[Mapping[str, pa.Array | pa.ChunkedArray], int]:
+    """Return the stream's columns by name, and how many rows they have.
+
+    Raises:
+        RowsRejectedError: fields that do not exist, are missing or of a wrong type.
+    """
+    with pa.ipc.open_stream(body) as reader:
+        given = reader.schema
+        # Most senders declare every field nullable, and mean nothing by it.
+        if not (given.equals(arrow_schema(schema)) or given.equals(_nullable_schema(schema))):
+            _check_fields(given, schema)
+        batches = list(reader)
+    # One batch, the usual number, would be copied if it were a chunk of a table.
+    read = batches[0] if len(batches) == 1 else pa.Table.from_batches(batches, given)
+    read.validate(full=True)
+    return dict(zip(given.names, read.columns, strict=True)), read.num_rows
+
+
+@functools.lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
+def _nullable_schema(schema: StreamSchema) -> pa.Schema:
+    """Return the stream's Arrow schema with NULL allowed in every field."""
+    return pa.schema([field.with_nullable(nullable=True) for field in arrow_schema(schema)])
+
+
+def _exact(column: ColumnSchema, given: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array of its exact type."""
+    if column.type is ColumnType.STRING:
+        _check_decoded_size(given)
+    exact = ARROW_TYPES[column.type]
+    if given.type != exact:
+        given = given.cast(exact)
+    return given if isinstance(given, pa.Array) else given.combine_chunks()
 
 
 def _check_headers(body: bytes) -> None:
@@ -127,14 +156,25 @@ def _fits(column: ColumnSchema, kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz is not None
 
 
-def _check_decoded_size(texts: pa.ChunkedArray) -> None:
+def _check_decoded_size(texts: pa.Array | pa.ChunkedArray) -> None:
     """Refuse texts that outgrow a body: a dictionary's text may be named by every row."""
     size = 0
-    for chunk in texts.chunks:
+    for chunk in [texts] if isinstance(texts, pa.Array) else texts.chunks:
         if pa.types.is_dictionary(chunk.type):
             lengths = pc.binary_length(chunk.dictionary).cast(pa.int64()).take(chunk.indices)
             size += pc.sum(lengths).as_py() or 0
     check_decoded_size(size, bytes_max=limits.BODY_DECODED_BYTES_MAX)
+
+
+def _all_fit(column: ColumnSchema, array: pa.Array) -> bool:
+    """Return whether a column is seen at once to hold nothing that a stream does not."""
+    if array.null_count:
+        return column.nullable and column.type in {ColumnType.INT64, ColumnType.BOOL}
+    if column.type is ColumnType.FLOAT64:
+        return bool(np.isfinite(array.to_numpy()).all())
+    if column.type is ColumnType.TIMESTAMP:
+        return timestamps_in_range(array.view(pa.int64()))
+    return column.type is not ColumnType.STRING or texts_fit(array)
 
 
 def _judge_column(column: ColumnSchema, array: pa.Array, place: int, errors: RowErrors) -> None:
@@ -148,18 +188,14 @@ def _judge_column(column: ColumnSchema, array: pa.Array, place: int, errors: Row
 def _wrong_values(column: ColumnSchema, array: pa.Array) -> Iterator[WrongValue]:
     """Yield (row, code, value) of each value its exact type holds and a stream does not."""
     if column.type is ColumnType.FLOAT64:
-        if not array.null_count and np.isfinite(array.to_numpy()).all():
-            return
         # NaN and infinities have no JSON: their names are shown.
         for i in pc.indices_nonzero(pc.invert(pc.is_finite(array))).to_pylist():
             yield i, OUT_OF_RANGE, str(array[i].as_py())
     elif column.type is ColumnType.TIMESTAMP:
         us = array.view(pa.int64())
-        if not timestamps_in_range(us):
-            early = pc.less(us, limits.TIMESTAMP_US_MIN)
-            late = pc.greater(us, limits.TIMESTAMP_US_MAX)
-            for i in pc.indices_nonzero(pc.or_(early, late)).to_pylist():
-                yield i, OUT_OF_RANGE, us[i].as_py()
+        early, late = pc.less(us, limits.TIMESTAMP_US_MIN), pc.greater(us, limits.TIMESTAMP_US_MAX)
+        for i in pc.indices_nonzero(pc.or_(early, late)).to_pylist():
+            yield i, OUT_OF_RANGE, us[i].as_py()
     elif column.type is ColumnType.STRING and not texts_fit(array):
         for i, text in enumerate(array.to_pylist()):
             code = None if text is None else judge_text(text)

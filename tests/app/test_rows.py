@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from app.wire.tuples import ARROW, CSV, JSON, NDJSON
+from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
 from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnType
 from tests.app.support import START_US, Api, assert_problem, row
@@ -56,6 +56,10 @@ BODIES = {
         b'9223372036854775807,"",2026-11-21T10:00:00.500000Z,,\r\n'
     ),
     ARROW: arrow_body(TABLE, SCHEMA),
+    COLUMNS: (
+        b'{"qty":[-9223372036854775808,9223372036854775807],"ts":["2026-11-21T10:00:00Z",1795255200500000],'
+        b'"px":[0.1,null],"sym":["a\\"b,\\n",""],"up":[true,null]}'
+    ),
 }
 EXPECTED = [
     {"ts": "2026-11-21T10:00:00.000000Z", "sym": 'a"b,\n', "px": 0.1, "qty": -(2**63), "up": True},
@@ -65,7 +69,7 @@ EXPECTED = [
 
 @pytest.mark.parametrize("media_type", BODIES)
 async def test_rows_of_each_format_come_back_as_the_same_values(api: Api, media_type):
-    """The same rows in JSON, NDJSON, CSV and Arrow are the same tuples."""
+    """The same rows in JSON, NDJSON, CSV, Arrow and JSON by columns are the same tuples."""
     await api.declare()
     query_id = await api.register("SELECT * FROM trades")
     answer = await api.body(BODIES[media_type], media_type)
@@ -115,6 +119,7 @@ async def test_rows_compressed_are_decoded(api: Api, encode):
         (b"ts,sym", CSV),
         (b"ts\n", CSV),
         (arrow_body({name: [] for name in TABLE}, SCHEMA), ARROW),
+        (b'{"ts":[],"px":[]}', COLUMNS),
     ],
 )
 async def test_rows_of_an_empty_batch_are_committed(api: Api, body, media_type):

@@ -1,14 +1,18 @@
 """Reading rows in bulk, against reading them one by one: it accepts no more, and refuses no less."""
 
+import json
+from typing import Any
+
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from app.wire import json_body
+from app.wire import json_body, tuples_columns, tuples_json
+from app.wire.digest import digest_rows
 from app.wire.json_body import find_long_number
-from app.wire.tuples import ARROW, NDJSON, read_rows
+from app.wire.tuples import ARROW, COLUMNS, JSON, NDJSON, read_rows
 from app.wire.values import RFC3339, fast_column, judge, texts_fit, timestamps_from_texts
 from engine import limits
 from engine.errors import EngineError
@@ -135,12 +139,24 @@ def test_numbers_too_long_are_found_only_in_runs_that_are(texts):
     assert find_long_number(body) is None
 
 
+@pytest.fixture(params=["quickly", "in full"])
+def reading(request, monkeypatch):
+    """Read bodies as they are read, or all of them the way of those that are not written plainly."""
+    if request.param == "in full":
+        for module in (tuples_json, tuples_columns):
+            monkeypatch.setattr(module, "arrays_from_json_text", lambda *_: None)
+
+
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from([*map(str, ColumnType), "x"]), VALUES), max_size=4),
     repeat=st.sampled_from([1, 30]),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
-def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(rows, repeat):
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(
+    reading, rows, repeat
+):
     """A batch is accepted when each of its rows is, and holds then what these hold."""
     lines = [orjson.dumps(one, default=str, option=orjson.OPT_PASSTHROUGH_SUBCLASS) if _writable(one) else b"[]" for one in rows]  # fmt: skip
     alone = []
@@ -158,6 +174,42 @@ def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(
     table = pa.Table.from_batches(alone * repeat, arrow_schema(SCHEMA)).combine_chunks()
     assert table.equals(pa.Table.from_batches([whole]))
     assert whole.equals(read_rows(encode_batch(whole), ARROW, SCHEMA, now_us=0))
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from([*map(str, ColumnType)] * 3 + ["x"]), VALUES | st.integers(0, 9)), max_size=4),
+    repeat=st.sampled_from([1, 30]), pick=st.randoms(use_true_random=False),
+)  # fmt: skip
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_differential_columns_are_accepted_or_refused_like_the_rows_they_hold(
+    reading, rows, repeat, pick
+):
+    """JSON by columns says what NDJSON and JSON say: the same batch and digest, or the same errors without lines."""
+    rows *= repeat
+    names = [name for name in (*map(str, ColumnType), "x") if any(name in one for one in rows)]
+    pick.shuffle(names)
+    by_column = {name: [one.get(name) for one in rows] for name in names}
+    found = [
+        _outcome("\n".join(map(json.dumps, rows)) or "\n", NDJSON),
+        _outcome(json.dumps(rows), JSON),
+        _outcome(json.dumps(by_column), COLUMNS),
+    ]
+    if "x" in names:
+        assert [["/x"]] * 3 == [sorted({one["pointer"] for one in errors} & {"/x"}) for errors in found]  # fmt: skip
+    elif names or not rows:
+        assert found[0] == found[1] == found[2]
+
+
+def _outcome(body, media_type):
+    """Return a body's rows and digest, or what is wrong with them; without names there is no number of rows."""
+    try:
+        batch = read_rows(body.encode(), media_type, SCHEMA, now_us=0)
+    except EngineError as error:
+        errors: Any = error.extras["errors"]
+        return [{k: v for k, v in one.items() if k != "line"} for one in errors]
+    return batch.to_pydict(), digest_rows(SCHEMA, batch)
 
 
 def _writable(row):
