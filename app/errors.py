@@ -120,6 +120,12 @@ class StoreDownError(EngineError):
     code = "store-unavailable"
 
 
+class MemoryFullError(EngineError):
+    """Hits take all the memory there is for them. Nothing was stored; reads and removals still work."""
+
+    code = "store-full"
+
+
 class CommitUnknownError(EngineError):
     """An append was sent and its outcome did not become known in time."""
 

@@ -4,6 +4,7 @@ The Results Structure knows a query once it is applied. Before that, those who r
 all the same. Nothing of this outlives the process: a start folds every registration before it answers.
 """
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -44,18 +45,28 @@ class FillingStatistics:
 
 
 class Filling:
-    """Registrations by handle until they are applied. Used in the event loop alone."""
+    """Registrations by handle until they are applied. Used in the event loop alone.
+
+    Invariant: what is held is applied later than the last look. Each registration is put in line once and
+    taken out once, so that holding many costs the next one nothing.
+    """
 
     def __init__(self, applied: AppliedPosition) -> None:
         """Watch `applied`."""
         self._applied = applied
         self._held: dict[QueryId, FillingQuery] = {}
+        self._line: list[tuple[Seq, QueryId]] = []
+        """A heap of what is held. Appends end in almost, not quite, the order of their positions."""
 
     def note(self, query: FillingQuery) -> None:
-        """Remember a registration that was committed and is not applied."""
+        """Remember a registration that was committed and is not applied. Cost: O(log held).
+
+        One more than there can be queries is not remembered.
+        """
         self._forget_applied()
-        if len(self._held) < limits.QUERIES_COUNT_MAX:
+        if len(self._line) < limits.QUERIES_COUNT_MAX:
             self._held[query.query_id] = query
+            heapq.heappush(self._line, (query.seq, query.query_id))
 
     def find(self, query_id: QueryId) -> FillingQuery | None:
         """Return the query while it is being filled; None for every other."""
@@ -85,10 +96,17 @@ class Filling:
         return FillingStatistics(len(self._held))
 
     def check(self) -> None:
-        """Raise AssertionError if more is remembered than there can be queries. For tests."""
-        if len(self._held) > limits.QUERIES_COUNT_MAX:
-            raise AssertionError(f"{len(self._held)} queries being filled")
+        """Raise AssertionError if more is remembered than there can be queries, or for ever. For tests."""
+        if len(self._line) > limits.QUERIES_COUNT_MAX:
+            raise AssertionError(f"{len(self._line)} queries being filled")
+        if not {(query.seq, one) for one, query in self._held.items()} <= set(self._line):
+            raise AssertionError("a query that is being filled is in line to be forgotten")
 
     def _forget_applied(self) -> None:
+        """Forget those that are applied. Cost: O(log held) for each of them."""
         applied = self._applied.seq
-        self._held = {one: query for one, query in self._held.items() if query.seq > applied}
+        while self._line and self._line[0][0] <= applied:
+            seq, query_id = heapq.heappop(self._line)
+            held = self._held.get(query_id)
+            if held is not None and held.seq == seq:  # else it was noted again, at another position
+                del self._held[query_id]

@@ -19,13 +19,13 @@ import structlog
 from app.errors import StoreDownError
 from app.store import Store
 from engine import limits
-from engine.engine import Engine, warm_up
+from engine.engine import Engine, EngineStatistics, keep_memory, warm_up
 from engine.errors import EngineError, IntegrityError, OverloadedError
 from engine.log.operation import Operation, Rows, Tick
 from engine.query.binder import Bind, bind
 from engine.results.contract import Gen, ResultsReader
 from engine.results.delta import ClauseRecord, Delta, merge
-from engine.results.live import LiveResults
+from engine.results.live import HeldBytes, LiveResults
 from engine.results.page import Page
 from engine.results.source import TupleSource
 from engine.tuples.batch import Seq
@@ -43,6 +43,8 @@ TRANSIENT_CODES: Final = frozenset(
 
 _LOG = structlog.get_logger("psoup.fold_loop")
 
+OnLook = Callable[[Callable[[], EngineStatistics]], None]
+
 
 class Phase(StrEnum):
     """Where the loop stands."""
@@ -59,6 +61,7 @@ class FoldStatistics:
     """Counters of the fold loop since its start."""
 
     phase: Phase
+    held: HeldBytes
     gen: Gen
     applied: Seq
     published: Seq
@@ -81,19 +84,22 @@ class FoldLoop:
         *,
         store: Store,
         on_applied: Callable[[Seq], None],
+        on_look: OnLook = lambda _: None,
         bind: Bind = bind,
         elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the store, whose clock dates ticks; `on_applied` is called from the loop's thread.
+        """Take the store, whose clock dates ticks. Callbacks are called from the loop's thread.
 
-        `bind` may remember what the front has bound. `elapsed_s` only paces the loop: no operation and no
-        answer depends on it.
+        `on_look` is called before each look at the log, every IDLE_S if nothing happens, with what tells the
+        engine's counters. `bind` may remember what the front has bound. `elapsed_s` only paces the loop: no
+        operation and no answer depends on it.
         """
         self._store = store
         self._bind = bind
         self._engine = Engine(bind=bind)
         self._live = LiveResults(store.results.now_us, threading.RLock())
         self._on_applied = on_applied
+        self._on_look = on_look
         self._elapsed_s = elapsed_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -133,7 +139,8 @@ class FoldLoop:
         return self._live
 
     def start(self) -> None:
-        """Start the thread: it recovers first."""
+        """Start the thread: it recovers first. Memory is taken before, so that it serves all threads."""
+        keep_memory(limits.MEMORY_TOUCHED_BYTES, limits.MEMORY_FREE_BYTES_MAX)
         self._thread.start()
 
     def wait_recovered(self, timeout_s: float) -> bool:
@@ -155,6 +162,7 @@ class FoldLoop:
         """Return counters."""
         return FoldStatistics(
             phase=self._phase,
+            held=self._live.held,
             gen=self._gen,
             applied=self._applied,
             published=self._published,
@@ -315,6 +323,7 @@ class FoldLoop:
 
     def _fold(self) -> bool:
         """Fold what the log holds, one turn of it. False = there was nothing."""
+        self._on_look(self._engine.statistics)
         if self._pending is not None or self._is_publish_due():
             self._publish_shown()
         self._trim()
@@ -331,8 +340,9 @@ class FoldLoop:
             delta = self._engine.apply(operation)
             self._live.apply(delta)
             self._shown.append(delta)
-            self._shown_bytes += sum(block.nbytes for block in delta.blocks.values())
-            self._shown_bytes += sum(page.nbytes for page in delta.pages.values())
+            if delta.blocks or delta.pages:
+                self._shown_bytes += sum(block.nbytes for block in delta.blocks.values())
+                self._shown_bytes += sum(page.nbytes for page in delta.pages.values())
             self._count_body(operation)
             self._applied = delta.seq
         self._turns += 1

@@ -73,6 +73,7 @@ class _ServiceCollector:
             "log_entries": ("Entries in the log.", log.entries),
             "log_bytes": ("Bytes of bodies in the log.", log.bytes),
             "appends_in_flight": ("Appends on their way.", statistics.submission.in_flight),
+            "hits_memory_bytes": ("Memory of hits in this process.", statistics.fold.held.hits),
             "store_memory_bytes": (
                 "Memory of the store.",
                 self._service.store.health().memory_bytes,
@@ -84,6 +85,8 @@ class _ServiceCollector:
             "publishes": ("Deltas published.", results.publishes),
             "pages_written": ("Result pages written.", results.pages_written),
             "store_retries": ("Attempts after the store was away.", statistics.fold.retries),
+            "tuples_folded": ("Tuples folded.", statistics.fold.tuples),
+            "invocations": ("Queries answered.", self._service.invoked.count),
             "ticks": ("Ticks appended.", statistics.fold.ticks),
             "appends_refused": (
                 "Appends refused for want of a place.",

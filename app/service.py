@@ -6,25 +6,32 @@ could not be answered rightly.
 
 import asyncio
 import threading
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.applied import AppliedPosition
 from app.catalogue import Catalogue
-from app.errors import RecoveringError, StoreDownError
+from app.errors import MemoryFullError, RecoveringError, StoreDownError
 from app.filling import Filling
 from app.fold_loop import FoldLoop, FoldStatistics, Phase
+from app.footprint import NOTHING, footprint
 from app.settings import Settings
 from app.store import Store
 from app.submission import Submission, SubmissionStatistics
+from app.throughput import Progress, Tally, Throughput, ThroughputRing
 from app.work_pool import WorkPool, WorkStatistics
 from engine import limits
 from engine.clock import Clock
+from engine.engine import EngineStatistics
 from engine.errors import IntegrityError
 from engine.invoke import ClauseCache
 from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
 from engine.query.shapes import Shapes
 
+MEMORY_HIGH: Final = "memory-high"
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
 RECOVERY_GRACE_S = 5.0
@@ -46,8 +53,15 @@ class ServiceStatistics:
 class Service:
     """Everything behind the routes. Build it inside the event loop it serves."""
 
-    def __init__(self, *, store: Store, settings: Settings, clock: Clock) -> None:
-        """Wire the parts; nothing runs before `start`."""
+    def __init__(
+        self,
+        *,
+        store: Store,
+        settings: Settings,
+        clock: Clock,
+        elapsed_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Wire the parts; nothing runs before `start`. `elapsed_s` paces the fold and dates readings."""
         self.store = store
         self.settings = settings
         self.clock = clock
@@ -62,8 +76,17 @@ class Service:
             bind=self.shapes.bind,
             make_lock=threading.Lock,
         )
+        self.invoked = Tally()
+        self.throughput = ThroughputRing()
+        self.footprint = NOTHING
+        """As it was a second ago at most, unless the fold is at work on something long."""
+        self._elapsed_s = elapsed_s
         self.fold_loop = FoldLoop(
-            store=store, on_applied=self.applied.advance, bind=self.bound.bind
+            store=store,
+            on_applied=self.applied.advance,
+            on_look=self._look,
+            bind=self.bound.bind,
+            elapsed_s=elapsed_s,
         )
         self.results = self.fold_loop.results
         self.catalogue = Catalogue(self.results)
@@ -71,6 +94,7 @@ class Service:
             log=store.log,
             applied=self.applied,
             wake=self.fold_loop.wake,
+            find_room=self._find_room,
             in_flight_max=settings.appends_in_flight,
         )
         self.parsing = WorkPool("parse", threads=PARSE_THREADS)
@@ -112,7 +136,11 @@ class Service:
         if phase is not Phase.LIVE:
             return (phase.value,)
         found = list(self.store.health().reasons)
-        unpublished = self.store.log.head() - self.fold_loop.statistics().published
+        fold = self.fold_loop.statistics()
+        high = limits.HITS_MEMORY_BYTES_MAX * limits.HITS_MEMORY_HIGH_PERCENT
+        if fold.held.hits * 100 > high and MEMORY_HIGH not in found:
+            found.append(MEMORY_HIGH)
+        unpublished = self.store.log.head() - fold.published
         if unpublished >= BACKLOG_READY_SHARE * limits.BACKLOG_OPERATIONS_MAX:
             found.append("backlog")
         return tuple(found)
@@ -120,6 +148,10 @@ class Service:
     def backlog(self) -> int:
         """Return how many operations are committed and not yet applied."""
         return max(0, self.store.log.head() - self.applied.seq)
+
+    def rates(self) -> Mapping[int, Throughput]:
+        """Return what was done a second, by the number of seconds looked back at."""
+        return self.throughput.rates(self._elapsed_s(), self._progress())
 
     def statistics(self) -> ServiceStatistics:
         """Return counters."""
@@ -144,3 +176,24 @@ class Service:
         self.parsing.check()
         self.answering.check()
         self.fold_loop.check()
+        self.throughput.check()
+
+    def _find_room(self) -> None:
+        """Raise MemoryFullError if hits take all the memory there is for them."""
+        if self.fold_loop.statistics().held.hits > limits.HITS_MEMORY_BYTES_MAX:
+            raise MemoryFullError(
+                "The hits kept between invocations take all the memory there is for them. Nothing was"
+                " changed. They go with their tuples: drop streams, or wait for retention. Queries that are"
+                " registered with materialize auto or none keep fewer."
+            )
+
+    def _look(self, engine: Callable[[], EngineStatistics]) -> None:
+        """Note figures, once a second; `engine` tells the engine's. In the fold's thread."""
+        at_s = self._elapsed_s()
+        if self.throughput.is_due(at_s):
+            self.throughput.note(at_s, self._progress())
+            self.footprint = footprint(engine(), self.fold_loop.statistics().held)
+
+    def _progress(self) -> Progress:
+        fold = self.fold_loop.statistics()
+        return Progress(fold.tuples, fold.operations, self.invoked.count)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from app.applied import AppliedPosition
-from app.errors import CommitUnknownError
+from app.errors import CommitUnknownError, MemoryFullError
 from engine import limits
 from engine.errors import EngineError, OverloadedError
 from engine.log.contract import Appended, Log
-from engine.log.operation import Content, QueryId, Register, Rows
+from engine.log.operation import Content, Drop, QueryId, Register, Remove, Rows, Tick
 from engine.tuples.batch import Seq
 
 Result = TypeVar("Result")
@@ -64,12 +64,17 @@ class Submission:
         log: Log,
         applied: AppliedPosition,
         wake: Callable[[], None],
+        find_room: Callable[[], None],
         in_flight_max: int,
     ) -> None:
-        """Append to `log`; `wake` tells the fold loop that there is something to read."""
+        """Append to `log`; `wake` tells the fold loop that there is something to read.
+
+        `find_room` raises MemoryFullError where nothing may be added; what removes is appended all the same.
+        """
         self._log = log
         self._applied = applied
         self._wake = wake
+        self._find_room = find_room
         self._in_flight_max = in_flight_max
         self._threads = ThreadPoolExecutor(in_flight_max, thread_name_prefix="psoup-append")
         self._tasks: dict[asyncio.Future[Any], int] = {}
@@ -102,11 +107,12 @@ class Submission:
         """Append `content` and wait until it is applied, for `deadline_s` seconds in all.
 
         Raises:
-            OverloadedError: nothing was appended.
+            OverloadedError, MemoryFullError: nothing was appended.
             CommitUnknownError: the append itself had no answer by the deadline; it may still commit.
             EngineError: what `Log.append` refuses.
         """
         latest = time.monotonic() + deadline_s
+        self._refuse_full([content])
         appended, shown_at = await self._outcome(
             functools.partial(self._append, content), _nbytes(content), deadline_s=deadline_s
         )
@@ -122,11 +128,12 @@ class Submission:
         Counts as one append with the bytes of all. What `Log.append_many` refuses stands in its place.
 
         Raises:
-            OverloadedError: nothing was appended.
+            OverloadedError, MemoryFullError: nothing was appended.
             CommitUnknownError: the appends had no answer by the deadline; they may still commit.
             EngineError: what concerns all of them, as `Log.append_many` says.
         """
         latest = time.monotonic() + deadline_s
+        self._refuse_full(contents)
         outcomes = await self._outcome(
             functools.partial(self._append_many, contents),
             sum(map(_nbytes, contents)),
@@ -170,6 +177,16 @@ class Submission:
     @property
     def _bytes(self) -> int:
         return sum(self._tasks.values())
+
+    def _refuse_full(self, contents: Sequence[Content]) -> None:
+        """Refuse what would add to memory that is full. Raises MemoryFullError."""
+        if all(isinstance(content, Remove | Drop | Tick) for content in contents):
+            return
+        try:
+            self._find_room()
+        except MemoryFullError:
+            self._refused += len(contents)
+            raise
 
     async def _outcome(
         self, append: Callable[[], Result], nbytes: int, *, deadline_s: float

@@ -76,6 +76,7 @@ class Outcome:
 _BATCH = "4,096 interval queries, 8,192 tuples"
 _WIDE = "the same, all constants distinct"
 _ONE = "4,096 interval queries, one tuple"
+_MILLION = "pub/sub, a million queries"
 _OVER = "register over 2^16 tuples"
 _FAR = "register over 10^7 tuples"
 _EQUAL = "rows of equalities, window 2^16"
@@ -98,6 +99,11 @@ GOALS: Sequence[Goal] = (
     Goal("5", "pub/sub, 1,024 at a time", _RATIO, "pubsub-small", 50, pubsub.POLARS),
     Goal("5", "pub/sub, 1,024 at a time", _RATIO, "pubsub-small", 50, pubsub.DUCKDB),
     Goal("5", "pub/sub, one at a time", _RATIO, "pubsub-single", 1, pubsub.SQLITE),
+    Goal("5", f"{_MILLION}, 65,536 at a time", _RATIO, "pubsub-million-large", 2, pubsub.POLARS),
+    Goal("5", f"{_MILLION}, 65,536 at a time", _RATIO, "pubsub-million-large", 2, pubsub.DUCKDB),
+    Goal("5", f"{_MILLION}, 1,024 at a time", _RATIO, "pubsub-million-small", 50, pubsub.POLARS),
+    Goal("5", f"{_MILLION}, 1,024 at a time", _RATIO, "pubsub-million-small", 50, pubsub.DUCKDB),
+    Goal("5", f"{_MILLION}, one at a time", _RATIO, "pubsub-million-single", 1, pubsub.SQLITE),
     Goal("6", _OVER, _RATIO, "register-few", 40, register.TABLES),
     Goal("6", _OVER, _RATIO, "register-few", 10, register.MASKS),
     Goal("6", _FAR, _RATIO, "register-many", 15, register.TABLES),

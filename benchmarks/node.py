@@ -1,8 +1,12 @@
 """psoup as a library: log, engine and results in one process, nothing kept. What the contests measure."""
 
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
 import functools
 import itertools
 from collections.abc import Sequence
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +14,8 @@ from numpy.typing import NDArray
 
 from benchmarks.workloads import EPOCH_US, SECOND_US, Columns, Query, record_batch, slices
 from engine.clock import ManualClock
+from engine.eddy import eddy
+from engine.eddy.policy import RoutingPolicy
 from engine.engine import Engine
 from engine.invoke import Answer, ClauseCache, Request, invoke
 from engine.limits import PAGE_ROWS_MAX
@@ -17,6 +23,7 @@ from engine.log.operation import (
     Content,
     Declare,
     Materialize,
+    Operation,
     QueryId,
     Register,
     Remove,
@@ -29,8 +36,10 @@ from engine.query.expression import ColumnRef
 from engine.query.factor import AttributeFactor
 from engine.query.value_set import Interval, ValueSet
 from engine.query.window import Bound, Window
+from engine.results.contract import ResultsReader
+from engine.results.live import LiveResults
 from engine.tuples.arrow import encode_batch
-from engine.tuples.batch import Seq
+from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema
 from storage.memory import MemoryStore
 
@@ -45,11 +54,14 @@ class Node:
     once its text has been read. `register_text` takes a text that is read.
     """
 
-    def __init__(self, schema: StreamSchema | None = None) -> None:
-        """Begin empty, or with one stream declared."""
+    def __init__(
+        self, schema: StreamSchema | None = None, *, policy: RoutingPolicy | None = None
+    ) -> None:
+        """Begin empty, or with one stream declared; without a `policy` tuples are routed as always."""
         self._clock = ManualClock(EPOCH_US)
         self.store = MemoryStore(self._clock)
-        self.engine = Engine(bind=_bind_once)
+        self.results: ResultsReader = self.store.results
+        self.engine = _engine(policy)
         self._clauses = ClauseCache(bind=_bind_once)
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._numbers = itertools.count(1)
@@ -125,7 +137,7 @@ class Node:
     def invoke(self, query_id: QueryId, request: Request) -> Answer:
         """Invoke a query."""
         return invoke(
-            self.store.results,
+            self.results,
             self.engine.source,
             query_id=query_id,
             request=request,
@@ -146,6 +158,25 @@ class Node:
         self.store.results.publish(self.engine.apply(operation))
         self.engine.published()
         return appended.seq
+
+
+class BareNode(Node):
+    """A node without a log, which would count its queries: more may stand than a service takes."""
+
+    def __init__(self, schema: StreamSchema) -> None:
+        """Begin with one stream declared."""
+        super().__init__()
+        self.results = self._live = LiveResults(self._clock.now_us)
+        self._next_tuple = 1
+        self.declare(schema)
+
+    def _do(self, content: Content) -> Seq:
+        seq = Seq(self.engine.applied + 1)
+        operation = Operation(seq, self._clock.now_us(), TupleId(self._next_tuple), content)
+        self._next_tuple += content.rows if isinstance(content, Rows) else 0
+        self._live.apply(self.engine.apply(operation))
+        self.engine.published()
+        return seq
 
 
 COUNT = Request(limit=1, count_only=True)
@@ -176,6 +207,14 @@ def bound_query(
     begin = f"NOW - INTERVAL '{window_s}' SECOND"
     window = Window(Bound(window_s * SECOND_US, moving=True), Bound(0, moving=True))
     return BoundQuery(clause, window, f"{text} BEGIN ({begin}) END (NOW)")
+
+
+def _engine(policy: RoutingPolicy | None) -> Engine:
+    """Return an engine that routes by `policy`. It takes none: the one it would make is another meanwhile."""
+    if policy is None:
+        return Engine(bind=_bind_once)
+    with mock.patch.object(eddy, "BySelectivity", return_value=policy):
+        return Engine(bind=_bind_once)
 
 
 @functools.wraps(bind)

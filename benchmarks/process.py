@@ -19,6 +19,11 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
+def machine_bytes() -> int:
+    """Return the memory of the machine; 0 where the system does not tell."""
+    return os.sysconf("SC_PHYS_PAGES") * PAGE_BYTES if is_known() else 0
+
+
 def resident_bytes(pid: int | str = "self") -> int:
     """Return the memory a process has in RAM."""
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1]) * PAGE_BYTES

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Final
 
@@ -13,8 +14,10 @@ from app.keys import READ
 from app.meters import MEDIA_TYPE
 from app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
 from app.service import Service
+from app.store import StoreHealth
 from app.wire.scalars import format_instant
 from engine import limits
+from engine.results.delta import StreamRecord
 
 _UNITS: Final = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
 LIMITS: Final[Mapping[str, int | float]] = {
@@ -67,6 +70,36 @@ class WrittenFigures(BaseModel):
     result_bytes_per_tuple: float | None
 
 
+class MemoryFigures(BaseModel):
+    """Bytes in memory; null where it is not known, or bounded, or there are no clauses.
+
+    The store's are its own, in its process; those of streams are the values retained, as they count for
+    retention. The others are this process's: tuples as columns, with room for those to come; hits that are
+    kept between invocations; the index of the queries; their texts. They are at most a second old.
+    """
+
+    store_bytes: int
+    store_bytes_max: int | None
+    streams_bytes: int
+    tuple_bytes: int
+    hit_bytes: int
+    hit_bytes_max: int
+    index_bytes: int | None
+    query_text_bytes: int
+    clauses: int
+    hit_bytes_per_clause: float | None
+    index_bytes_per_clause: float | None
+
+
+class RateFigures(BaseModel):
+    """What was done a second, over the last `seconds` seconds: the span named, or since the start."""
+
+    seconds: float
+    tuples_per_s: float
+    operations_per_s: float
+    invocations_per_s: float
+
+
 class StatusAnswer(BaseModel):
     """Figures of the running service."""
 
@@ -82,7 +115,8 @@ class StatusAnswer(BaseModel):
     durability: str
     streams: list[StreamFigures]
     queries: int
-    memory: dict[str, int | None]
+    memory: MemoryFigures
+    rates: dict[str, RateFigures]
     written: WrittenFigures
     counters: dict[str, int]
 
@@ -117,6 +151,7 @@ async def get_limits(call: Call) -> Response:
             "queries_count_max": counts.queries,
             "backlog_operations_max": service.backlog(),
             "appends_in_flight_max": service.submission.statistics().in_flight,
+            "hits_memory_bytes_max": service.statistics().fold.held.hits,
             "requests_in_flight_max": call.context.in_flight,
         }
 
@@ -166,11 +201,8 @@ def _status(call: Call) -> dict[str, object]:
             for one in streams
         ],
         "queries": service.results.counts().queries,
-        "memory": {
-            "store_bytes": health.memory_bytes,
-            "store_bytes_max": health.memory_max_bytes,
-            "streams_bytes": sum(one.bytes for one in streams),
-        },
+        "memory": _memory(service, health, streams),
+        "rates": {f"{span_s}s": asdict(rate) for span_s, rate in service.rates().items()},
         "written": _written(service, statistics.fold),
         "counters": {
             "operations_folded": statistics.fold.operations,
@@ -182,6 +214,25 @@ def _status(call: Call) -> dict[str, object]:
             "commits_unknown": statistics.submission.unknown,
             "store_retries": statistics.fold.retries,
         },
+    }
+
+
+def _memory(
+    service: Service, store: StoreHealth, streams: Sequence[StreamRecord]
+) -> dict[str, float | None]:
+    held = service.footprint
+    return {
+        "store_bytes": store.memory_bytes,
+        "store_bytes_max": store.memory_max_bytes,
+        "streams_bytes": sum(one.bytes for one in streams),
+        "tuple_bytes": held.tuples,
+        "hit_bytes": held.hits,
+        "hit_bytes_max": limits.HITS_MEMORY_BYTES_MAX,
+        "index_bytes": held.index,
+        "query_text_bytes": held.texts,
+        "clauses": held.clauses,
+        "hit_bytes_per_clause": held.hits_per_clause,
+        "index_bytes_per_clause": held.index_per_clause,
     }
 
 

@@ -123,6 +123,7 @@ def answer_response(
     }
     if encoding is not None:
         headers["Content-Encoding"] = encoding
+    call.service.invoked.add(1)
     return Response(encoded, headers=headers, media_type=FORMATS[shown.format])
 
 

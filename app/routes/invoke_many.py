@@ -92,6 +92,7 @@ def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
         clauses=service.clauses,
     )
     evaluated = time.perf_counter()
+    service.invoked.add(sum(isinstance(one, Answer) for one in found))
     cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
     outcomes: dict[str, Answer | EngineError] = {**refused}
     outcomes.update(zip(query_ids, found, strict=True))

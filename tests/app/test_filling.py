@@ -1,11 +1,16 @@
 """Queries that are committed and not applied yet: asked for, listed and registered again meanwhile."""
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator
 
 import pytest
 
+from app.applied import AppliedPosition
+from app.filling import Filling, FillingQuery
+from engine import limits
+from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
 from tests.app.faults import WAIT_S, FaultyStore
 from tests.app.support import SETTINGS, Api, assert_problem, running
@@ -108,3 +113,65 @@ async def test_query_filling_when_the_service_ended_is_live_after_the_next_start
         again = await api.send("POST", "/v1/queries", json=NAMED)
         assert (200, registered["id"]) == (again.status_code, again.json()["id"])
         assert "live" == (await api.get(f"/v1/queries/{registered['id']}")).json()["state"]
+
+
+def noted(number: int, seq: int) -> FillingQuery:
+    """Return registration `number`, committed at `seq`."""
+    return FillingQuery(QueryId(f"q_{number}"), Seq(seq), frozenset({"trades"}), {}, {"seq": seq})
+
+
+@pytest.fixture
+async def position() -> AppliedPosition:
+    """Return a position that nothing has moved."""
+    return AppliedPosition(asyncio.get_running_loop())
+
+
+async def test_filling_forgets_exactly_what_is_applied(position: AppliedPosition):
+    """Positions noted out of order are forgotten one by one as they are passed, and none before."""
+    filling, seqs = Filling(position), [2, 1, 5, 3, 4]
+    for number, seq in enumerate(seqs):
+        filling.note(noted(number, seq))
+        filling.check()
+    assert [1, 2, 3, 4, 5] == [one.seq for one in filling.queries()]
+    for passed in range(1, 6):
+        position.advance(Seq(passed))
+        assert 5 - passed == filling.statistics().queries
+        assert sorted(set(seqs) - set(range(passed + 1))) == [one.seq for one in filling.queries()]
+        for number, seq in enumerate(seqs):
+            assert (seq > passed) == (filling.find(QueryId(f"q_{number}")) is not None)
+        filling.check()
+
+
+async def test_filling_noted_again_is_held_until_its_later_position(position: AppliedPosition):
+    """A handle noted at two positions is one query, filling until the later one is applied."""
+    filling = Filling(position)
+    filling.note(noted(0, 3))
+    filling.note(noted(0, 7))
+    position.advance(Seq(3))
+    assert [7] == [one.seq for one in filling.queries()]
+    position.advance(Seq(7))
+    assert (0, None) == (filling.statistics().queries, filling.find(QueryId("q_0")))
+
+
+async def test_filling_of_many_looks_at_each_once(position: AppliedPosition, monkeypatch):
+    """However many are held, noting one more looks at the next to be forgotten and at no other."""
+    looked = 0
+
+    class Counted(int):
+        def __le__(self, other: int) -> bool:
+            nonlocal looked
+            looked += 1
+            return int(self) <= other
+
+    filling, many = Filling(position), 1_000
+    for seq in range(1, many + 1):
+        filling.note(dataclasses.replace(noted(seq, seq), seq=Seq(Counted(seq))))
+    assert many - 1 == looked
+    position.advance(Seq(many))
+    assert 0 == filling.statistics().queries
+    assert 2 * many - 1 == looked
+    monkeypatch.setattr(limits, "QUERIES_COUNT_MAX", 2)
+    for seq in range(many + 1, many + 4):
+        filling.note(noted(seq, seq))
+    assert 2 == filling.statistics().queries
+    filling.check()

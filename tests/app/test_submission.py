@@ -31,7 +31,13 @@ async def applied() -> AppliedPosition:
 
 @pytest.fixture
 async def submission(store: FaultyStore, applied: AppliedPosition) -> AsyncIterator[Submission]:
-    one = Submission(log=store.log, applied=applied, wake=lambda: None, in_flight_max=4)
+    one = Submission(
+        log=store.log,
+        applied=applied,
+        wake=lambda: None,
+        find_room=lambda: None,
+        in_flight_max=4,
+    )
     yield one
     one.check()
     await asyncio.to_thread(one.close)

@@ -6,10 +6,21 @@ import functools
 import numpy as np
 import pytest
 
-from benchmarks import __main__ as command_line, bench, bench_http, goals, plots, report, workloads
+from benchmarks import (
+    __main__ as command_line,
+    bench,
+    bench_http,
+    bench_pubsub,
+    bench_routing,
+    goals,
+    plots,
+    process,
+    report,
+    workloads,
+)
 from benchmarks.bench import Contender, Contest, Figure, Findings, Line, Result, Size, Survey
 from benchmarks.goals import Goal, Kind
-from benchmarks.node import Node
+from benchmarks.node import BareNode, Node
 from engine.query.binder import bind
 from engine.tuples.schema import StreamId
 
@@ -85,8 +96,9 @@ def test_outcome_of_a_goal_says_how_far_it_is_reached(monkeypatch, goal, margin,
     assert line in " ".join(text.split())
 
 
-def test_goals_name_contests_and_peers_that_exist():
+def test_goals_name_contests_and_peers_that_exist(monkeypatch):
     """No goal is lost to a typing error: each key and each peer stands in some benchmark at full size."""
+    monkeypatch.setattr(process, "machine_bytes", lambda: 1 << 40)
     contests: dict[str, set[str]] = {}
     surveys = []
     for name in command_line.found():
@@ -180,6 +192,43 @@ def test_bound_queries_are_those_that_their_texts_bind_to(domain):
         for window_s in (None, 99):
             bound = node.bound(query, window_s=window_s)
             assert bind(bound.canonical, streams) == bound
+
+
+def test_bare_node_answers_as_one_with_a_log_does():
+    """What is left out keeps nothing that an answer needs."""
+    domain, queries = workloads.INTEGER, workloads.interval_queries(workloads.INTEGER, 20)
+    columns = workloads.tuples(domain, 5_000)
+    counts = []
+    for kind in (Node, BareNode):
+        node = kind(domain.stream)
+        query_ids = [node.register(query) for query in queries[:10]]
+        for batch in node.batches(columns, rows=700):
+            node.ingest(batch)
+        query_ids += [node.register(query, window_s=99) for query in queries[10:]]
+        counts.append(node.counts(query_ids).tolist())
+    assert counts[0] == counts[1]
+    assert sum(counts[0]) > 0
+
+
+def test_million_queries_are_left_out_where_memory_is_small(monkeypatch):
+    """The contests of the million come on a machine that has room for them, behind those of 100,000."""
+    keys = []
+    for most in (bench_pubsub.MILLION_BYTES - 1, bench_pubsub.MILLION_BYTES):
+        monkeypatch.setattr(process, "machine_bytes", lambda most=most: most)
+        keys.append([one.key for one in bench_pubsub.contests(Size.FULL)])
+    few, all_of_them = keys
+    assert ["pubsub-single", "pubsub-small", "pubsub-large"] == few
+    assert [*few, *(key.replace("-", "-million-") for key in few)] == all_of_them
+
+
+def test_routing_evaluates_what_figure_8_says():
+    """In the worst order every factor meets every tuple; in the best, and soon by policy, few do."""
+    surveys = [one for one in bench_routing.contests(Size.SMOKE) if isinstance(one, Survey)]
+    steady, changing = ({f.key.rpartition("-")[2]: f.value for f in one.run()} for one in surveys)
+    assert 5.0 == steady["worst"] == changing["worst"]
+    assert 1.16 == pytest.approx(steady["best"], abs=0.05)
+    assert steady["best"] < steady["policy"] < 3.0
+    assert changing["best"] > steady["best"]
 
 
 @pytest.mark.parametrize("name", [name for name in command_line.found() if name != "http"])

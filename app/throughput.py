@@ -1,0 +1,120 @@
+"""Throughput: how much was done in the last 10 and 60 seconds, from a ring of counters noted once a second.
+
+The counters only grow; a rate is the difference of two readings over the time between them. The time is an
+argument: whoever notes has a clock.
+"""
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+SPANS_S: Final = (10, 60)
+"""Rates are given over the last so many seconds."""
+NOTE_EVERY_S: Final = 1.0
+"""Readings are kept this far apart, so that the ring has one for each second of the longest span."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What was done since the start: tuples and operations folded, queries answered."""
+
+    tuples: int
+    operations: int
+    invocations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Rates over `seconds` seconds; all 0 before any time has passed."""
+
+    seconds: float
+    tuples_per_s: float
+    operations_per_s: float
+    invocations_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RingStatistics:
+    """How many readings are kept."""
+
+    readings: int
+
+
+class Tally:
+    """A count that any thread may add to."""
+
+    def __init__(self) -> None:
+        """Begin at 0."""
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def add(self, number: int) -> None:
+        """Count `number` more."""
+        with self._lock:
+            self.count += number
+
+
+class ThroughputRing:
+    """Readings of the last minute, one a second and one from before. Thread-safe."""
+
+    def __init__(self) -> None:
+        """Begin without readings."""
+        self._readings: deque[tuple[float, Progress]] = deque()
+        self._lock = threading.Lock()
+
+    def is_due(self, at_s: float) -> bool:
+        """Return whether a reading at this time would be kept."""
+        return not self._readings or at_s >= self._readings[-1][0] + NOTE_EVERY_S
+
+    def note(self, at_s: float, progress: Progress) -> None:
+        """Keep a reading; one that comes too soon after the last does nothing. Cost: O(1), amortised."""
+        with self._lock:
+            if not self.is_due(at_s):
+                return
+            self._readings.append((at_s, progress))
+            while len(self._readings) > 1 and self._readings[1][0] <= at_s - max(SPANS_S):
+                self._readings.popleft()
+
+    def rates(self, at_s: float, progress: Progress) -> Mapping[int, Throughput]:
+        """Return the rates up to now, by span in seconds: as far back as a reading reaches, if not farther.
+
+        Args:
+            at_s: now, on the clock of the readings.
+            progress: the counters now.
+        """
+        with self._lock:
+            readings = list(self._readings)
+        return {span_s: _rate(readings, span_s, at_s, progress) for span_s in SPANS_S}
+
+    def statistics(self) -> RingStatistics:
+        """Return counters."""
+        return RingStatistics(len(self._readings))
+
+    def check(self) -> None:
+        """Raise AssertionError if readings are out of order, too near, or more than are needed. For tests."""
+        times = [at_s for at_s, _ in self._readings]
+        steps = [later - earlier for earlier, later in itertools.pairwise(times)]
+        if any(step < NOTE_EVERY_S for step in steps):
+            raise AssertionError(f"readings are a second apart at least: {steps}")
+        if len(times) > max(SPANS_S) / NOTE_EVERY_S + 2:
+            raise AssertionError(f"{len(times)} readings")
+
+
+def _rate(
+    readings: list[tuple[float, Progress]], span_s: int, at_s: float, progress: Progress
+) -> Throughput:
+    """Return the rates since the newest reading that is `span_s` old, or since the oldest there is."""
+    old_enough = [one for one in readings if one[0] <= at_s - span_s]
+    since_s, before = (old_enough[-1:] or readings[:1] or [(at_s, progress)])[0]
+    seconds = at_s - since_s
+    if seconds <= 0:
+        return Throughput(0.0, 0.0, 0.0, 0.0)
+    return Throughput(
+        seconds,
+        (progress.tuples - before.tuples) / seconds,
+        (progress.operations - before.operations) / seconds,
+        (progress.invocations - before.invocations) / seconds,
+    )
