@@ -11,6 +11,7 @@ from typing import assert_never
 from engine import expire, ingest, register
 from engine.eddy.eddy import Eddy, EddyStatistics
 from engine.errors import EngineError
+from engine.kernels.memory import keep_memory
 from engine.kernels.warm import warm_up
 from engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
 from engine.query.binder import Bind, bind
@@ -24,7 +25,7 @@ from engine.stems.restore import restore
 from engine.stems.state import State
 from engine.tuples.batch import Seq
 
-__all__ = ["Engine", "EngineStatistics", "warm_up"]
+__all__ = ["Engine", "EngineStatistics", "keep_memory", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +159,6 @@ class Engine:
     def _dispatch(self, draft: Draft, operation: Operation) -> None:
         state, eddy, content = self._state, self._eddy, operation.content
         match content:
-            case Declare():
-                ingest.declare(state, draft, operation=operation, content=content)
-            case Drop():
-                ingest.drop(state, draft, eddy=eddy, content=content)
             case Rows():
                 ingest.ingest(state, draft, eddy=eddy, operation=operation, content=content)
             case Register():
@@ -170,5 +167,9 @@ class Engine:
                 register.remove(state, draft, content=content)
             case Tick():
                 pass
+            case Declare():
+                ingest.declare(state, draft, operation=operation, content=content)
+            case Drop():
+                ingest.drop(state, draft, eddy=eddy, content=content)
             case _:
                 assert_never(content)

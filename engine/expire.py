@@ -19,10 +19,15 @@ from engine.tuples.schema import ClockKind
 def expire(state: State, draft: Draft) -> None:
     """Move the floors of every stream, and drop the segments that left retention long enough ago."""
     for stream_id, stream in state.streams.items():
+        if stream.is_settled:
+            continue
         before = stream.record
         move_floors(stream, draft.arrival_us)
-        note_leaving(stream, draft.arrival_us)
-        drop_segments(state, stream, draft)
+        if stream.record is not before:
+            note_leaving(stream, draft.arrival_us)
+        if stream.leaving:
+            drop_segments(state, stream, draft)
+        stream.settled_rows = stream.record.rows
         if stream.record is not before:
             draft.streams[stream_id] = stream.record
 
@@ -72,12 +77,23 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
     floor_row = behind_dated_out(stream, floor_row, floor_us)
     forgotten_us = record.forgotten_us
     if floor_row > record.floor_row:
-        newest_us = int(stream.stem.times(record.floor_row, floor_row).max())
+        newest_us = newest(stream, record.floor_row, floor_row)
         forgotten_us = newest_us if forgotten_us is None else max(forgotten_us, newest_us)
     if (size, floor_row, floor_us) != (record.bytes, record.floor_row, record.floor_us):
-        stream.record = replace(
-            record, bytes=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
+        stream.record = record.keeping(
+            size=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
         )
+
+
+def newest(stream: StreamState, first_row: int, past_row: int) -> int:
+    """Return the largest tuple time of the rows `[first_row, past_row)`, which are held."""
+    found = []
+    for number in range(first_row // SEGMENT_ROWS, -(-past_row // SEGMENT_ROWS)):
+        begin = number * SEGMENT_ROWS
+        times = stream.stem.segments[number].times[max(0, first_row - begin) : past_row - begin]
+        # Where tuples come one by one, one goes at a time.
+        found.append(times.item() if len(times) == 1 else int(times.max()))
+    return max(found)
 
 
 def behind_dated_out(stream: StreamState, floor_row: int, floor_us: int | None) -> int:

@@ -3,8 +3,6 @@
 A verb checks first and raises before it changes anything: what it raises makes the operation void.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from engine.eddy.eddy import Eddy, FreshData
@@ -13,18 +11,8 @@ from engine.log.operation import Declare, Drop, Operation, Rows
 from engine.results.delta import BatchRecord, StreamRecord
 from engine.results.draft import Draft
 from engine.stems.state import HeldBatch, State, StreamState
-from engine.tuples.arrow import tuple_batch
 from engine.tuples.batch import TupleBatch
-from engine.tuples.schema import ColumnType, StreamId
-
-VALUE_BYTES = {
-    ColumnType.INT64: 8,
-    ColumnType.FLOAT64: 8,
-    ColumnType.TIMESTAMP: 8,
-    ColumnType.BOOL: 1,
-    ColumnType.STRING: 4,
-}
-"""What a value counts in `retention.bytes`; a string also its UTF-8, a nullable value one more."""
+from engine.tuples.schema import StreamId
 
 
 def declare(state: State, draft: Draft, *, operation: Operation, content: Declare) -> None:
@@ -78,8 +66,7 @@ def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, cont
         IntegrityError: the body is not a batch of this stream.
     """
     stream = stream_in_force(state, stream_id=content.stream_id, name=content.name)
-    batch = tuple_batch(
-        stream.record.schema,
+    batch = stream.reader.batch(
         content.body,
         stream_id=content.stream_id,
         first_tuple_id=operation.first_tuple_id,
@@ -107,36 +94,28 @@ def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
     if not len(batch):
         # No row of it is held, now or later: the log need not keep it.
         draft.dropped_batches.add((record.stream_id, batch.seq))
-        stream.record = replace(record, arrival_us=batch.arrival_us)
+        stream.record = record.grown(rows=0, size=0, newest_us=None, arrival_us=batch.arrival_us)
         return
-    newest_us = int(batch.times_us.max())
-    size = value_bytes(batch)
-    noted = BatchRecord(
-        record.stream_id, batch.seq, record.rows, len(batch), size, batch.first_tuple_id
-    )
+    rows, times_us = len(batch), batch.times_us
+    newest_us = int(times_us[0] if rows == 1 else times_us.max())
+    size = rows * stream.row_bytes + text_bytes(batch)
+    noted = BatchRecord(record.stream_id, batch.seq, record.rows, rows, size, batch.first_tuple_id)
     stream.retained.append(HeldBatch(noted, newest_us))
     draft.batches[record.stream_id, batch.seq] = noted
-    stream.record = replace(
-        record,
-        rows=record.rows + len(batch),
-        bytes=record.bytes + size,
-        high_water_us=newest_us
-        if record.high_water_us is None
-        else max(newest_us, record.high_water_us),
-        arrival_us=batch.arrival_us,
+    stream.record = record.grown(
+        rows=rows, size=size, newest_us=newest_us, arrival_us=batch.arrival_us
     )
 
 
-def value_bytes(batch: TupleBatch) -> int:
-    """Return what a batch counts in `retention.bytes`: a function of its values alone.
-
-    Cost: O(columns), and for strings O(values).
-    """
+def text_bytes(batch: TupleBatch) -> int:
+    """Return the UTF-8 bytes of a batch's strings. Cost: O(columns), and O(values) for strings."""
     total = 0
-    for schema, column in zip(batch.schema.columns, batch.columns, strict=True):
-        total += len(column) * (VALUE_BYTES[schema.type] + schema.nullable)
-        if column.dictionary is not None:
-            lengths = np.array([len(text.encode()) for text in column.dictionary], dtype=np.int64)
+    for column in batch.columns:
+        texts = column.dictionary
+        if texts is not None:
+            ascii_only = "".join(texts).isascii()  # then a text has as many bytes as characters
+            sized = texts if ascii_only else [text.encode() for text in texts]
+            lengths = np.fromiter(map(len, sized), dtype=np.int64, count=len(texts))
             codes = column.values if column.valid is None else column.values[column.valid]
             total += int(lengths[codes].sum())
     return total

@@ -17,6 +17,13 @@ CHUNK_ROWS: Final = 4_096
 SEGMENT_ROWS: Final = 65_536
 """16 chunks: an offset inside a segment fits 16 bits."""
 
+BODY_PLANS_MAX: Final = 64
+"""Of bodies that begin alike, for each stream: how to read one is kept. Batches of one size mostly begin alike."""
+MEMORY_TOUCHED_BYTES: Final = 64 * MIB
+"""Of the process, taken from the system at the start: the first touch of a page takes longer than filling it."""
+MEMORY_FREE_BYTES_MAX: Final = 256 * MIB
+"""Kept of what dropped segments and hits leave, for those to come, instead of given back to the system."""
+
 # Declarations.
 COLUMNS_COUNT_MAX: Final = 64
 """Wider tuples cost memory in every chunk, and no known stream needs them."""
@@ -196,6 +203,14 @@ LIST_ROWS_MAX: Final = 1_000
 """Streams or queries of one listing at most."""
 CUT_CACHE_BYTES_MAX: Final = 64 * MIB
 """Row orders of answers being paged through, kept so that a page costs a page."""
+HITS_CACHE_BYTES_MAX: Final = 128 * MIB
+"""Hits in whole chunks as invocations found them, kept so that the next one does not look for them again."""
+
+# Hits.
+HITS_MEMORY_BYTES_MAX: Final = 6 * GIB
+"""What hits may take in the engine's memory; past it appends are refused and removals still run."""
+HITS_MEMORY_HIGH_PERCENT: Final = 85
+"""From here on the service reports `memory-high`, as for the store's memory."""
 
 # Store.
 STORE_MEMORY_BYTES_MAX: Final = 6 * GIB

@@ -3,8 +3,6 @@
 A verb checks first and raises before it changes anything: what it raises makes the operation void.
 """
 
-from dataclasses import replace
-
 from engine.eddy.eddy import Eddy, FreshQuery
 from engine.errors import NameTakenError, NotFoundError
 from engine.limits import CHUNK_ROWS
@@ -91,8 +89,8 @@ def keep_pages(
     """Join the clause, and write its pages of the whole chunks whose hits are to be kept."""
     first_row = record.kept_row if record.kept_row < record.block_row else None
     fresh = FreshQuery(record.clause_id, clause, record.materialize, first_row)
-    for found in eddy.join(fresh=fresh):
-        draft.pages[record.clause_id, found.chunk] = found.page
+    for pages in eddy.join(fresh=fresh):
+        draft.pages[record.clause_id, pages.run] = pages
 
 
 def first_kept_row(
@@ -114,5 +112,5 @@ def count_queries(state: State, draft: Draft, streams: tuple[StreamId, ...], *, 
     """Bring the number of queries in the records of `streams` up to date."""
     for stream_id in dict.fromkeys(streams):
         stream = state.streams[stream_id]
-        stream.record = replace(stream.record, queries=stream.record.queries + by)
+        stream.record = stream.record.counting(stream.record.queries + by)
         draft.streams[stream_id] = stream.record

@@ -23,7 +23,8 @@ class MemoryLog:
         self.lock = threading.RLock()
         """Held for every step, and for a publish, which is a step of the log as well."""
         self._catalogue = Catalogue()
-        self._entries: dict[Seq, Operation] = {}
+        self._entries: dict[int, Operation] = {}
+        """By seq."""
         self._head = Seq(0)
         self._applied = Seq(0)
         self._arrival_us = 0
@@ -52,9 +53,9 @@ class MemoryLog:
             self._arrival_us = max(self._arrival_us, self._clock.now_us())
             operation = Operation(seq, self._arrival_us, self._next_tuple_id, content)
             self._entries[seq] = operation
-            self._bytes += body_bytes(content)
-            self._unapplied_bytes += body_bytes(content)
             if isinstance(content, Rows):
+                self._bytes += len(content.body)
+                self._unapplied_bytes += len(content.body)
                 self._next_tuple_id = TupleId(self._next_tuple_id + content.rows)
             self._catalogue.enter(seq, content)
             self._appended += 1
@@ -76,7 +77,7 @@ class MemoryLog:
             found: list[Operation] = []
             size = 0
             for seq in range(after + 1, min(after + operations_max, self._head) + 1):
-                operation = self._entries.get(Seq(seq))
+                operation = self._entries.get(seq)
                 if operation is None:
                     break
                 size += body_bytes(operation.content)
@@ -98,9 +99,9 @@ class MemoryLog:
         """Return the seqs of the batches up to `up_to` that are not forgotten, ascending."""
         with self.lock:
             return sorted(
-                seq
-                for seq, held in self._entries.items()
-                if seq <= up_to and isinstance(held.content, Rows)
+                held.seq
+                for held in self._entries.values()
+                if held.seq <= up_to and isinstance(held.content, Rows)
             )
 
     def trim(self, *, batches: Sequence[Seq], below: Seq) -> None:
@@ -143,7 +144,7 @@ class MemoryLog:
     def move_applied(self, applied: Seq) -> None:
         """Take note that operations up to `applied` are published. Called under the lock."""
         for seq in range(self._applied + 1, applied + 1):
-            self._unapplied_bytes -= body_bytes(self._entries[Seq(seq)].content)
+            self._unapplied_bytes -= body_bytes(self._entries[seq].content)
         self._applied = applied
 
     def _outcome(self, content: Content) -> Appended | EngineError:

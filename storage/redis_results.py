@@ -54,7 +54,8 @@ class RedisResults:
         self._known.saw_applied(delta.seq)
         with self._lock:
             self._publishes += 1
-            self._pages_written += len(delta.pages) + sum(map(len, delta.blocks.values()))
+            self._pages_written += sum(map(len, delta.pages.values()))
+            self._pages_written += sum(map(len, delta.blocks.values()))
             self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
             self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
 

@@ -191,9 +191,12 @@ def _records(delta: Delta) -> tuple[list[Write], list[Write]]:
 def _hits(delta: Delta) -> list[Write]:
     """Return the writes of pages and blocks, those to one key behind one another."""
     writes: list[Write] = []
-    for (clause_id, number), page in sorted(delta.pages.items(), key=lambda item: item[0]):
-        segment, chunk = divmod(number, CHUNKS)
-        writes.append(Write("HSET", keys.pages(clause_id, segment), (chunk, encode_page(page))))
+    for (clause_id, _), pages in sorted(delta.pages.items(), key=lambda item: item[0]):
+        for number, page in pages.pages():
+            segment, chunk = divmod(number, CHUNKS)
+            if (clause_id, segment) not in delta.dropped_pages:
+                value = encode_page(page)
+                writes.append(Write("HSET", keys.pages(clause_id, segment), (chunk, value)))
     for (stream_id, number), block in sorted(delta.blocks.items(), key=lambda item: item[0]):
         segment, chunk = divmod(number, CHUNKS)
         key = keys.blocks(stream_id, segment)

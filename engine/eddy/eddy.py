@@ -23,16 +23,16 @@ from engine.kernels.bits import CHUNK_WORDS, LITTLE
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.clause import StandingQueryClause
+from engine.results.clause_pages import RUN_ROWS, ClausePages
 from engine.results.hits import ClauseId
 from engine.results.match_block import Harvest, MatchBlock
-from engine.results.page import Page
 from engine.stems.contract import Narrowing
 from engine.stems.data_stem import StoredTuples
 from engine.stems.query_stem import QuerySteM, StreamClauses, keeping_of
 from engine.tuples.batch import TupleBatch
 from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS, Lineage
+from engine.tuples.lineage import TILE_SLOTS
 from engine.tuples.schema import StreamId
 
 
@@ -59,14 +59,6 @@ class Matches:
 
     chunk: int
     block: MatchBlock
-
-
-@dataclass(frozen=True, slots=True)
-class ClausePage:
-    """The hits of a fresh clause in one chunk of stored rows."""
-
-    chunk: int
-    page: Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +96,10 @@ class Eddy:
     def join(self, *, fresh: FreshData) -> Iterator[Matches]: ...
 
     @overload
-    def join(self, *, fresh: FreshQuery) -> Iterator[ClausePage]: ...
+    def join(self, *, fresh: FreshQuery) -> Iterator[ClausePages]: ...
 
-    def join(self, *, fresh: FreshData | FreshQuery) -> Iterator[Matches] | Iterator[ClausePage]:
-        """Build the entrant into its SteM, and return its hits, chunk by chunk as they are taken.
+    def join(self, *, fresh: FreshData | FreshQuery) -> Iterator[Matches] | Iterator[ClausePages]:
+        """Build the entrant into its SteM, and return its hits as they are taken: by chunk, by run of chunks.
 
         The hits have to be taken to the end before anything else enters.
         """
@@ -138,22 +130,20 @@ class Eddy:
         operators = self._standing(batch.stream_id, clauses)
         return (self._settle(stem.chunk(number), clauses, operators) for number in whole)
 
-    def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePage]:
-        """Yield the clause's pages. Here chunks stand where clauses stand in a block: a segment is one harvest."""
+    def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePages]:
+        """Yield the clause's pages, run by run, where there are any."""
         stem = self._tuples[fresh.clause.sources[0].stream_id]
+        keeping = keeping_of(fresh.clause, fresh.materialize)
         past_row = stem.past_row // CHUNK_ROWS * CHUNK_ROWS
-        kept = keeping_of(fresh.clause, fresh.materialize)
-        for first_chunk, words in stem.probe(fresh.clause, first_row, past_row):
-            chunks = words.reshape(-1, CHUNK_WORDS)
-            lineage = Lineage(0, chunks, np.ones(len(chunks), dtype=np.bool_))
-            numbers = np.arange(first_chunk, first_chunk + len(chunks), dtype=np.int64)
-            self._harvest.add(lineage, numbers, np.full(len(chunks), kept, dtype=np.uint8))
-            self._blocks += len(chunks)
-            self._rows += CHUNK_ROWS * len(chunks)
-            block = self._harvest.block()
-            self._matched += len(block)
-            for number, page in block.pages():
-                yield ClausePage(int(number), page)
+        for run in range(first_row // RUN_ROWS, -(-past_row // RUN_ROWS)):
+            begin, end = max(first_row, run * RUN_ROWS), min(past_row, (run + 1) * RUN_ROWS)
+            pages = ClausePages.of(*stem.probe(fresh.clause, begin, end), keeping)
+            self._blocks += len(pages.counts)
+            self._rows += end - begin
+            matched = len(pages)
+            self._matched += matched
+            if matched:
+                yield pages
 
     def _standing(self, stream_id: StreamId, clauses: StreamClauses) -> list[Operator]:
         """Return the operators of a stream, with what they have counted in earlier joins."""

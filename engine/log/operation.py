@@ -1,12 +1,13 @@
 """Operations: everything that changes anything, as values. One operation = one entry = one seq."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NewType
 
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema
+from engine.tuples.value_type import value_type
 
 QueryId = NewType("QueryId", str)
 """The handle: `q_` and 22 base62 characters; drawn by the app, never reused."""
@@ -28,14 +29,14 @@ class Materialize(StrEnum):
     """Nothing: every invocation evaluates the clause over the columns."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Declare:
     """A stream is declared."""
 
     schema: StreamSchema
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Drop:
     """A stream is dropped, together with `queries`: all standing queries that read it, or none."""
 
@@ -44,7 +45,7 @@ class Drop:
     queries: tuple[QueryId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Txn:
     """A producer's name for its batch: at most once per (stream, app, version).
 
@@ -56,7 +57,7 @@ class Txn:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Rows:
     """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream."""
 
@@ -67,7 +68,7 @@ class Rows:
     txn: Txn | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
@@ -87,14 +88,14 @@ class Register:
         return f"{self.materialize} {self.sql}"
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Remove:
     """A standing query is removed."""
 
     query_id: QueryId
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Tick:
     """Nothing but the passing of time: lets idle streams expire."""
 
@@ -102,7 +103,7 @@ class Tick:
 Content = Declare | Drop | Rows | Register | Remove | Tick
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Operation:
     """One entry of the log.
 

@@ -96,8 +96,13 @@ class Window:
         enters = time_us + self.end.us if self.end.moving else time_us
         return enters, time_us + self.begin.us + 1 if self.begin.moving else None
 
+    @property
+    def slides(self) -> bool:
+        """Return whether tuples leave."""
+        return self.begin is not None and self.begin.moving
+
     def leaves(self, times_us: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the instants at which tuples dated `times_us` leave; None = they never do."""
-        if self.begin is None or not self.begin.moving:
+        if self.begin is None or not self.begin.moving:  # it does not slide
             return None
         return times_us + (self.begin.us + 1)

@@ -1,16 +1,15 @@
 """What is asked of a query at an invocation, and what it answers."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.results.contract import Cut, Gen
 from engine.results.delta import QueryRecord
 from engine.tuples.batch import Column, Seq
+from engine.tuples.value_type import value_type
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class PagePosition:
     """Where a page begins, and which answer it belongs to: what a page token holds.
 
@@ -34,7 +33,7 @@ class PagePosition:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Request:
     """What is asked of a query.
 
@@ -53,7 +52,7 @@ class Request:
     count_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Answer:
     """One page of an answer.
 

@@ -14,12 +14,13 @@ from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, 
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
+from engine.tuples.value_type import value_type
 
 Gen = NewType("Gen", int)
 """Generation of the history: the millisecond it began. Changes only if history was lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Cut:
     """The position every answer names. `arrival_us` is that of the applied operation (0 before any)."""
 
@@ -30,7 +31,7 @@ class Cut:
     """max(the store's clock, `arrival_us`): a clock set back stops at the last arrival."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Snapshot:
     """One query at one cut: everything an invocation needs but the pages. `streams` in FROM order."""
 

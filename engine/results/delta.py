@@ -6,17 +6,18 @@ whole state of the engine, so they are the checkpoint a restart begins from.
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeVar
 
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
 from engine.query.window import Window
+from engine.results.clause_pages import ClausePages
 from engine.results.hits import ClauseId
 from engine.results.match_block import MatchBlock
-from engine.results.page import Page
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema
+from engine.tuples.value_type import value_type
 
 CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
 """Chunks of a segment."""
@@ -25,7 +26,7 @@ Key = TypeVar("Key")
 Record = TypeVar("Record")
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class StreamRecord:
     """A stream at the applied position.
 
@@ -63,8 +64,67 @@ class StreamRecord:
             bounds.append(self.forgotten_us + 1)
         return max(bounds, default=None)
 
+    def grown(
+        self, *, rows: int, size: int, newest_us: int | None, arrival_us: int
+    ) -> "StreamRecord":
+        """Return the record behind a batch of so many rows, whose values count `size` bytes.
 
-@dataclass(frozen=True, slots=True)
+        `newest_us` is the largest of their times; None = the batch is empty. Written out, as are the two below:
+        `dataclasses.replace` takes longer than building a batch of one row into the stream.
+        """
+        high_water_us = self.high_water_us
+        if high_water_us is None or (newest_us is not None and newest_us > high_water_us):
+            high_water_us = newest_us
+        return StreamRecord(
+            self.stream_id,
+            self.schema,
+            self.rows + rows,
+            self.bytes + size,
+            high_water_us,
+            self.floor_row,
+            self.floor_us,
+            self.forgotten_us,
+            self.dropped_row,
+            arrival_us,
+            self.queries,
+        )
+
+    def keeping(
+        self, *, size: int, floor_row: int, floor_us: int | None, forgotten_us: int | None
+    ) -> "StreamRecord":
+        """Return the record with these floors, above which values count `size` bytes."""
+        return StreamRecord(
+            self.stream_id,
+            self.schema,
+            self.rows,
+            size,
+            self.high_water_us,
+            floor_row,
+            floor_us,
+            forgotten_us,
+            self.dropped_row,
+            self.arrival_us,
+            self.queries,
+        )
+
+    def counting(self, queries: int) -> "StreamRecord":
+        """Return the record with this number of standing queries."""
+        return StreamRecord(
+            self.stream_id,
+            self.schema,
+            self.rows,
+            self.bytes,
+            self.high_water_us,
+            self.floor_row,
+            self.floor_us,
+            self.forgotten_us,
+            self.dropped_row,
+            self.arrival_us,
+            queries,
+        )
+
+
+@value_type
 class ClauseRecord:
     """A standing query clause.
 
@@ -98,7 +158,7 @@ class ClauseRecord:
         return self.kept_row <= chunk * CHUNK_ROWS and (chunk + 1) * CHUNK_ROWS <= rows
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class QueryRecord:
     """A handle: one row of the registry and of the WindowsTable."""
 
@@ -111,7 +171,7 @@ class QueryRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class BatchRecord:
     """Where a batch lies: row `first_row + i` of the stream is tuple `first_tuple_id + i`, in entry `seq`."""
 
@@ -126,11 +186,14 @@ class BatchRecord:
 PageKey = tuple[ClauseId, int]
 """Clause and chunk number (`row // CHUNK_ROWS`)."""
 
+RunKey = tuple[ClauseId, int]
+"""Clause and run (`row // RUN_ROWS`)."""
+
 BlockKey = tuple[StreamId, int]
 """Stream and chunk number."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Delta:
     """What operations `(expect, seq]` change. Every value is absolute; applying it twice is harmless.
 
@@ -142,7 +205,8 @@ class Delta:
         arrival_us: arrival time of operation `seq`.
         streams, clauses, queries, batches: records written.
         blocks: the hits of all clauses in chunks that have become whole.
-        pages: the hits of fresh clauses in chunks that were whole before.
+        pages: the hits of fresh clauses in chunks that were whole before; some of them may lie in segments
+            of `dropped_pages`.
         dropped_streams, dropped_clauses, dropped_queries: records removed, with all that hangs on them
             (a stream's batch records, a clause's pages).
         dropped_batches: batch records removed because no row of theirs is held any more.
@@ -158,7 +222,7 @@ class Delta:
     queries: Mapping[QueryId, QueryRecord] = field(default_factory=dict)
     batches: Mapping[tuple[StreamId, Seq], BatchRecord] = field(default_factory=dict)
     blocks: Mapping[BlockKey, MatchBlock] = field(default_factory=dict)
-    pages: Mapping[PageKey, Page] = field(default_factory=dict)
+    pages: Mapping[RunKey, ClausePages] = field(default_factory=dict)
     dropped_streams: frozenset[StreamId] = frozenset()
     dropped_clauses: frozenset[ClauseId] = frozenset()
     dropped_queries: frozenset[QueryId] = frozenset()
@@ -200,10 +264,10 @@ def merge(deltas: Sequence[Delta]) -> Delta:
             if stream_id not in streams and (stream_id, chunk // CHUNKS) not in segments
         },
         pages={
-            (clause_id, chunk): page
+            (clause_id, run): held
             for delta in deltas
-            for (clause_id, chunk), page in delta.pages.items()
-            if clause_id not in clauses and (clause_id, chunk // CHUNKS) not in pages
+            for (clause_id, run), held in delta.pages.items()
+            if clause_id not in clauses and (clause_id, held.last_segment) not in pages
         },
         dropped_streams=streams,
         dropped_clauses=clauses,

@@ -4,14 +4,18 @@ Deltas are applied under one lock, reads copy what they need under the same, so 
 one. Match blocks and pages are values: they are handed out as they are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
 from engine.errors import NotFoundError
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import QueryId
+from engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
 from engine.results.contract import (
     Checkpoint,
     Counts,
@@ -20,12 +24,28 @@ from engine.results.contract import (
     ResultsStatistics,
     Snapshot,
 )
-from engine.results.delta import CHUNKS, BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
+from engine.results.delta import (
+    CHUNKS,
+    BatchRecord,
+    ClauseRecord,
+    Delta,
+    QueryRecord,
+    RunKey,
+    StreamRecord,
+)
 from engine.results.page import Page
+from engine.results.segment_blocks import (
+    NO_BLOCKS,
+    KeptRows,
+    SegmentBlocks,
+    rows_of_page,
+    rows_of_pages,
+)
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
+
+Key = TypeVar("Key")
+Hits = TypeVar("Hits", SegmentBlocks, ClausePages)
 
 OlderPages = Callable[[ClauseRecord, Sequence[int]], Mapping[int, Page]]
 """Pages of chunks that were whole before this process began, from wherever they were published."""
@@ -34,6 +54,14 @@ OlderPages = Callable[[ClauseRecord, Sequence[int]], Mapping[int, Page]]
 def no_older_pages(_clause: ClauseRecord, _chunks: Sequence[int]) -> Mapping[int, Page]:
     """Return nothing: the process has been there from the beginning."""
     return {}
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBytes:
+    """Bytes held here: of hits, their arrays alone; of queries, the texts of clauses and handles alone."""
+
+    hits: int
+    texts: int
 
 
 class LiveResults:
@@ -71,14 +99,21 @@ class LiveResults:
             self._batches: dict[StreamId, dict[Seq, BatchRecord]] = {}
             for batch in checkpoint.batches:
                 self._batches.setdefault(batch.stream_id, {})[batch.seq] = batch
-            self._blocks: dict[StreamId, dict[int, MatchBlock]] = {}
-            # By clause and segment: what is dropped together lies together.
-            self._pages: dict[tuple[ClauseId, int], dict[int, Page]] = {}
+            # By segment: what is dropped together lies together.
+            self._blocks: dict[StreamId, dict[int, SegmentBlocks]] = {}
+            self._pages: dict[RunKey, ClausePages] = {}
+            self._hit_bytes = 0
+            self._text_bytes = _text_bytes([*checkpoint.clauses, *checkpoint.queries])
 
     @property
     def applied(self) -> Seq:
         """Return the applied seq."""
         return self._applied
+
+    @property
+    def held(self) -> HeldBytes:
+        """Return the bytes held, counted as they come and go."""
+        return HeldBytes(self._hit_bytes, self._text_bytes)
 
     def apply(self, delta: Delta) -> None:
         """Apply the delta that follows, atomically."""
@@ -88,15 +123,15 @@ class LiveResults:
             self._drop(delta)
             self._applied, self._arrival_us = delta.seq, delta.arrival_us
             self._publishes += 1
-            self._pages_written += len(delta.pages) + sum(map(len, delta.blocks.values()))
+            self._pages_written += sum(map(len, delta.pages.values()))
+            self._pages_written += sum(map(len, delta.blocks.values()))
             self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
             self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
 
     def cut(self) -> Cut:
         """Return the present position."""
         with self._lock:
-            now_us = max(self._now_us(), self._arrival_us)
-            return Cut(self._gen, self._applied, self._arrival_us, now_us)
+            return self._cut()
 
     def now_us(self) -> int:
         """Return the store's clock."""
@@ -106,13 +141,13 @@ class LiveResults:
         """Return one query at one cut; NotFoundError if it is not standing."""
         with self._lock:
             self._reads += 1
-            return self._snapshot(self.query(query_id), self.cut())
+            return self._snapshot(self._standing(query_id), self._cut())
 
     def snapshots(self, query_ids: Sequence[QueryId]) -> Sequence[Snapshot | None]:
         """Return several queries, all at one cut; None for one that is not standing."""
         with self._lock:
             self._reads += 1
-            cut = self.cut()
+            cut = self._cut()
             found = [self._queries.get(query_id) for query_id in query_ids]
             return [None if query is None else self._snapshot(query, cut) for query in found]
 
@@ -126,18 +161,57 @@ class LiveResults:
                 return found
             blocks = self._blocks.get(clause.streams[0], {})
             older_past = self._older_chunks.get(clause.streams[0], 0)
+            held_from = self._streams[
+                clause.streams[0]
+            ].dropped_row  # a run outlives its first segments
             for chunk in chunks:
                 page: Page | None = None
                 if chunk * CHUNK_ROWS < clause.block_row and clause.clause_id > self._began_at:
-                    page = self._pages.get((clause.clause_id, chunk // CHUNKS), {}).get(chunk)
+                    run = self._pages.get((clause.clause_id, chunk // RUN_CHUNKS))
+                    if run is not None and chunk * CHUNK_ROWS >= held_from:
+                        page = run.page(chunk)
                 elif chunk < older_past:
                     older.append(chunk)
-                elif (block := blocks.get(chunk)) is not None:
+                elif (
+                    block := blocks.get(chunk // CHUNKS, NO_BLOCKS).blocks.get(chunk)
+                ) is not None:
                     page = block.page(clause.clause_id)
                 if page is not None:
                     found[chunk] = page
         if older:
             found.update(self._older_pages(clause, older))
+        return found
+
+    def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> list[KeptRows]:
+        """Return what `pages` does of consecutive chunks, as rows, in parts that follow each other."""
+        stream_id, segments = (
+            clause.streams[0],
+            range(first_chunk // CHUNKS, past_chunk // CHUNKS + 1),
+        )
+        with self._lock:
+            self._reads += 1
+            if clause.clause_id not in self._clauses:
+                return []
+            young = clause.clause_id > self._began_at
+            blocks_from = self._older_chunks.get(stream_id, 0)
+            if young:
+                blocks_from = clause.block_row // CHUNK_ROWS
+            middle = min(max(first_chunk, blocks_from), past_chunk)
+            held_from = self._streams[stream_id].dropped_row // CHUNK_ROWS
+            runs = runs_of(segments) if young and first_chunk < middle else ()
+            own = [self._pages.get((clause.clause_id, run)) for run in runs]
+            held = self._blocks.get(stream_id, {})
+            blocks = [(number, held.get(number, NO_BLOCKS)) for number in segments]
+        found: list[KeptRows] = []
+        if first_chunk < middle and not young:
+            pages = sorted(self._older_pages(clause, range(first_chunk, middle)).items())
+            found += [rows_of_page(chunk, page) for chunk, page in pages]
+        begin = max(first_chunk, held_from)  # a run outlives its first segments
+        found += [rows_of_pages(pages, begin, middle) for pages in own if pages is not None]
+        for number, one in blocks:
+            first, past = max(middle, number * CHUNKS), min(past_chunk, (number + 1) * CHUNKS)
+            if first < past:
+                found.append(one.rows(clause.clause_id, first, past))
         return found
 
     def streams(self) -> Sequence[StreamRecord]:
@@ -161,10 +235,7 @@ class LiveResults:
     def query(self, query_id: QueryId) -> QueryRecord:
         """Return one standing query; NotFoundError if there is none."""
         with self._lock:
-            record = self._queries.get(query_id)
-            if record is None:
-                raise NotFoundError("No such query is registered.")
-            return record
+            return self._standing(query_id)
 
     def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
         """Return the standing queries that read this stream, ascending by seq."""
@@ -211,30 +282,55 @@ class LiveResults:
             for clause in self._clauses.values():
                 assert all(stream_id in self._streams for stream_id in clause.streams)
             assert self._blocks.keys() <= self._streams.keys(), "a block has its stream"
-            for stream_id, blocks in self._blocks.items():
+            for stream_id, segments in self._blocks.items():
                 record = self._streams[stream_id]
-                for chunk, block in blocks.items():
-                    assert record.dropped_row <= chunk * CHUNK_ROWS <= record.rows - CHUNK_ROWS
-                    block.check()
-            for clause_id, segment in self._pages:
-                assert segment in self._clauses[clause_id].paged_segments, "a page has its clause"
+                for number, held in segments.items():
+                    held.check()
+                    for chunk in held.blocks:
+                        assert number == chunk // CHUNKS
+                        assert record.dropped_row <= chunk * CHUNK_ROWS <= record.rows - CHUNK_ROWS
+            for (clause_id, run), pages in self._pages.items():
+                assert run == pages.run
+                assert pages.last_segment in self._clauses[clause_id].paged_segments
+                pages.check()
+            counted = sum(one.nbytes for held in self._blocks.values() for one in held.values())
+            counted += sum(pages.nbytes for pages in self._pages.values())
+            texts = _text_bytes([*self._clauses.values(), *self._queries.values()])
+            assert HeldBytes(counted, texts) == self.held, "bytes are counted"
+
+    def _standing(self, query_id: QueryId) -> QueryRecord:
+        record = self._queries.get(query_id)
+        if record is None:
+            raise NotFoundError("No such query is registered.")
+        return record
+
+    def _cut(self) -> Cut:
+        now_us, arrival_us = self._now_us(), self._arrival_us
+        return Cut(self._gen, self._applied, arrival_us, max(now_us, arrival_us))
 
     def _snapshot(self, query: QueryRecord, cut: Cut) -> Snapshot:
         clause = self._clauses[query.clause_id]
-        streams = tuple(self._streams[stream_id] for stream_id in clause.streams)
-        return Snapshot(cut, query, clause, streams)
+        streams = [self._streams[stream_id] for stream_id in clause.streams]
+        return Snapshot(cut, query, clause, tuple(streams))
 
     def _write(self, delta: Delta) -> None:
-        self._streams.update(delta.streams)
-        self._names.update({r.schema.name: r.stream_id for r in delta.streams.values()})
+        for stream_id, record in delta.streams.items():
+            if stream_id not in self._streams:  # a stream keeps its name
+                self._names[record.schema.name] = stream_id
+            self._streams[stream_id] = record
+        self._text_bytes += _text_bytes([*delta.clauses.values(), *delta.queries.values()])
+        self._text_bytes -= _text_bytes(map(self._clauses.get, delta.clauses))
+        self._text_bytes -= _text_bytes(map(self._queries.get, delta.queries))
         self._clauses.update(delta.clauses)
         self._queries.update(delta.queries)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
         for (stream_id, chunk), block in delta.blocks.items():
-            self._blocks.setdefault(stream_id, {})[chunk] = block
-        for (clause_id, chunk), page in delta.pages.items():
-            self._pages.setdefault((clause_id, chunk // CHUNKS), {})[chunk] = page
+            segments = self._blocks.setdefault(stream_id, {})
+            blocks = segments.get(chunk // CHUNKS, NO_BLOCKS)
+            self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
+        for key, pages in delta.pages.items():
+            self._keep(self._pages, key, pages)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -242,18 +338,50 @@ class LiveResults:
             if record is not None and self._names.get(record.schema.name) == stream_id:
                 del self._names[record.schema.name]
             self._batches.pop(stream_id, None)
-            self._blocks.pop(stream_id, None)
+            segments = self._blocks.pop(stream_id, {})
+            for number in list(segments):
+                self._forget(segments, number)
         for clause_id in delta.dropped_clauses:
             clause = self._clauses.pop(clause_id, None)
-            for segment in () if clause is None else clause.paged_segments:
-                self._pages.pop((clause_id, segment), None)
+            self._text_bytes -= _text_bytes([clause])
+            for run in () if clause is None else runs_of(clause.paged_segments):
+                self._forget(self._pages, (clause_id, run))
         for query_id in delta.dropped_queries:
-            self._queries.pop(query_id, None)
+            self._text_bytes -= _text_bytes([self._queries.pop(query_id, None)])
         for stream_id, seq in delta.dropped_batches:
             self._batches.get(stream_id, {}).pop(seq, None)
+        self._drop_segments(delta)
+
+    def _drop_segments(self, delta: Delta) -> None:
+        """Hold no hits of segments that are gone; a clause's own go with the last segment of their run."""
         for clause_id, segment in delta.dropped_pages:
-            self._pages.pop((clause_id, segment), None)
+            key = clause_id, segment // RUN_SEGMENTS
+            pages = self._pages.get(key)
+            if pages is not None and pages.last_segment <= segment:
+                self._forget(self._pages, key)
         for stream_id, segment in delta.dropped_segments:
-            blocks = self._blocks.get(stream_id, {})
-            for chunk in range(segment * CHUNKS, (segment + 1) * CHUNKS):
-                blocks.pop(chunk, None)
+            self._forget(self._blocks.get(stream_id, {}), segment)
+
+    def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
+        """Hold hits in place of what was there, and count them."""
+        self._forget(held, key)
+        self._hit_bytes += hits.nbytes
+        held[key] = hits
+
+    def _forget(self, held: dict[Key, Hits], key: Key) -> None:
+        """Hold what is there no longer, and count it no longer."""
+        gone = held.pop(key, None)
+        if gone is not None:
+            self._hit_bytes -= gone.nbytes
+
+
+def _text_bytes(records: Iterable[ClauseRecord | QueryRecord | None]) -> int:
+    """Return the memory that the texts of these records take; None has none."""
+    texts: list[str] = []
+    for record in records:
+        if isinstance(record, ClauseRecord):
+            texts.append(record.text)
+        elif record is not None:
+            texts += [record.query_id, record.canonical, record.name or ""]
+            texts += [*record.labels, *record.labels.values()]
+    return sum(map(sys.getsizeof, texts))

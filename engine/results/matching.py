@@ -10,9 +10,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.kernels.gather import ascends
 from engine.limits import CHUNK_ROWS
 from engine.query.clause import StandingQueryClause
 from engine.results.contract import ResultsReader, Snapshot
+from engine.results.delta import ClauseRecord
+from engine.results.live import LiveResults
+from engine.results.segment_blocks import KeptRows, rows_of_page
 from engine.results.source import TupleSource
 
 
@@ -44,19 +48,38 @@ def matching_rows(
     """
     record, stream = snapshot.clause, snapshot.streams[0]
     kept = [chunk for chunk in chunks if record.keeps(chunk, stream.rows)]
-    pages = results.pages(record, kept) if kept else {}
-    # A kept chunk without a page has no hits; one whose page holds none is read off the columns.
-    silent = {chunk for chunk in kept if chunk not in pages or pages[chunk].kept}
-    found = [page.rows(chunk * CHUNK_ROWS) for chunk, page in pages.items() if page.kept]
-    for first, past in runs([chunk for chunk in chunks if chunk not in silent]):
+    evaluated = set(chunks).difference(kept)
+    found: list[NDArray[np.int64]] = []
+    for first, past in runs(kept):
+        for rows, unkept in hits_kept(results, record, first, past):
+            found.append(rows)
+            evaluated.update(unkept)
+    for first, past in runs(sorted(evaluated)):
         begin, end = max(first * CHUNK_ROWS, floor_row), min(past * CHUNK_ROWS, past_row)
         if begin < end:
             found.append(source.matching(stream.stream_id, clause, begin, end))
+    found = sorted((rows for rows in found if len(rows)), key=lambda rows: int(rows[0]))
     if not found:
         return np.empty(0, dtype=np.int64)
-    found.sort(key=lambda rows: int(rows[0]) if len(rows) else -1)
-    rows = np.concatenate(found)
-    return rows[(rows >= floor_row) & (rows < past_row)]
+    every = found[0] if len(found) == 1 else np.concatenate(found)
+    if not ascends(every):  # evaluated chunks lie between kept ones
+        every.sort()
+    if every[0] >= floor_row and every[-1] < past_row:
+        return every
+    return every[every.searchsorted(floor_row) : every.searchsorted(past_row)]
+
+
+def hits_kept(
+    results: ResultsReader, clause: ClauseRecord, first_chunk: int, past_chunk: int
+) -> Sequence[KeptRows]:
+    """Return the clause's hits in chunks in which they are kept: in one piece from this process's memory.
+
+    Cost: O(chunks + hits).
+    """
+    if isinstance(results, LiveResults):
+        return results.hits(clause, first_chunk, past_chunk)
+    pages = results.pages(clause, range(first_chunk, past_chunk))
+    return [rows_of_page(chunk, page) for chunk, page in pages.items()]
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

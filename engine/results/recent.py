@@ -31,6 +31,10 @@ class Recent(Generic[Key, Value]):
         self._table: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self._guard = nullcontext() if guard is None else guard
 
+    def __len__(self) -> int:
+        """Return the number of values kept."""
+        return len(self._table)
+
     def get(self, key: Key) -> Value | None:
         """Return the value and make it the most recent; None if there is none. Cost: O(1)."""
         with self._guard:

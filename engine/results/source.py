@@ -4,7 +4,7 @@ A row number counts a stream's tuples from 0 in the order of the log and is neve
 segment `r // SEGMENT_ROWS`. A stream's rows once written never change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,18 +13,49 @@ from numpy.typing import NDArray
 from engine.query.clause import StandingQueryClause
 from engine.tuples.batch import Column
 from engine.tuples.schema import StreamId
+from engine.tuples.value_type import value_type
+
+Run = tuple[int, int, bool]
+"""Rows `[first, past)`, and whether all of them are dated inside the span asked about."""
+
+
+@value_type
+class Tuples:
+    """What is shown of n rows.
+
+    Attributes:
+        times, tuple_ids: (n,) int64.
+        columns: by name, n values each.
+    """
+
+    times: NDArray[np.int64]
+    tuple_ids: NDArray[np.int64]
+    columns: Mapping[str, Column]
+
+    def take(self, places: NDArray[np.int64]) -> "Tuples":
+        """Return those at these places, in that order."""
+        columns = {name: column.take(places) for name, column in self.columns.items()}
+        return Tuples(self.times[places], self.tuple_ids[places], columns)
 
 
 class TupleSource(Protocol):
     """Tuples by row number. Safe to read from other threads while rows are being appended."""
 
-    def segments(
-        self, stream_id: StreamId, *, begin_us: int | None, end_us: int | None, past_row: int
-    ) -> Sequence[int]:
-        """Return the numbers of held segments below row `past_row` that may hold tuples dated
-        `[begin_us, end_us]` (both inclusive, None = open), ascending. A superset is allowed.
-        Empty if the stream is not held.
-        """  # noqa: D205
+    def reach(
+        self,
+        stream_id: StreamId,
+        first_row: int,
+        past_row: int,
+        begin_us: int | None,
+        end_us: int,
+    ) -> Sequence[Run]:
+        """Return the runs of rows among `[first_row, past_row)` that may be dated `[begin_us, end_us]`.
+
+        Both instants are inclusive, `begin_us` None = open. Runs ascend; rows in none of them are dated
+        otherwise.
+
+        Raises PageExpiredError if one of the rows asked about is not held any more.
+        """
         ...
 
     def oldest(
@@ -49,12 +80,9 @@ class TupleSource(Protocol):
         """Return the tuple times of `rows`. Raises PageExpiredError if one is not held any more."""
         ...
 
-    def tuple_ids(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the tuple ids of `rows`. Raises PageExpiredError if one is not held any more."""
-        ...
+    def tuples(self, stream_id: StreamId, names: Sequence[str], rows: NDArray[np.int64]) -> Tuples:
+        """Return the tuples of `rows`, with the named columns.
 
-    def columns(
-        self, stream_id: StreamId, names: Sequence[str], rows: NDArray[np.int64]
-    ) -> dict[str, Column]:
-        """Return the named columns at `rows`. Raises PageExpiredError if one is not held any more."""
+        Raises PageExpiredError if one is not held any more.
+        """
         ...

@@ -5,25 +5,25 @@ never changed, so a reader keeps what it began with.
 Source: Chandrasekaran & Franklin 2002, 2.3 (Data SteM), by columns instead of trees.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import PageExpiredError
-from engine.kernels.bits import Words, positions
+from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, positions
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.query.clause import StandingQueryClause
-from engine.stems.clause_scan import scan
+from engine.results.source import Run, Tuples
+from engine.stems.clause_scan import compared, scan
+from engine.stems.gathering import Gathering
+from engine.stems.reach import reach
+from engine.stems.scannable import ScanTable
 from engine.stems.segment import Segment
-from engine.tuples.batch import DTYPES, Column, TupleBatch
+from engine.tuples.batch import TupleBatch
 from engine.tuples.chunk import Chunk
-from engine.tuples.schema import ColumnType, StreamId, StreamSchema
-
-Part = TypeVar("Part")
-Places = slice | NDArray[np.int64]
+from engine.tuples.schema import StreamId, StreamSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +44,33 @@ class DataSteM:
         self.first_row = first_row
         self.past_row = first_row
         self.segments: Mapping[int, Segment] = {}
+        self._gathering: Gathering | None = None
+        names = [column.name for column in schema.columns]
+        self._sealed = first_row // SEGMENT_ROWS, ScanTable.empty(names)
+        """Number of the first held segment, and the full ones as scans read them; replaced as a whole."""
 
     def build(self, batch: TupleBatch) -> int:
         """Append the batch's rows; return the row number of the first. Cost: O(values)."""
         first_row = self.past_row
-        ids = batch.first_tuple_id + np.arange(len(batch), dtype=np.int64)
-        done = 0
-        while done < len(batch):
+        done, count = 0, len(batch)
+        while done < count:
             number, offset = divmod(self.past_row, SEGMENT_ROWS)
             segment = self.segments.get(number)
             if segment is None:
                 segment = Segment(self.schema, start=offset)
                 self.segments = {**self.segments, number: segment}
-            some = slice(done, min(len(batch), done + SEGMENT_ROWS - offset))
-            segment.write(
-                {
-                    schema.name: column.part(some)
-                    for schema, column in zip(batch.schema.columns, batch.columns, strict=True)
-                },
-                tuple_ids=ids[some],
-                times=batch.times_us[some],
-            )
-            self.past_row += some.stop - some.start
-            done = some.stop
+            past = min(count, done + SEGMENT_ROWS - offset)
+            columns, times = batch.columns, batch.times_us
+            if past - done < count:
+                some = slice(done, past)
+                columns = tuple(column.part(some) for column in columns)
+                times = times[some]
+            segment.write(columns, first_tuple_id=batch.first_tuple_id + done, times=times)
+            if segment.past == SEGMENT_ROWS:
+                first, table = self._sealed
+                self._sealed = first, table.joined(self._table(table.places, segment))
+            self.past_row += past - done
+            done = past
         return first_row
 
     def chunk(self, number: int) -> Chunk:
@@ -79,17 +83,50 @@ class DataSteM:
 
     def probe(
         self, clause: StandingQueryClause, first_row: int, past_row: int
-    ) -> Iterator[tuple[int, Words]]:
-        """Yield which of the rows `[first_row, past_row)` that are held satisfy the clause, by segment.
+    ) -> tuple[int, Words, NDArray[np.int32]]:
+        """Return which of the rows `[first_row, past_row)` satisfy the clause.
 
         Returns:
-            The number of the first chunk that the words are about, and words as `clause_scan.scan` returns.
+            The number of the first chunk that the rest is about: that of `first_row`. (CHUNK_WORDS x chunks,)
+            words, bit 0 of word 0 its first row. (chunks,) how many bits of each chunk are set.
+
+        Raises:
+            PageExpiredError: one of these rows is not held any more.
+
+        Cost: as `scan` says: one call for all full segments, and one for that which still grows.
         """
-        for base, segment in self.based():
-            first = max(segment.start, first_row - base)
-            past = min(segment.past, past_row - base)
-            if first < past:
-                yield (base + first) // CHUNK_ROWS, scan(clause, segment, first, past)
+        segments = self.segments
+        first_number, sealed = self._sealed
+        first_chunk = first_row // CHUNK_ROWS
+        chunks = -(-past_row // CHUNK_ROWS) - first_chunk if first_row < past_row else 0
+        words = np.empty(chunks * CHUNK_WORDS, dtype=LITTLE)
+        counts = np.empty(chunks, dtype=np.int32)
+
+        def scanned(table: ScanTable, number: int, row: int) -> int:
+            """Scan rows from `row` on in a table that begins with segment `number`; return the row behind."""
+            base = number * SEGMENT_ROWS
+            past = min(past_row, base + len(table) * SEGMENT_ROWS)
+            begin, end = row // CHUNK_ROWS - first_chunk, -(-past // CHUNK_ROWS) - first_chunk
+            scan(
+                clause,
+                table,
+                row - base,
+                past - base,
+                words=words[begin * CHUNK_WORDS : end * CHUNK_WORDS],
+                counts=counts[begin:end],
+                read=lambda segment, name, where: segments[number + segment].column(name, where),
+            )
+            return past
+
+        row = first_row
+        if chunks and row // SEGMENT_ROWS not in segments:
+            raise PageExpiredError
+        if chunks and first_number <= row // SEGMENT_ROWS < first_number + len(sealed):
+            row = scanned(sealed, first_number, row)
+        while row < past_row:
+            number = row // SEGMENT_ROWS
+            row = scanned(self._table(compared(clause), segments[number]), number, row)
+        return first_chunk, words, counts
 
     def evict(self, below_row: int) -> None:
         """Forget the segments that lie wholly below `below_row`; no row of another is forgotten."""
@@ -98,7 +135,11 @@ class DataSteM:
             for number, segment in self.segments.items()
             if (number + 1) * SEGMENT_ROWS > below_row
         }
+        self._gathering = None  # it holds what goes
         self.first_row = max(self.first_row, below_row // SEGMENT_ROWS * SEGMENT_ROWS)
+        first, table = self._sealed
+        gone = max(0, below_row // SEGMENT_ROWS - first)
+        self._sealed = first + gone, table.since(gone)
 
     def times(self, first_row: int, past_row: int) -> NDArray[np.int64]:
         """Return the tuple times of held rows `[first_row, past_row)`."""
@@ -109,24 +150,13 @@ class DataSteM:
         ]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
-    def gather(
-        self, rows: NDArray[np.int64], read: Callable[[Segment, NDArray[np.int64]], Part]
-    ) -> list[tuple[Places, Part]]:
-        """Return (places in `rows`, what `read` gives for their offsets) for each segment touched.
-
-        Raises:
-            PageExpiredError: a row's segment is not held any more.
-        """
-        found = []
-        for number, places in by_segment(rows):
-            segment = self.segments.get(number)
-            if segment is None:
-                raise PageExpiredError
-            offsets = rows[places] - number * SEGMENT_ROWS
-            assert segment.start <= offsets.min(), "rows below the first were never held"
-            assert offsets.max() < segment.past, "a row is written before anybody knows its number"
-            found.append((places, read(segment, offsets)))
-        return found
+    @property
+    def gathering(self) -> Gathering:
+        """Return what reads tuples by row number. Cost: O(1) but for the first time after a segment came or went."""
+        known = self._gathering
+        if known is None or known.segments is not self.segments:
+            known = self._gathering = Gathering(self.schema, self.segments)
+        return known
 
     def statistics(self) -> DataSteMStatistics:
         """Return counters."""
@@ -149,6 +179,10 @@ class DataSteM:
             segment.check()
             assert number == numbers[0] or segment.start == 0, "only the first may begin later"
             assert number == numbers[-1] or segment.past == SEGMENT_ROWS, "only the last has room"
+
+    def _table(self, names: Iterable[str], segment: Segment) -> ScanTable:
+        past = segment.past
+        return ScanTable.of(names, lambda name: segment.scannable(name, past))
 
     def based(self) -> Iterator[tuple[int, Segment]]:
         """Yield each segment held with the number of its first row."""
@@ -175,22 +209,16 @@ class StoredTuples:
         """Hold a stream no longer; readers at work keep what they have."""
         self._stems = {held: stem for held, stem in self._stems.items() if held != stream_id}
 
-    def segments(
-        self, stream_id: StreamId, *, begin_us: int | None, end_us: int | None, past_row: int
-    ) -> Sequence[int]:
-        """Return the numbers of held segments below `past_row` that may hold tuples of this span."""
-        stem = self._stems.get(stream_id)
-        if stem is None:
-            return ()
-        found = []
-        for number, segment in stem.segments.items():
-            oldest, newest = segment.time_span
-            outside = (begin_us is not None and newest < begin_us) or (
-                end_us is not None and oldest > end_us
-            )
-            if number * SEGMENT_ROWS < past_row and not outside:
-                found.append(number)
-        return found
+    def reach(
+        self,
+        stream_id: StreamId,
+        first_row: int,
+        past_row: int,
+        begin_us: int | None,
+        end_us: int,
+    ) -> Sequence[Run]:
+        """Return the runs of rows that may be dated `[begin_us, end_us]` (`reach`)."""
+        return reach(self._stem(stream_id).segments, first_row, past_row, begin_us, end_us)
 
     def oldest(
         self, stream_id: StreamId, *, floor_row: int, floor_us: int | None, past_row: int
@@ -213,104 +241,19 @@ class StoredTuples:
 
         Raises PageExpiredError if one of these rows is not held any more.
         """
-        stem = self._stem(stream_id)
-        found = []
-        for number in range(first_row // SEGMENT_ROWS, -(-past_row // SEGMENT_ROWS)):
-            segment = stem.segments.get(number)
-            if segment is None:
-                raise PageExpiredError
-            base = number * SEGMENT_ROWS
-            first = max(segment.start, first_row - base)
-            past = min(SEGMENT_ROWS, past_row - base)
-            if first < past:
-                words = scan(clause, segment, first, past)
-                found.append(positions(words) + (base + first // CHUNK_ROWS * CHUNK_ROWS))
-        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        first_chunk, words, _ = self._stem(stream_id).probe(clause, first_row, past_row)
+        return positions(words) + first_chunk * CHUNK_ROWS
 
     def times(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the tuple times of `rows`. Raises PageExpiredError if one is not held any more."""
-        return self._integers(stream_id, rows, lambda segment, offsets: segment.times[offsets])
+        return self._stem(stream_id).gathering.times(rows)
 
-    def tuple_ids(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the tuple ids of `rows`. Raises PageExpiredError if one is not held any more."""
-        return self._integers(stream_id, rows, lambda segment, offsets: segment.tuple_ids[offsets])
-
-    def columns(
-        self, stream_id: StreamId, names: Sequence[str], rows: NDArray[np.int64]
-    ) -> dict[str, Column]:
-        """Return the named columns at `rows`. Raises PageExpiredError if one is not held any more."""
-        stem = self._stem(stream_id)
-        parts = stem.gather(
-            rows,
-            lambda segment, offsets: {name: segment.column(name, offsets) for name in names},
-        )
-        kinds = {column.name: column.type for column in stem.schema.columns}
-        return {
-            name: joined(
-                kinds[name], len(rows), [(places, columns[name]) for places, columns in parts]
-            )
-            for name in names
-        }
+    def tuples(self, stream_id: StreamId, names: Sequence[str], rows: NDArray[np.int64]) -> Tuples:
+        """Return the tuples of `rows`. Raises PageExpiredError if one is not held any more."""
+        return self._stem(stream_id).gathering.tuples(names, rows)
 
     def _stem(self, stream_id: StreamId) -> DataSteM:
         stem = self._stems.get(stream_id)
         if stem is None:
             raise PageExpiredError
         return stem
-
-    def _integers(
-        self,
-        stream_id: StreamId,
-        rows: NDArray[np.int64],
-        read: Callable[[Segment, NDArray[np.int64]], NDArray[np.int64]],
-    ) -> NDArray[np.int64]:
-        out = np.empty(len(rows), dtype=np.int64)
-        for places, part in self._stem(stream_id).gather(rows, read):
-            out[places] = part
-        return out
-
-
-def by_segment(rows: NDArray[np.int64]) -> Iterator[tuple[int, Places]]:
-    """Yield each segment that some of `rows` lie in, and the places of these among them.
-
-    Cost: O(rows); rows that do not ascend are sorted by segment first.
-    """
-    if not len(rows):
-        return
-    numbers = rows // SEGMENT_ROWS
-    edges = np.flatnonzero(np.diff(numbers)) + 1
-    bounds = [0, *edges.tolist(), len(rows)]
-    touched = numbers[bounds[:-1]]
-    if len(set(touched.tolist())) == len(touched):  # each segment's rows stand together
-        for number, begin, past in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
-            yield number, slice(begin, past)
-        return
-    order = np.argsort(numbers, kind="stable")
-    ends = np.flatnonzero(np.diff(numbers[order])) + 1
-    for places in np.split(order, ends):
-        yield int(numbers[places[0]]), places
-
-
-def joined(kind: ColumnType, count: int, parts: Sequence[tuple[Places, Column]]) -> Column:
-    """Return one column of `count` values from parts with their places; dictionaries are united.
-
-    Cost: O(count) and one look-up per distinct text used in each part.
-    """
-    if len(parts) == 1:
-        return parts[0][1]  # the rows of one segment are all of them, in order
-    values = np.zeros(count, dtype=DTYPES[kind])
-    valid: NDArray[np.bool_] | None = None
-    codes: dict[str, int] = {}
-    for places, column in parts:
-        if column.dictionary is None:
-            values[places] = column.values
-        else:
-            used, inverse = np.unique(column.values, return_inverse=True)
-            texts = [column.dictionary[code] for code in used.tolist()]
-            own = [codes.setdefault(text, len(codes)) for text in texts]
-            values[places] = np.array(own, dtype=np.int32)[inverse]
-        if column.valid is not None:
-            valid = np.ones(count, dtype=np.bool_) if valid is None else valid
-            valid[places] = column.valid
-    dictionary = (tuple(codes) or ("",)) if kind is ColumnType.STRING else None
-    return Column(kind, values, valid, dictionary)

@@ -11,7 +11,6 @@ from engine.query.clause import StandingQueryClause
 from engine.results.contract import Checkpoint
 from engine.results.delta import BatchRecord, ClauseRecord
 from engine.stems.state import HeldBatch, State
-from engine.tuples.arrow import tuple_batch
 from engine.tuples.batch import TupleBatch, TupleId
 
 
@@ -63,8 +62,7 @@ def hold_batch(state: State, record: BatchRecord | None, operation: Operation) -
     if record is None or not isinstance(content, Rows) or record.stream_id not in state.streams:
         raise IntegrityError(f"Operation {operation.seq} is no batch that is held.")
     stream = state.streams[record.stream_id]
-    batch = tuple_batch(
-        stream.record.schema,
+    batch = stream.reader.batch(
         content.body,
         stream_id=record.stream_id,
         first_tuple_id=record.first_tuple_id,

@@ -17,13 +17,15 @@ from engine.stems.data_stem import DataSteM, StoredTuples
 from engine.stems.grouped_filter import GroupedFilter
 from engine.stems.query_stem import FilterMaker, QuerySteM
 from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from engine.tuples.batch_reader import BatchReader
+from engine.tuples.schema import ClockKind, StreamId
+from engine.tuples.value_type import value_type
 
 ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
 """Canonical text, streams, what is kept: clauses equal in all three share one evaluation and result."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class HeldBatch:
     """A batch with rows that are held, and the largest of its tuple times."""
 
@@ -43,6 +45,10 @@ class StreamState:
     Attributes:
         record: what is published of it.
         stem: its tuples.
+        reader: reads the bodies of its batches.
+        row_bytes: what a row counts in `retention.bytes`, the UTF-8 of its strings aside.
+        keeps_by_arrival: retention depends on the time of arrival.
+        settled_rows: `record.rows` when retention was last applied; -1 = never was.
         retained: batches with a row at or above the floor, oldest first; their bytes are the record's.
         retired: batches below the floor that are still held, oldest first.
         leaving: full segments out of retention that are still held, oldest first: (number, arrival time
@@ -53,11 +59,20 @@ class StreamState:
 
     record: StreamRecord
     stem: DataSteM
+    reader: BatchReader
+    row_bytes: int
+    keeps_by_arrival: bool
+    settled_rows: int = -1
     retained: deque[HeldBatch] = field(default_factory=deque)
     retired: deque[HeldBatch] = field(default_factory=deque)
     leaving: deque[tuple[int, int]] = field(default_factory=deque)
     clauses: dict[ClauseId, None] = field(default_factory=dict)
     paged: dict[ClauseId, range] = field(default_factory=dict)
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether retention changes nothing: no row came after it was applied, and time alone does nothing."""
+        return not (self.settled_rows != self.record.rows or self.leaving or self.keeps_by_arrival)
 
     @property
     def open_chunk(self) -> int:
@@ -85,12 +100,15 @@ class StreamState:
         assert record.rows == 0 or record.high_water_us is not None
 
 
-@dataclass(slots=True)
 class StandingClause:
     """A clause and the handles that share it."""
 
-    record: ClauseRecord
-    queries: dict[QueryId, None] = field(default_factory=dict)
+    __slots__ = ("queries", "record")
+
+    def __init__(self, record: ClauseRecord) -> None:
+        """Begin without a handle."""
+        self.record = record
+        self.queries: dict[QueryId, None] = {}
 
     @property
     def key(self) -> ClauseKey:
@@ -118,8 +136,16 @@ class State:
 
     def hold_stream(self, record: StreamRecord) -> StreamState:
         """Add a stream; its first row to come is `record.dropped_row`."""
-        stem = DataSteM(record.schema, first_row=record.dropped_row)
-        stream = StreamState(record, stem)
+        schema = record.schema
+        stem = DataSteM(schema, first_row=record.dropped_row)
+        stream = StreamState(
+            record,
+            stem,
+            BatchReader(schema),
+            row_bytes=schema.row_bytes,
+            keeps_by_arrival=schema.clock is ClockKind.SERVER
+            and schema.retention.time_us is not None,
+        )
         self.streams[record.stream_id] = stream
         self.names[record.schema.name] = record.stream_id
         self.tuples.hold(record.stream_id, stem)
@@ -130,10 +156,12 @@ class State:
         standing = StandingClause(record)
         self.clauses[record.clause_id] = standing
         self.shared[standing.key] = record.clause_id
+        paged = record.paged_segments
         for stream_id in record.streams:
-            self.streams[stream_id].clauses[record.clause_id] = None
-            if record.paged_segments:
-                self.streams[stream_id].paged[record.clause_id] = record.paged_segments
+            stream = self.streams[stream_id]
+            stream.clauses[record.clause_id] = None
+            if paged:
+                stream.paged[record.clause_id] = paged
         return standing
 
     def hold_query(self, record: QueryRecord) -> None:

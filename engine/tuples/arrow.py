@@ -5,13 +5,17 @@ declared order. Whoever makes a batch casts and checks first (`app/wire/tuples.p
 asserts.
 """
 
+import functools
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine import limits
 from engine.errors import IntegrityError
-from engine.tuples.batch import DTYPES, Column, Seq, TupleBatch, TupleId
-from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from engine.tuples.batch import DTYPES, Column
+from engine.tuples.schema import ColumnType, StreamSchema
 
 ARROW_TYPES: dict[ColumnType, pa.DataType] = {
     ColumnType.INT64: pa.int64(),
@@ -21,7 +25,11 @@ ARROW_TYPES: dict[ColumnType, pa.DataType] = {
     ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
 }
 
+_END_OF_STREAM: Final = b"\xff\xff\xff\xff\0\0\0\0"
+"""A message of no length."""
 
+
+@functools.lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
 def arrow_schema(schema: StreamSchema) -> pa.Schema:
     """Return the Arrow schema that every batch of this stream has."""
     return pa.schema(
@@ -30,11 +38,11 @@ def arrow_schema(schema: StreamSchema) -> pa.Schema:
 
 
 def encode_batch(batch: pa.RecordBatch) -> bytes:
-    """Return the batch as one Arrow IPC stream, uncompressed."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    """Return the batch as one Arrow IPC stream, uncompressed.
+
+    Its messages are put together here: a sink that grows would copy them once more, and its buffer to bytes again.
+    """
+    return b"".join((batch.schema.serialize(), batch.serialize(), _END_OF_STREAM))
 
 
 def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
@@ -93,23 +101,3 @@ def column_to_arrow(column: Column) -> pa.Array:
     if column.type is ColumnType.TIMESTAMP:
         return pa.array(column.values, pa.int64(), mask=mask).cast(ARROW_TYPES[column.type])
     return pa.array(column.values, ARROW_TYPES[column.type], mask=mask)
-
-
-def tuple_batch(
-    schema: StreamSchema,
-    body: bytes,
-    *,
-    stream_id: StreamId,
-    first_tuple_id: TupleId,
-    seq: Seq,
-    arrival_us: int,
-) -> TupleBatch:
-    """Return the tuples of one logged batch; undated tuples get the arrival time."""
-    record_batch = decode_batch(schema, body)
-    columns = columns_from_arrow(schema, record_batch)
-    index = schema.time_index
-    if index is None:
-        times_us = np.full(record_batch.num_rows, arrival_us, dtype=np.int64)
-    else:
-        times_us = np.asarray(columns[index].values, dtype=np.int64)
-    return TupleBatch(stream_id, schema, columns, first_tuple_id, times_us, seq, arrival_us)

@@ -6,13 +6,13 @@ A `Column` is the one form values take between the wire, the SteMs and the evalu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from engine.tuples.value_type import value_type
 
 TupleId = NewType("TupleId", int)
 """Global, given by the log: 1, 2, 3 … over all streams."""
@@ -30,7 +30,7 @@ DTYPES: dict[ColumnType, np.dtype[Any]] = {
 """dtype of `Column.values` by type; strings are codes into a dictionary, timestamps microseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Column:
     """n values of one type.
 
@@ -79,7 +79,7 @@ class Column:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class TupleBatch:
     """The tuples of one operation, in the order they were sent.
 

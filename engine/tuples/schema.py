@@ -43,6 +43,16 @@ _SQL_NAMES = {
 }
 
 
+VALUE_BYTES = {
+    ColumnType.INT64: 8,
+    ColumnType.FLOAT64: 8,
+    ColumnType.TIMESTAMP: 8,
+    ColumnType.BOOL: 1,
+    ColumnType.STRING: 4,
+}
+"""What a value counts in `retention.bytes`; a string also its UTF-8, a nullable value one more."""
+
+
 class ClockKind(StrEnum):
     """What NOW is for a stream: its largest tuple time, or the server's clock."""
 
@@ -86,6 +96,11 @@ class StreamSchema:
     def column(self, name: str) -> ColumnSchema | None:
         """Return the column of exactly this name, or None."""
         return next((column for column in self.columns if column.name == name), None)
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row counts in `retention.bytes`, the UTF-8 of its strings aside."""
+        return sum(VALUE_BYTES[column.type] + column.nullable for column in self.columns)
 
     @property
     def time_index(self) -> int | None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from engine.log.operation import Content, Operation, Rows
-from engine.tuples.arrow import arrow_schema, encode_batch, tuple_batch
+from engine.tuples.arrow import arrow_schema, encode_batch
 from engine.tuples.batch import Seq, TupleBatch, TupleId
+from engine.tuples.batch_reader import BatchReader
 from engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
@@ -54,8 +55,7 @@ def body_of(rows: Sequence[Row], schema: StreamSchema = SCHEMA) -> bytes:
 
 def batch_of(rows: Sequence[Row], *, first_tuple_id: int = 1, seq: int = 1) -> TupleBatch:
     """Return rows as a batch of stream 1."""
-    return tuple_batch(
-        SCHEMA,
+    return BatchReader(SCHEMA).batch(
         body_of(rows),
         stream_id=StreamId(1),
         first_tuple_id=TupleId(first_tuple_id),

@@ -24,7 +24,7 @@ from engine.results.hits import ClauseId
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
-from tests.engine.results.blocks import plain as plain_block, plain_page
+from tests.engine.results.blocks import plain as plain_block, plain_pages
 
 STREAM = StreamId(1)
 BIG = "SELECT a FROM s WHERE a > 2"
@@ -148,7 +148,7 @@ def test_apply_of_a_registration_writes_pages_of_whole_chunks_by_policy(
         for chunk in (0, 1):
             part = rows[chunk * CHUNK_ROWS : (chunk + 1) * CHUNK_ROWS]
             expected[ClauseId(3), chunk] = (form, big(part))
-    assert expected == {key: plain_page(page) for key, page in asked.pages.items()}
+    assert expected == plain_pages(asked.pages)
 
 
 def test_apply_of_a_registration_writes_no_page_for_a_chunk_without_hits():
@@ -157,8 +157,7 @@ def test_apply_of_a_registration_writes_no_page_for_a_chunk_without_hits():
     rows = [(i, int(i == CHUNK_ROWS + 7), None) for i in range(2 * CHUNK_ROWS)]
     folded(engine, [op(Declare(SCHEMA)), op.rows(rows)])
     (asked,) = folded(engine, [op(register(1, "SELECT * FROM s WHERE a = 1", Materialize.PARTIAL))])
-    pages = {key: plain_page(page) for key, page in asked.pages.items()}
-    assert {(ClauseId(3), 1): ("list", [7])} == pages
+    assert {(ClauseId(3), 1): ("list", [7])} == plain_pages(asked.pages)
 
 
 def test_apply_of_equal_texts_under_other_policies_makes_other_clauses():
@@ -316,7 +315,7 @@ def plain(deltas: list[Delta]):
             delta.queries,
             delta.batches,
             {key: plain_block(block) for key, block in delta.blocks.items()},
-            {key: plain_page(page) for key, page in delta.pages.items()},
+            plain_pages(delta.pages),
             delta.dropped_clauses,
             delta.dropped_queries,
             delta.dropped_batches,

@@ -1,5 +1,8 @@
 """Retention: what the floors forget, when a Tick is due, and when tuples are let go."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from engine.engine import Engine
@@ -7,6 +10,7 @@ from engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_
 from engine.log.operation import Declare, Materialize, QueryId, Register, Tick
 from engine.results.delta import StreamRecord
 from engine.results.hits import ClauseId
+from engine.stems.state import StreamState
 from engine.tuples.batch import Seq
 from engine.tuples.schema import ClockKind, StreamId
 from tests.engine.batches import Operations, schema_keeping
@@ -186,3 +190,43 @@ def test_expire_floors_never_sink(kept):
     rows = [row for row, _ in floors]
     dates = [date for _, date in floors if date is not None]
     assert (sorted(rows), sorted(dates)) == (rows, dates)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expire_of_settled_streams_differential_changes_nothing(monkeypatch, seed):
+    """Streams that are passed over as settled are those that applying retention would leave as they are."""
+    rng = Random(seed)
+    schemas = [
+        replace(schema_keeping(name="a", rows=CHUNK_ROWS), clock=ClockKind.SERVER),
+        replace(schema_keeping(name="b", time_us=RETIRED_US // 3), clock=ClockKind.SERVER),
+        schema_keeping(name="c", time_us=50, bytes=20_000 * ROW_BYTES),
+    ]
+    op = Operations()
+    operations = [op(Declare(schema)) for schema in schemas]
+    for _ in range(30):
+        after_us = rng.choice([1, 1, 20, RETIRED_US // 4])
+        stream = rng.choice([0, 1, 2, None])
+        if stream is None:
+            operations.append(op(Tick(), after_us=after_us))
+            continue
+        first = op.arrival_us - rng.choice([0, 3, 40])
+        times = range(first, first + rng.choice([0, 1, 2, SEGMENT_ROWS + 1]))
+        name = schemas[stream].name
+        operations.append(
+            op.rows(dated(*times), stream_id=stream + 1, name=name, after_us=after_us)
+        )
+    operations += [op(Tick(), after_us=RETIRED_US) for _ in range(2)]
+
+    def deltas():
+        engine = Engine()
+        found = []
+        for operation in operations:
+            found.append(engine.apply(operation))
+            engine.published()
+        engine.check()
+        return found
+
+    passing_over = deltas()
+    assert any(delta.dropped_segments for delta in passing_over), "there is something to expire"
+    monkeypatch.setattr(StreamState, "is_settled", property(lambda _: False))
+    assert deltas() == passing_over

@@ -32,6 +32,7 @@ from engine.results.match_block import UNPLACED, Form, MatchBlock
 from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
+from tests.engine.results.blocks import runs_of
 
 DENSITIES = (1 / 512, 1 / 4, 1.0)
 WINDOW = Window(Bound(60_000_000, moving=True), Bound(0, moving=True))
@@ -225,7 +226,7 @@ class Fold:
             streams=changed,
             clauses={clause.clause_id: clause} if fresh else {},
             queries={query.query_id: query},
-            pages={(clause.clause_id, n): page for n, page in pages.items()},
+            pages={(clause.clause_id, run): held for run, held in runs_of(pages).items()},
         )
 
     def _remove(self, delta: Delta, query_ids: Sequence[QueryId]) -> Delta:

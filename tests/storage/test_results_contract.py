@@ -17,6 +17,7 @@ from engine.results.hits import ClauseId
 from engine.results.page import UNKEPT, Page
 from engine.tuples.schema import StreamId
 from storage import keys
+from tests.engine.results.blocks import runs_of
 from tests.storage.driver import apply_next, assert_shows, delta, do, rows_of, shown_pages
 from tests.storage.fold import Fold, block_of
 from tests.storage.samples import declare, query_id, register, rows
@@ -236,7 +237,8 @@ def test_hits_of_every_density_and_form_read_back(store, fold, own):
     store.results.publish(change)
     seq = store.log.append(Tick()).seq
     if own:
-        pages = {(record.clause_id, chunk): page for chunk, (page, _) in wanted.items()}
+        held = runs_of({chunk: page for chunk, (page, _) in wanted.items()})
+        pages = {(record.clause_id, run): one for run, one in held.items()}
         store.results.publish(delta(seq - 1, seq, seq, pages=pages))
     else:
         blocks = {

@@ -89,9 +89,10 @@ class Join:
         self.standing.add(number)
         fresh = FreshQuery(ClauseId(number), clause, KEPT, first_row)
         for found in self.eddy.join(fresh=fresh):
-            self.chunks.append((found.chunk, [number]))
-            rows = found.page.rows(found.chunk * CHUNK_ROWS).tolist()
-            self.met += [(number, row) for row in rows]
+            found.check()
+            for chunk, page in found.pages():
+                self.chunks.append((chunk, [number]))
+                self.met += [(number, row) for row in page.rows(chunk * CHUNK_ROWS).tolist()]
 
     def _take(self, matches):
         for found in matches:

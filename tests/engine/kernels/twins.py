@@ -80,3 +80,14 @@ def counts(lineage: Sequence[set[int]], alive: Sequence[bool]) -> list[int]:
 def offsets(lineage: Sequence[set[int]], slots: Sequence[int]) -> list[int]:
     """Return the bits of some rows, ascending in each."""
     return [bit for slot in slots for bit in sorted(lineage[slot])]
+
+
+def gathered(
+    held: Sequence[Sequence[Any]], columns: Sequence[int], first_row: int, rows: Sequence[int]
+) -> list[list[int]]:
+    """Return the values that columns of segments of 65,536 rows have at `rows`, column by column."""
+    found = []
+    for column in columns:
+        places = [divmod(row - first_row, 65_536) for row in rows]
+        found.append([int(held[segment][column][offset]) for segment, offset in places])
+    return found

@@ -4,7 +4,9 @@ import numpy as np
 
 from engine.kernels.bits import CHUNK_WORDS, LITTLE
 from engine.limits import CHUNK_ROWS
-from engine.results.match_block import Harvest, Keeping, MatchBlock
+from engine.results.clause_pages import RUN_CHUNKS, ClausePages
+from engine.results.match_block import Form, Harvest, Keeping, MatchBlock
+from engine.results.page import Page
 from engine.tuples.lineage import Lineage
 from tests.engine.kernels import twins
 
@@ -28,6 +30,44 @@ def block_of(rows_by_clause, keeping=Keeping.SMALLER) -> MatchBlock:
     harvest = Harvest()
     harvest.add(lineage_of(list(rows_by_clause.values())), ids, kept)
     return harvest.block()
+
+
+def runs_of(pages: dict[int, Page]) -> dict[int, ClausePages]:
+    """Return the pages of a clause by chunk as its pages by run, each in the form it has."""
+    made = {}
+    for run in sorted({chunk // RUN_CHUNKS for chunk in pages}):
+        chunks = [chunk for chunk in pages if chunk // RUN_CHUNKS == run]
+        length = max(chunks) - min(chunks) + 1
+        forms = np.full(length, Form.LIST, dtype=np.uint8)
+        counts, places = np.zeros((2, length), dtype=np.int32)
+        lists, maps = [np.empty(0, dtype=np.uint16)], []
+        for chunk in sorted(chunks):
+            page, at = pages[chunk], chunk - min(chunks)
+            forms[at], counts[at] = Form.UNKEPT, page.count or 1
+            if page.bitmap is not None:
+                forms[at], places[at] = Form.BITMAP, len(maps)
+                maps.append(np.frombuffer(page.bitmap.tobytes(), dtype=LITTLE))
+            elif page.offsets is not None:
+                forms[at], places[at] = Form.LIST, sum(map(len, lists))
+                lists.append(page.offsets)
+        made[run] = ClausePages(
+            min(chunks),
+            forms,
+            counts,
+            places,
+            np.concatenate(lists),
+            np.array(maps, dtype=LITTLE).reshape(len(maps), CHUNK_WORDS),
+        )
+    return made
+
+
+def plain_pages(pages):
+    """Return written pages as values that compare, by clause and chunk."""
+    return {
+        (clause_id, chunk): plain_page(page)
+        for (clause_id, _), held in pages.items()
+        for chunk, page in held.pages()
+    }
 
 
 def plain(block: MatchBlock):

@@ -21,7 +21,7 @@ from engine.results.match_block import Keeping
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId
 from tests.engine.batches import schema_keeping
-from tests.engine.results.blocks import block_of, plain_page, rows_drawn
+from tests.engine.results.blocks import block_of, plain_page, rows_drawn, runs_of
 
 KEPT = list(Keeping)
 
@@ -91,11 +91,14 @@ class History:
             clause_id, "", (stream.stream_id,), Materialize.PARTIAL, kept_row, block_row
         )
         self.clauses[clause_id] = draft.clauses[clause_id] = record
+        found = {}
         for chunk in range(kept_row // CHUNK_ROWS, block_row // CHUNK_ROWS):
             hits = rows_drawn(self.seq + chunk, self.rng.choice([0, 2, 300]))
             page = block_of({clause_id: hits}, self.rng.choice(KEPT)).page(clause_id)
             if page is not None:
-                draft.pages[clause_id, chunk] = page
+                found[chunk] = page
+        for run, pages in runs_of(found).items():
+            draft.pages[clause_id, run] = pages
         query = QueryRecord(QueryId(f"q{self.seq}"), Seq(self.seq), clause_id, "", Window())
         self.queries[query.query_id] = draft.queries[query.query_id] = query
 

@@ -1,6 +1,7 @@
 """Live results: deltas one by one, merged, twice, and from a checkpoint on."""
 
 import itertools
+import sys
 from random import Random
 
 import pytest
@@ -20,7 +21,7 @@ from engine.results.page import UNKEPT
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
-from tests.engine.results.blocks import block_of
+from tests.engine.results.blocks import block_of, runs_of
 from tests.engine.results.deltas import History, applied_to, readable
 
 NOW_US = 7_777
@@ -76,7 +77,8 @@ def test_merge_of_any_deltas_differential_does_what_they_do_one_after_the_other(
     for delta in merged:
         written = {(i, chunk // 16) for i, chunk in delta.blocks}
         assert not written & delta.dropped_segments, "nothing is both written and dropped"
-        assert not {(i, chunk // 16) for i, chunk in delta.pages} & delta.dropped_pages
+        for (clause_id, _), pages in delta.pages.items():
+            assert (clause_id, pages.last_segment) not in delta.dropped_pages
         assert not delta.streams.keys() & delta.dropped_streams
         assert not delta.clauses.keys() & delta.dropped_clauses
         assert not delta.queries.keys() & delta.dropped_queries
@@ -114,6 +116,74 @@ def test_live_results_begun_from_a_checkpoint_differential_answer_as_those_that_
     assert all(clause_id <= began for clause_id in asked), "younger clauses are known here"
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.integers(1, 30), st.integers(0, 30))
+def test_bytes_held_after_any_deltas_oracle_are_those_of_what_is_held(seed, steps, began):
+    """Whatever came, was written again and went, the counters are what adding up gives; begun anew, too."""
+    _, deltas = history(seed, steps)
+    live = applied_to(results(), deltas[:began])
+    live.check()
+    later = results()
+    later.begin(live.checkpoint())
+    assert (0, live.held.texts) == (later.held.hits, later.held.texts)
+    later = applied_to(later, deltas[began:])
+    later.check()
+    assert later.held.texts == applied_to(live, deltas[began:]).held.texts
+
+
+def test_bytes_held_of_hits_go_with_them():
+    """Lists take two bytes a hit, a block 17 for each clause, a clause's pages 9 for each chunk from 3 to 17.
+
+    A dropped stream leaves nothing.
+    """
+    live = standing()
+    of_blocks, of_pages = 4 * 17 + 2 * (2 + 1 + 2), 15 * 9 + 2 * (1 + 1)
+    assert of_blocks + of_pages == live.held.hits
+    drop = Draft(Seq(6), Seq(7), 70)
+    drop.dropped_clauses.add(NEW)
+    drop.dropped_queries.add(QueryId("q5"))
+    before = live.held.texts
+    applied_to(live, [drop.delta()])
+    assert of_blocks == live.held.hits
+    assert sum(map(sys.getsizeof, ("new", "q5", "", ""))) == before - live.held.texts
+    gone = Draft(Seq(7), Seq(8), 80)
+    gone.dropped_streams.add(STREAM)
+    gone.dropped_clauses.add(OLD)
+    gone.dropped_queries.add(QueryId("q2"))
+    applied_to(live, [gone.delta()])
+    assert (0, 0) == (live.held.hits, live.held.texts)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 30), st.integers(0, 30), st.data())
+def test_hits_of_any_chunks_differential_are_those_of_the_pages(seed, steps, began, data):
+    """From blocks, from pages of its own, from before a beginning: the same rows, in one piece or by chunk."""
+    _, deltas = history(seed, steps)
+    earlier = applied_to(results(), deltas[:began])
+    live = results()
+    live.begin(earlier.checkpoint(), earlier.pages)
+    applied_to(live, deltas[began:])
+    checkpoint = live.checkpoint()
+    streams = {stream.stream_id: stream for stream in checkpoint.streams}
+    for clause in checkpoint.clauses:
+        stream = streams[clause.streams[0]]
+        first_kept = max(clause.kept_row, stream.dropped_row) // CHUNK_ROWS
+        past_kept = stream.rows // CHUNK_ROWS
+        if first_kept >= past_kept:
+            continue
+        first = data.draw(st.integers(first_kept, past_kept - 1))
+        past = data.draw(st.integers(first + 1, past_kept))
+        pages = live.pages(clause, list(range(first, past)))
+        found = live.hits(clause, first, past)
+        rows = [row for part, _ in found for row in part.tolist()]
+        kept = sorted((chunk, page) for chunk, page in pages.items() if page.kept)
+        assert rows == [
+            row for chunk, page in kept for row in page.rows(chunk * CHUNK_ROWS).tolist()
+        ]
+        unkept = [chunk for _, chunks in found for chunk in chunks]
+        assert unkept == sorted(chunk for chunk, page in pages.items() if not page.kept)
+
+
 STREAM, OLD, NEW = StreamId(1), ClauseId(2), ClauseId(5)
 ROWS = SEGMENT_ROWS + 3 * CHUNK_ROWS
 
@@ -130,10 +200,8 @@ def standing():
     block_row = 18 * CHUNK_ROWS
     second.clauses[NEW] = ClauseRecord(NEW, "new", (STREAM,), kept_row=0, block_row=block_row)
     second.queries[QueryId("q5")] = QueryRecord(QueryId("q5"), Seq(5), NEW, "", Window())
-    for chunk in (3, 17):
-        page = block_of({NEW: {chunk}}).page(NEW)
-        assert page is not None
-        second.pages[NEW, chunk] = page
+    own = {chunk: block_of({NEW: {chunk}}).page(NEW) for chunk in (3, 17)}
+    second.pages = {(NEW, run): pages for run, pages in runs_of(own).items()}
     second.blocks[STREAM, 18] = block_of({OLD: {7}, NEW: {8, 9}})
     return applied_to(results(), [first.delta(), second.delta()])
 
@@ -150,6 +218,7 @@ def test_pages_come_from_blocks_and_from_pages_of_its_own():
     assert {0: [1, 2], 17: None, 18: [7]} == pages_of(live, OLD)
     assert {3: [3], 17: [17], 18: [8, 9]} == pages_of(live, NEW)
     assert {18: [8, 9]} == pages_of(live, NEW, [4, 18])
+    assert [] == [row for rows, _ in live.hits(live.checkpoint().clauses[1], 0, 2) for row in rows]
     page = live.pages(live.checkpoint().clauses[0], [17])[17]
     assert UNKEPT is page
 
@@ -169,6 +238,24 @@ def test_dropped_segments_take_blocks_and_pages_along():
         assert {17: [17], 18: [8, 9]} == pages_of(live, NEW)
 
 
+def test_pages_of_a_run_go_with_its_last_segment():
+    """Until then those of segments that are gone are held, and shown to nobody."""
+    live = standing()
+    drop = Draft(Seq(6), Seq(7), 70)
+    drop.streams[STREAM] = StreamRecord(STREAM, SCHEMA, rows=ROWS, dropped_row=SEGMENT_ROWS)
+    drop.dropped_segments.add((STREAM, 0))
+    drop.dropped_pages.add((NEW, 0))
+    held = live.held.hits
+    applied_to(live, [drop.delta()])
+    assert held - 17 - 2 * 2 == live.held.hits, "the block alone"
+    assert {17: [17], 18: [8, 9]} == pages_of(live, NEW)
+    drop = Draft(Seq(7), Seq(8), 80)
+    drop.dropped_pages.add((NEW, 1))
+    applied_to(live, [drop.delta()])
+    assert held - 17 - 2 * 2 - 15 * 9 - 2 * (1 + 1) == live.held.hits
+    assert {18: [8, 9]} == pages_of(live, NEW)
+
+
 def test_dropped_clause_has_no_pages_and_others_keep_theirs():
     """Its hits in blocks are shown to nobody, whoever asks with its record."""
     live = standing()
@@ -178,6 +265,7 @@ def test_dropped_clause_has_no_pages_and_others_keep_theirs():
     drop.dropped_queries.add(QueryId("q5"))
     applied_to(live, [drop.delta()])
     assert {} == live.pages(record, list(range(19)))
+    assert [] == live.hits(record, 0, 19)
     assert {0: [1, 2], 17: None, 18: [7]} == pages_of(live, OLD)
     with pytest.raises(NotFoundError):
         live.snapshot(QueryId("q5"))

@@ -12,7 +12,9 @@ from engine.log.operation import Materialize, QueryId
 from engine.query.window import Window
 from engine.results.contract import Cut, Gen, Snapshot
 from engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
+from engine.results.draft import Draft
 from engine.results.hits import ClauseId
+from engine.results.live import LiveResults
 from engine.results.match_block import Keeping
 from engine.results.matching import matching_rows, runs
 from engine.tuples.batch import Seq
@@ -127,3 +129,42 @@ def test_clause_record_has_pages_of_its_own_between_its_two_rows(kept_row, block
     """In every segment with a chunk that is kept and was whole before the clause came; in no other."""
     record = ClauseRecord(CLAUSE, "", (STREAM,), kept_row=kept_row, block_row=block_row)
     assert segments == list(record.paged_segments)
+
+
+def standing(*, kept):
+    """Return live results whose clause has hits in three blocks of one segment, the middle one not kept."""
+    live = LiveResults(lambda: 0)
+    draft = Draft(Seq(0), Seq(9), 0)
+    draft.streams[STREAM] = StreamRecord(STREAM, SCHEMA, rows=4 * CHUNK_ROWS)
+    draft.clauses[CLAUSE] = ClauseRecord(CLAUSE, "", (STREAM,))
+    draft.queries[QueryId("q")] = QueryRecord(QueryId("q"), Seq(5), CLAUSE, "", Window())
+    for chunk, rows in kept.items():
+        draft.blocks[STREAM, chunk] = block_of({CLAUSE: rows}, Keeping.SPARSE)
+    live.apply(draft.delta())
+    return live
+
+
+@pytest.mark.parametrize("dense", [1, 0, 3])
+@pytest.mark.parametrize(
+    ("floor_row", "past_row"), [(0, 4 * CHUNK_ROWS), (6, 3 * CHUNK_ROWS + 1_000)]
+)
+def test_matching_rows_between_kept_ones_stand_in_their_place(dense, floor_row, past_row):
+    """What is evaluated for a chunk amid the blocks of a segment comes between their rows, cut at both ends."""
+    kept = {chunk: {5, 7, 900, 1_001} for chunk in range(4)}
+    kept[dense] = set(range(0, 3_000, 2))
+    hits = [chunk * CHUNK_ROWS + row for chunk, rows in kept.items() for row in sorted(rows)]
+    live, held = standing(kept=kept), Held(hits, Keeping.SPARSE)
+    source: Any = held
+    clause: Any = "the clause"
+    found = matching_rows(
+        live,
+        source,
+        live.snapshot(QueryId("q")),
+        clause,
+        chunks=range(4),
+        floor_row=floor_row,
+        past_row=past_row,
+    )
+    assert [row for row in hits if floor_row <= row < past_row] == found.tolist()
+    begin, end = dense * CHUNK_ROWS, (dense + 1) * CHUNK_ROWS
+    assert [(max(begin, floor_row), min(end, past_row))] == held.scanned

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.bits import CHUNK_WORDS, full
+from engine.kernels import within
+from engine.kernels.bits import CHUNK_WORDS
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.query.binder import bind
 from engine.query.clause import Source, StandingQueryClause
 from engine.query.expression import ColumnRef, CompareOp
 from engine.query.factor import AttributeFactor
 from engine.query.value_set import EVERYTHING, values_among, values_where
-from engine.stems.clause_scan import keep_satisfied, scan
+from engine.stems.clause_scan import compared, scan
+from engine.stems.scannable import ScanTable
 from engine.stems.segment import Segment
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.engine.columns import chunk_values, column_of, pool, satisfying, value_sets
@@ -38,11 +40,8 @@ def segment_of(values_by_kind, *, start=0):
     for first in range(0, count, BATCH):
         past = min(count, first + BATCH)
         ids = np.arange(start + first, start + past, dtype=np.int64)
-        columns = {
-            kind.value: column_of(kind, values[first:past])
-            for kind, values in values_by_kind.items()
-        }
-        segment.write(columns, tuple_ids=ids, times=ids)
+        columns = [column_of(kind, values[first:past]) for kind, values in values_by_kind.items()]
+        segment.write(columns, first_tuple_id=start + first, times=ids)
     segment.check()
     return segment
 
@@ -68,11 +67,27 @@ def asking(kind, values):
     return AttributeFactor(ColumnRef(0, kind.value, kind), values)
 
 
-def found_by(clause, segment, first, past):
-    words = scan(clause, segment, first, past)
-    base = first // CHUNK_ROWS * CHUNK_ROWS
-    assert CHUNK_WORDS * -(-(past - base) // CHUNK_ROWS) == len(words)
-    return {base + bit for bit in twins.bits_of(words)}
+def table_of(clause, segment, past):
+    return ScanTable.of(compared(clause), lambda name: segment.scannable(name, past))
+
+
+def found_by(clause, segment, first, past, table=None):
+    """Return the rows that satisfy the clause, after checking that they are counted by chunk."""
+    chunks = -(-past // CHUNK_ROWS) - first // CHUNK_ROWS
+    words = np.empty(CHUNK_WORDS * chunks, dtype=np.uint64)
+    counts = np.empty(chunks, dtype=np.int32)
+    scan(
+        clause,
+        table or table_of(clause, segment, past),
+        first,
+        past,
+        words=words,
+        counts=counts,
+        read=lambda _, name, where: segment.column(name, where),
+    )
+    assert counts.tolist() == np.bitwise_count(words).reshape(chunks, -1).sum(axis=1).tolist()
+    found = twins.bits_of(words)
+    return {first // CHUNK_ROWS * CHUNK_ROWS + bit for bit in found}
 
 
 COUNTS = [1, CHUNK_ROWS, 2 * CHUNK_ROWS + 1, SEGMENT_ROWS - 1, SEGMENT_ROWS]
@@ -117,16 +132,21 @@ def test_scan_reads_no_chunk_that_minima_and_maxima_decide():
     assert kept == found_by(clause, segment, 0, len(values))
 
 
-def test_scan_of_a_segment_begun_later_oracle_finds_what_belongs():
-    """Rows before the first one written are nobody's, in the chunk they share too."""
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("past", [3 * CHUNK_ROWS + 100, SEGMENT_ROWS])
+@pytest.mark.parametrize("nulls", [0.1, 1.0])
+def test_scan_of_a_segment_begun_later_oracle_finds_what_belongs(kind, past, nulls):
+    """Rows before the first one written are nobody's, in the chunk they share too, growing and sealed."""
     start = CHUNK_ROWS + 100
-    values = chunk_values(ColumnType.STRING, seed=3, count=2 * CHUNK_ROWS)
-    segment = segment_of({ColumnType.STRING: values}, start=start)
-    asked = values_where(CompareOp.GE, "ab")
-    expected = {start + i for i in satisfying(values, asked)}
-    past = start + len(values)
-    clause = clause_of(asking(ColumnType.STRING, asked))
-    assert expected == found_by(clause, segment, start, past)
+    values = [
+        *chunk_values(kind, seed=3, count=CHUNK_ROWS, nulls=nulls),
+        *chunk_values(kind, seed=4, count=past - start - CHUNK_ROWS, among=pool(kind)[:2]),
+    ]
+    segment = segment_of({kind: values}, start=start)
+    for constant in pool(kind)[:3]:
+        asked = values_where(CompareOp.GE, constant)
+        expected = {start + i for i in satisfying(values, asked)}
+        assert expected == found_by(clause_of(asking(kind, asked)), segment, start, past)
 
 
 WHERES = [
@@ -161,13 +181,14 @@ def test_scannable_of_a_growing_segment_stays_what_it_was_when_the_segment_is_se
     half = SEGMENT_ROWS // 2
     early = ["m", "n"] * (half // 2)
     segment = segment_of({ColumnType.STRING: early})
-    column = segment.scannable("string", 0, half)
+    clause = clause_of(asking(ColumnType.STRING, values_among(["m"])))
+    table = table_of(clause, segment, half)
     ids = np.arange(half, SEGMENT_ROWS, dtype=np.int64)
     later = column_of(ColumnType.STRING, ["a", "b", "c", "d"] * (half // 4))
-    segment.write({"string": later}, tuple_ids=ids, times=ids)
-    words = full(half, half // 64)
-    keep_satisfied(words, column, ColumnType.STRING, values_among(["m"]))
-    assert set(range(0, half, 2)) == twins.bits_of(words)
+    segment.write([later], first_tuple_id=half, times=ids)
+    expected = set(range(0, half, 2))
+    assert expected == found_by(clause, segment, 0, half, table)
+    assert expected == found_by(clause, segment, 0, SEGMENT_ROWS)
 
 
 def test_scan_beside_a_writer_finds_what_belongs_before_and_after_the_segment_is_sealed():
@@ -180,7 +201,7 @@ def test_scan_beside_a_writer_finds_what_belongs_before_and_after_the_segment_is
 
     def write(first):
         ids = np.arange(first, first + 64, dtype=np.int64)
-        segment.write({"string": column_of(kind, texts)}, tuple_ids=ids, times=ids)
+        segment.write([column_of(kind, texts)], first_tuple_id=first, times=ids)
 
     def watch():
         while not stop.is_set():
@@ -206,3 +227,54 @@ def test_scan_for_everything_keeps_every_row_asked_about():
     assert rows == found_by(clause_of(), segment, 5, len(values))
     every = clause_of(asking(ColumnType.INT64, EVERYTHING))
     assert rows == found_by(every, segment, 5, len(values))
+
+
+FORMS = {
+    "bytes": ([-(2**63), -(2**63) + 255], within.BYTES),
+    "shorts": ([2**63 - 1, 2**63 - 257], within.SHORTS),
+    "shorts to the last": ([7, 7 + 65_535], within.SHORTS),
+    "longs": ([7, 7 + 65_536], within.LONGS),
+    "longs from end to end": ([-(2**63), 2**63 - 1], within.LONGS),
+    "NULLs alone": ([None], within.BYTES),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("kind", [ColumnType.INT64, ColumnType.TIMESTAMP])
+def test_sealed_whole_numbers_oracle_are_scanned_in_the_narrowest_form_they_fit(kind, name):
+    """Codes stand for values up to the ends of int64; values under NULL are anything and fit nowhere."""
+    some, form = FORMS[name]
+    values = [*some, None, *chunk_values(kind, seed=1, among=some, count=SEGMENT_ROWS)]
+    values = values[:SEGMENT_ROWS]
+    segment = segment_of({kind: values})
+    assert form == segment.scannable(kind.value, SEGMENT_ROWS).row[within.FORM]
+    for constant in (*some, 0, 2**63 - 1):
+        for op in CompareOp if constant is not None else ():
+            asked = values_where(op, constant)
+            found = found_by(clause_of(asking(kind, asked)), segment, 0, SEGMENT_ROWS)
+            assert satisfying(values, asked) == found
+
+
+def test_sealed_columns_keep_their_values_beside_a_byte_or_two_a_row():
+    """What readers of columns get is what was written; what scans read is counted as memory."""
+    near = [i % 200 for i in range(SEGMENT_ROWS)]
+    far = [i * 7 for i in range(SEGMENT_ROWS)]
+    texts = [f"t{i % 300}" for i in range(SEGMENT_ROWS)]
+    for values, kind, row_bytes in (
+        (near, ColumnType.INT64, 8 + 1),
+        (far, ColumnType.INT64, 8),
+        (texts, ColumnType.STRING, 2),
+    ):
+        segment = segment_of({kind: values})
+        assert values == segment.column(kind.value, slice(0, SEGMENT_ROWS)).to_list()
+        ids_and_times = 16
+        assert (ids_and_times + row_bytes) * SEGMENT_ROWS == segment.nbytes
+
+
+def test_scan_of_many_texts_oracle_finds_what_belongs():
+    """A segment of nothing but different texts has as many places as two bytes have."""
+    values = [f"{i * 7_919 % SEGMENT_ROWS:05d}" for i in range(SEGMENT_ROWS)]
+    segment = segment_of({ColumnType.STRING: values})
+    asked = values_where(CompareOp.GE, "65533").union(values_among(["00000"]))
+    clause = clause_of(asking(ColumnType.STRING, asked))
+    assert satisfying(values, asked) == found_by(clause, segment, 0, SEGMENT_ROWS)

@@ -39,9 +39,13 @@ def held(*sizes, first_row=0):
 
 def read(tuples, numbers):
     wanted = np.array(numbers, dtype=np.int64)
-    columns = tuples.columns(STREAM, ["ts", "a", "t"], wanted)
+    columns = tuples.tuples(STREAM, ("ts", "a", "t"), wanted).columns
     listed = [columns[name].to_list() for name in ("ts", "a", "t")]
     return list(zip(*listed, strict=True))
+
+
+def reached(tuples, *, first_row, past_row):
+    return tuples.reach(STREAM, first_row, past_row, None, 10 * past_row)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.data())
@@ -51,7 +55,8 @@ def test_data_stem_of_any_batches_oracle_gives_back_every_row(sizes, data):
     numbers = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20)) if rows else []
     assert [rows[i] for i in numbers] == read(tuples, numbers)
     wanted = np.array(numbers, dtype=np.int64)
-    assert [i + 100 for i in numbers] == tuples.tuple_ids(STREAM, wanted).tolist()
+    assert [i + 100 for i in numbers] == tuples.tuples(STREAM, (), wanted).tuple_ids.tolist()
+    assert [rows[i][0] for i in numbers] == tuples.tuples(STREAM, (), wanted).times.tolist()
     assert [rows[i][0] for i in numbers] == tuples.times(STREAM, wanted).tolist()
     assert len(rows) == stem.past_row == stem.statistics().rows
 
@@ -88,10 +93,9 @@ def test_data_stem_probe_oracle_meets_each_row_once_from_the_first_asked_for(whe
     for first_row in (0, 5, SEGMENT_ROWS - 1, SEGMENT_ROWS, len(rows)):
         for past_row in (len(rows), SEGMENT_ROWS, 4_097, 6):
             expected = [i for i in satisfied if first_row <= i < past_row]
-            met = []
-            for first_chunk, words in stem.probe(clause, first_row, past_row):
-                met += (bits.positions(words) + first_chunk * CHUNK_ROWS).tolist()
-            assert expected == met
+            first_chunk, words, counts = stem.probe(clause, first_row, past_row)
+            assert expected == (bits.positions(words) + first_chunk * CHUNK_ROWS).tolist()
+            assert len(expected) == counts.sum()
             assert expected == tuples.matching(STREAM, clause, first_row, past_row).tolist()
 
 
@@ -140,33 +144,20 @@ def test_data_stem_evict_forgets_whole_segments_only():
     assert [rows[SEGMENT_ROWS]] == read(tuples, [SEGMENT_ROWS])
     with pytest.raises(PageExpiredError):
         read(tuples, [SEGMENT_ROWS, SEGMENT_ROWS - 1])
-    assert [1, 2] == list(
-        tuples.segments(STREAM, begin_us=None, end_us=None, past_row=stem.past_row)
+    past_row = stem.past_row
+    assert [(SEGMENT_ROWS, past_row, True)] == list(
+        reached(tuples, first_row=SEGMENT_ROWS, past_row=past_row)
     )
-
-
-def test_source_segments_of_a_span_are_those_that_may_hold_it():
-    """Only segments whose times meet the span are named, both ends inclusive, below the row asked."""
-    tuples, stem, _ = held(2 * SEGMENT_ROWS + 10)
-    edge = SEGMENT_ROWS * 10
-
-    def named(begin_us, end_us, past_row=stem.past_row):
-        return list(tuples.segments(STREAM, begin_us=begin_us, end_us=end_us, past_row=past_row))
-
-    assert [0, 1, 2] == named(None, None)
-    assert [0] == named(None, edge - 1)
-    assert [0, 1] == named(None, edge)
-    assert [1, 2] == named(edge - 9, None)
-    assert [0, 1, 2] == named(edge - 10, None)
-    assert [0] == named(None, None, SEGMENT_ROWS)
-    assert [] == named(None, -1)
+    with pytest.raises(PageExpiredError):
+        reached(tuples, first_row=SEGMENT_ROWS - 1, past_row=past_row)
 
 
 def test_source_without_the_stream_holds_nothing():
-    """A stream that is not held has no segments, and its rows are refused."""
+    """A stream that is not held has no rows: they are refused."""
     tuples, _, _ = held(3)
     tuples.release(STREAM)
-    assert [] == list(tuples.segments(STREAM, begin_us=None, end_us=None, past_row=3))
+    with pytest.raises(PageExpiredError):
+        reached(tuples, first_row=0, past_row=3)
     with pytest.raises(PageExpiredError):
         tuples.times(STREAM, np.array([0]))
 
@@ -217,3 +208,49 @@ def test_source_oldest_of_any_floors_oracle_is_the_smallest_time_left():
                 assert min(left, default=None) == found
     tuples.release(STREAM)
     assert tuples.oldest(STREAM, floor_row=0, floor_us=None, past_row=past) is None
+
+
+def test_data_stem_probe_after_eviction_oracle_finds_the_rows_left():
+    """Full segments are scanned in one go from whichever is the first; rows that are gone are refused."""
+    tuples, stem, rows = held(3 * SEGMENT_ROWS + 30)
+    clause = clause_of("a IS NULL AND ts >= TIMESTAMP '1970-01-01 00:00:00.000100'")
+    satisfied = [i for i, row in enumerate(rows) if row[1] is None and row[0] >= 100]
+    for gone in range(4):
+        stem.evict(gone * SEGMENT_ROWS)
+        for first_row in (gone * SEGMENT_ROWS, gone * SEGMENT_ROWS + 5, 3 * SEGMENT_ROWS - 1):
+            for past_row in (len(rows), 3 * SEGMENT_ROWS):
+                expected = [i for i in satisfied if first_row <= i < past_row]
+                if first_row >= gone * SEGMENT_ROWS:
+                    assert expected == tuples.matching(STREAM, clause, first_row, past_row).tolist()
+        if gone:
+            with pytest.raises(PageExpiredError):
+                tuples.matching(STREAM, clause, gone * SEGMENT_ROWS - 1, len(rows))
+
+
+def test_source_matching_beside_a_writer_finds_exactly_the_rows_there_are():
+    """Segments fill, are sealed and go while readers scan: none mixes what was with what is."""
+    tuples, stem, _ = held(1)
+    clause, wrong, stop = clause_of("a IS NULL"), [], threading.Event()
+
+    def watch():
+        while not stop.is_set():
+            first_row, past_row = stem.first_row, stem.past_row
+            try:
+                found = tuples.matching(STREAM, clause, first_row, past_row).tolist()
+            except PageExpiredError:
+                continue
+            if found != list(range(-(-first_row // 7) * 7, past_row, 7)):
+                wrong.append((first_row, past_row))
+
+    reader = threading.Thread(target=watch)
+    reader.start()
+    fresh = numbered(0, 7 * 5_000)
+    for _ in range(8):
+        base = stem.past_row - stem.past_row % 7
+        rows = [(ts + base * 10, a and a + base, t) for ts, a, t in fresh[stem.past_row % 7 :]]
+        stem.build(batch_of(rows, first_tuple_id=stem.past_row + 100))
+        stem.evict(stem.past_row - SEGMENT_ROWS)
+    stop.set()
+    reader.join()
+    assert [] == wrong
+    stem.check()

@@ -12,10 +12,7 @@ from engine.tuples.arrow import (
     columns_from_arrow,
     decode_batch,
     encode_batch,
-    tuple_batch,
 )
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
 from tests import strategies
 from tests.engine.batches import SCHEMA, body_of
 from tests.world import record_batch
@@ -50,22 +47,6 @@ def test_column_part_and_take_of_any_batch_agree(made, begin, past):
         taken = column.take(np.arange(len(column))[begin:past])
         assert column.to_list()[begin:past] == part.to_list() == taken.to_list()
         assert len(part) == len(taken)
-
-
-def test_tuple_batch_is_dated_by_its_time_column():
-    """Declared times date the tuples, ids follow the first one, names find their columns."""
-    batch = tuple_batch(
-        SCHEMA,
-        body_of([(7, 1, "x"), (5, None, None)]),
-        stream_id=StreamId(1),
-        first_tuple_id=TupleId(40),
-        seq=Seq(3),
-        arrival_us=99,
-    )
-    assert [7, 5] == batch.times_us.tolist()
-    assert ([1, None], 2) == (batch.column("a").to_list(), len(batch))
-    with pytest.raises(KeyError):
-        batch.column("missing")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""Which position an invocation is answered from, and at which instant: what stays the same on all its pages."""
+
+from engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
+from engine.query.window import Window
+from engine.results.answer import PagePosition, Request
+from engine.results.contract import Snapshot
+from engine.results.delta import StreamRecord
+from engine.tuples.schema import ClockKind
+
+
+def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
+    """Return the position to answer from; None where there is no NOW yet and none was asked for.
+
+    Raises:
+        NotYetVisibleError: `min_seq` or the page's own position is not applied yet.
+        NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
+        PageExpiredError: the page belongs to another history, or its tuples are not held any more.
+    """
+    cut, stream, position = snapshot.cut, snapshot.streams[0], request.position
+    if position is not None or request.min_seq is not None:
+        check_reached(snapshot, request)
+    if position is not None:
+        if position.oldest_row < stream.dropped_row:
+            raise PageExpiredError
+        return position
+    now_us = instant(snapshot, request.now_us)
+    if now_us is None:
+        return None
+    return PagePosition(
+        cut.gen,
+        cut.seq,
+        now_us,
+        stream.rows,
+        stream.floor_row,
+        stream.floor_us,
+        complete_from(stream, snapshot.query.window, now_us),
+    )
+
+
+def check_reached(snapshot: Snapshot, request: Request) -> None:
+    """Raise unless the positions that the request needs are of this history and applied."""
+    cut, position = snapshot.cut, request.position
+    if position is not None and position.gen != cut.gen:
+        raise PageExpiredError(
+            "This page belongs to a history that is gone. Invoke the query again."
+        )
+    needed = max(request.min_seq or 0, 0 if position is None else position.seq)
+    if needed > cut.seq:
+        raise NotYetVisibleError(
+            f"Position {needed} is not applied yet, {cut.seq} is. Try again shortly.",
+            applied=cut.seq,
+        )
+
+
+def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
+    """Return the instant to answer for: NOW, or the one asked for; None = there is no NOW yet."""
+    stream = snapshot.streams[0]
+    on_server = stream.schema.clock is ClockKind.SERVER
+    newest_us = snapshot.cut.server_now_us if on_server else stream.high_water_us
+    if asked_us is None or asked_us == newest_us:
+        return newest_us
+    oldest_us = stream.complete_from_us
+    if oldest_us is not None and newest_us is not None:
+        oldest_us = min(oldest_us, newest_us)  # whatever was forgotten, NOW can be asked for
+    if newest_us is not None and asked_us > newest_us:
+        raise NowOutOfRangeError(
+            "now= lies after the query's NOW: ask for an instant up to `newest`.",
+            oldest=oldest_us,
+            newest=newest_us,
+        )
+    if oldest_us is not None and asked_us < oldest_us:
+        raise NowOutOfRangeError(
+            "now= lies before what retention has kept: ask for an instant from `oldest` on.",
+            oldest=oldest_us,
+            newest=newest_us,
+        )
+    return asked_us
+
+
+def complete_from(stream: StreamRecord, window: Window, now_us: int) -> int | None:
+    """Return the time from which an answer is complete; None if its whole window is retained."""
+    if stream.forgotten_us is None and stream.floor_us is None:
+        return None
+    from_us = stream.complete_from_us
+    begin_us, _ = window.bind(now_us)
+    inside = from_us is not None and begin_us is not None and begin_us >= from_us
+    return None if inside else from_us

@@ -1,0 +1,115 @@
+"""The match blocks of one segment: what is dropped together, and is asked together for one clause."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.kernels import block_rows
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from engine.results.clause_pages import ClausePages
+from engine.results.hits import ClauseId
+from engine.results.match_block import Form, MatchBlock
+from engine.results.page import Page
+
+CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
+
+KeptRows = tuple[NDArray[np.int64], list[int]]
+"""Rows of hits that are kept, ascending, and the chunks whose hits are told by the columns, ascending."""
+
+
+NO_ROWS: Final[NDArray[np.int64]] = np.empty(0, dtype=np.int64)
+
+
+class SegmentBlocks:
+    """Blocks by chunk. A value: one block more makes another, so readers keep what they have.
+
+    Attributes:
+        blocks: by number of the chunk.
+        nbytes: size of the arrays of all blocks.
+    """
+
+    __slots__ = ("_table", "blocks", "nbytes")
+
+    def __init__(
+        self, blocks: Mapping[int, MatchBlock], nbytes: int, table: NDArray[np.int64]
+    ) -> None:
+        """Take what `beside` makes; `table`: (CHUNKS, WIDTH), as `locate` reads it."""
+        self.blocks = blocks
+        self.nbytes = nbytes
+        self._table = table
+
+    def beside(self, chunk: int, block: MatchBlock) -> "SegmentBlocks":
+        """Return these blocks and one more, which takes the place of any there is of its chunk."""
+        arrays = _arrays(block)
+        assert all(array.flags.c_contiguous for array in arrays), "kernels read arrays as they lie"
+        table = self._table.copy()
+        table[chunk % CHUNKS] = [*map(_address, arrays), len(block)]
+        before = self.blocks.get(chunk)
+        nbytes = self.nbytes + block.nbytes - (0 if before is None else before.nbytes)
+        return SegmentBlocks({**self.blocks, chunk: block}, nbytes, table)
+
+    def rows(self, clause_id: ClauseId, first_chunk: int, past_chunk: int) -> KeptRows:
+        """Return the clause's hits in some chunks of the segment. Cost: O(chunks log clauses + hits)."""
+        place = first_chunk % CHUNKS
+        table = self._table[place : place + past_chunk - first_chunk]
+        found = np.zeros((len(table), 3), dtype=np.int64)
+        kept = block_rows.locate(table, clause_id, found)
+        return _rows(table, found, first_chunk, kept)
+
+    def check(self) -> None:
+        """Assert that blocks are sound, and the table leads to them."""
+        for chunk, block in self.blocks.items():
+            block.check()
+            entry = [*map(_address, _arrays(block)), len(block)]
+            assert entry == self._table[chunk % CHUNKS].tolist()
+        assert np.count_nonzero(self._table[:, block_rows.IDS]) == len(self.blocks)
+        assert self.nbytes == sum(block.nbytes for block in self.blocks.values())
+
+
+NO_BLOCKS: Final = SegmentBlocks({}, 0, np.zeros((CHUNKS, block_rows.WIDTH), dtype=np.int64))
+
+
+def rows_of_page(chunk: int, page: Page) -> KeptRows:
+    """Return the hits of one page."""
+    return (page.rows(chunk * CHUNK_ROWS), []) if page.kept else (NO_ROWS, [chunk])
+
+
+def rows_of_pages(pages: ClausePages, first_chunk: int, past_chunk: int) -> KeptRows:
+    """Return the hits that a clause's own pages have in some chunks. Cost: O(chunks + hits)."""
+    first = max(first_chunk, pages.first_chunk)
+    past = min(past_chunk, pages.first_chunk + len(pages.counts))
+    if first >= past:
+        return NO_ROWS, []
+    some = slice(first - pages.first_chunk, past - pages.first_chunk)
+    found = np.empty((past - first, 3), dtype=np.int64)
+    found[:, 0], found[:, 1], found[:, 2] = (
+        pages.forms[some],
+        pages.counts[some],
+        pages.places[some],
+    )
+    table = np.zeros((past - first, block_rows.WIDTH), dtype=np.int64)
+    table[:, block_rows.OFFSETS] = _address(pages.offsets)
+    table[:, block_rows.BITMAPS] = _address(pages.bitmaps)
+    kept = int(found[:, 1].sum(where=found[:, 0] != Form.UNKEPT))
+    return _rows(table, found, first, kept)
+
+
+def _rows(
+    table: NDArray[np.int64], found: NDArray[np.int64], first_chunk: int, kept: int
+) -> KeptRows:
+    rows = np.empty(kept, dtype=np.int64)
+    block_rows.write_rows(table, found, first_chunk * CHUNK_ROWS, rows)
+    unkept = (found[:, 0] == Form.UNKEPT) & (found[:, 1] > 0)
+    return rows, (np.flatnonzero(unkept) + first_chunk).tolist() if unkept.any() else []
+
+
+def _arrays(block: MatchBlock) -> list[NDArray[Any]]:
+    """Return the arrays of a block in the order in which a table has them."""
+    return [*block.entries, block.offsets, block.bitmaps]
+
+
+def _address(array: NDArray[Any]) -> int:
+    """Return where an array lies. Whoever keeps the address keeps the array."""
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,112 @@
+"""Where the values of a logged batch lie in its bytes, read off the Arrow IPC stream itself.
+
+A batch of one tuple is a whole operation, and opening a stream takes pyarrow longer than everything else that is
+done with it. The log's streams are plain: the schema's message, one record batch that is not compressed, the end.
+What is anything else, by a single byte, is not read here (`arrow.decode_batch` reads it or refuses it).
+Source: Apache Arrow columnar format 1.5, "IPC Streaming Format"; FlatBuffers, "Internals".
+"""
+
+import struct
+from typing import Final, NamedTuple
+
+CONTINUATION: Final = b"\xff\xff\xff\xff"
+END: Final = CONTINUATION + b"\0\0\0\0"
+WORD_BYTES: Final = 8
+
+_VERSION_5: Final = 4
+_RECORD_BATCH: Final = 3
+
+
+class Buffer(NamedTuple):
+    """A run of bytes, by its place in the stream."""
+
+    begin: int
+    length: int
+
+
+class Layout(NamedTuple):
+    """What the message of a record batch says.
+
+    Attributes:
+        rows: of the batch.
+        null_counts: of each column.
+        buffers: of all columns, in the order of the format.
+        begin: where the values begin in the stream.
+        past: length of the whole stream, the end marker included.
+    """
+
+    rows: int
+    null_counts: tuple[int, ...]
+    buffers: tuple[Buffer, ...]
+    begin: int
+    past: int
+
+
+def metadata_of(stream: bytes, begin: int) -> bytes:
+    """Return the metadata of the message that begins at `begin`; empty if there is no message."""
+    if stream[begin : begin + 4] != CONTINUATION:
+        return b""
+    length = int.from_bytes(stream[begin + 4 : begin + 8], "little")
+    return stream[begin + 8 : begin + 8 + length]
+
+
+def layout(metadata: bytes, begin: int) -> Layout | None:
+    """Return what a message's metadata says, of a message that begins at `begin` of its stream.
+
+    Returns:
+        None if this is no uncompressed record batch of format 5 whose parts lie where they have to.
+    """
+    try:
+        return _layout(metadata, begin + 8 + len(metadata))
+    except struct.error:
+        return None
+
+
+def _layout(data: bytes, body: int) -> Layout | None:
+    version, kind, header, length, *_ = *_fields(data, _pointed(data, 0)), 0, 0, 0, 0
+    if not (version and kind and header and length):
+        return None
+    if struct.unpack_from("<h", data, version)[0] != _VERSION_5 or data[kind] != _RECORD_BATCH:
+        return None
+    count, columns, places, *more = *_fields(data, _pointed(data, header)), 0, 0, 0
+    if not (count and columns and places) or any(more):  # more: it is compressed
+        return None
+    (body_length,) = struct.unpack_from("<q", data, length)
+    (rows,) = struct.unpack_from("<q", data, count)
+    nodes = _pairs(data, _pointed(data, columns))
+    buffers = _pairs(data, _pointed(data, places))
+    inside = all(at >= 0 and 0 <= size <= body_length - at for at, size in buffers)
+    whole = all(held == rows and 0 <= nulls <= rows for held, nulls in nodes)
+    if not (inside and whole) or any((body + at) % WORD_BYTES for at, _ in buffers):
+        return None
+    return Layout(
+        rows,
+        tuple(nulls for _, nulls in nodes),
+        tuple(Buffer(body + at, size) for at, size in buffers),
+        body,
+        body + body_length + len(END),
+    )
+
+
+def _pointed(data: bytes, at: int) -> int:
+    """Return the place that the offset at `at` leads to."""
+    (offset,) = struct.unpack_from("<I", data, at)
+    return at + int(offset)
+
+
+def _fields(data: bytes, table: int) -> tuple[int, ...]:
+    """Return the place of each field of the table at `table`; 0 for one that is not there."""
+    (back,) = struct.unpack_from("<i", data, table)
+    vtable = table - back
+    if vtable < 0:
+        return ()
+    (size,) = struct.unpack_from("<H", data, vtable)
+    offsets = struct.unpack_from(f"<{max(0, size - 4) // 2}H", data, vtable + 4)
+    return tuple(table + offset if offset else 0 for offset in offsets)
+
+
+def _pairs(data: bytes, vector: int) -> list[tuple[int, int]]:
+    """Return the elements of the vector at `vector`, each two numbers."""
+    (count,) = struct.unpack_from("<I", data, vector)
+    numbers = struct.unpack_from(f"<{2 * count}q", data, vector + 4)
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
