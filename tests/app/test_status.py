@@ -11,6 +11,7 @@ from app import throughput
 from app.wire.tuples import NDJSON
 from engine import limits
 from engine.limits import CHUNK_ROWS
+from storage.store import StoreHealth
 from tests.app.support import Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio
@@ -109,7 +110,9 @@ async def test_hits_past_their_share_make_the_service_say_so(api: Api, monkeypat
     monkeypatch.setattr(limits, "HITS_MEMORY_BYTES_MAX", held)
     answer = await api.get("/readyz")
     assert (503, ["memory-high"]) == (answer.status_code, answer.json()["reasons"])
-    health = dataclasses.replace(api.service.store.health(), reasons=("memory-high",))
+    plain = api.service.store.health()
+    assert isinstance(plain, StoreHealth)
+    health = dataclasses.replace(plain, reasons=("memory-high",))
     monkeypatch.setattr(api.service.store, "health", lambda: health)
     assert ["memory-high"] == (await api.get("/v1/status")).json()["reasons"]
     assert 200 == (await api.rows(row(px=2.0))).status_code

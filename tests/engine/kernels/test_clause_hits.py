@@ -23,7 +23,10 @@ def test_place_and_write_lists_of_any_chunks_oracle_keep_every_hit(list_max, dat
     )
     counts = np.array(sizes, dtype=np.int32)
     lists = [one for one in rows if 0 < len(one) <= list_max]
-    for kernel, writer in ((place, write_lists), (place.py_func, write_lists.py_func)):
+    for kernel, writer in (
+        (place, write_lists),
+        (twins.plainly(place), twins.plainly(write_lists)),
+    ):
         forms = np.full(len(sizes), 9, dtype=np.uint8)
         places = np.full(len(sizes), -9, dtype=np.int32)
         listed, others = kernel(counts, list_max, (LIST, DENSE), forms, places)

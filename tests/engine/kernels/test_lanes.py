@@ -1,5 +1,7 @@
 """Sixty-four values at an address, compiled and in Python, against comparing one by one."""
 
+from typing import Any
+
 import numba
 import numpy as np
 import pytest
@@ -36,11 +38,11 @@ def _loaded(address):
 
 
 LONG_EDGES = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1]
-UNSIGNED = {
+UNSIGNED: dict[str, tuple[Any, Any, list[Any]]] = {
     "bytes": (_bytes, np.uint8, [0, 1, 127, 128, 200, 255]),
     "shorts": (_shorts, np.uint16, [0, 1, 255, 256, 32_767, 32_768, 65_535]),
 }
-SIGNED = {
+SIGNED: dict[str, tuple[Any, Any, list[Any]]] = {
     "longs": (_longs, np.int64, LONG_EDGES),
     "doubles": (_doubles, np.float64, FLOAT_EDGES),
 }

@@ -68,7 +68,9 @@ def intervals_among(edges, chosen):
 
 def asked(*factors):
     """Return (column, form, intervals, takes NULL) of each factor as the kernel takes them."""
-    rows, lows, highs = [], [], []
+    rows: list[tuple[int, int, int, bool]] = []
+    lows: list[int] = []
+    highs: list[int] = []
     for column, form, intervals, takes_null in factors:
         rows.append((column, len(lows), len(lows) + len(intervals), takes_null))
         lows += as_int64([low for low, _ in intervals], form).tolist()
@@ -171,16 +173,17 @@ def test_each_part_run_plainly_differential_does_as_compiled(name):
     expected = twins.within(
         values[:4_096], [(edges[0], edges[1]), (edges[3], edges[-1])], set(range(4_096))
     )
+    one = twins.within(values[:4_096], [(edges[0], edges[1])], set(range(4_096)))
+    marks = np.empty(64, dtype=np.uint64)
     for kernel in (module._compare, twins.plainly(module._compare)):
-        marks = np.zeros(64, dtype=np.uint64)
+        marks.fill(0)
         for which in (0, 1):
             compare(kernel, row, ends[0, :, which], 1, marks)
         assert expected == twins.bits_of(marks)
         compare(kernel, row, ends[0, :, 0], 0, marks)
-        one = twins.within(values[:4_096], [(edges[0], edges[1])], set(range(4_096)))
         assert one == twins.bits_of(marks)
     for kernel in (module._search, twins.plainly(module._search)):
-        marks = np.full(64, 9, dtype=np.uint64)
+        marks.fill(9)
         kernel(row, 0, ends[0], marks)
         assert expected == twins.bits_of(marks)
     many = np.repeat(ends[0, :, :1], FEW + 1, axis=1)
@@ -273,10 +276,9 @@ def test_told_plainly_says_the_same():
 @pytest.mark.parametrize("kind", ["compiled", "plain"])
 def test_bits_of_a_chunk_are_filled_counted_and_told(kind):
     """Rows that are asked about and no other, however their range lies to the chunk."""
-    fill, count, any_left = (
-        kernel if kind == "compiled" else twins.plainly(kernel)
-        for kernel in (module._fill, module._count, module._any)
-    )
+    fill, count, any_left = module._fill, module._count, module._any
+    if kind == "plain":
+        fill, count, any_left = map(twins.plainly, (fill, count, any_left))
     for first, past in ((-4_096, 9_000), (0, 4_096), (63, 65), (-5, 1), (4_000, 5_000), (7, 7)):
         bits = np.full(64, 3, dtype=np.uint64)
         fill(bits, first, past)

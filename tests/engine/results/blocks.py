@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
+from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.limits import CHUNK_ROWS
 from engine.results.clause_pages import RUN_CHUNKS, ClausePages
 from engine.results.match_block import Form, Harvest, Keeping, MatchBlock
@@ -40,7 +40,8 @@ def runs_of(pages: dict[int, Page]) -> dict[int, ClausePages]:
         length = max(chunks) - min(chunks) + 1
         forms = np.full(length, Form.LIST, dtype=np.uint8)
         counts, places = np.zeros((2, length), dtype=np.int32)
-        lists, maps = [np.empty(0, dtype=np.uint16)], []
+        lists = [np.empty(0, dtype=np.uint16)]
+        maps: list[Words] = []
         for chunk in sorted(chunks):
             page, at = pages[chunk], chunk - min(chunks)
             forms[at], counts[at] = Form.UNKEPT, page.count or 1

@@ -1,6 +1,7 @@
 """Drafts: what is both written and dropped in one operation is dropped."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def drafted(rng: Random) -> Draft:
             assert page is not None
             for run, pages in runs_of({number * CHUNKS: page}).items():
                 draft.pages[clause_id, run] = pages
-    for kept, value in (
+    drops: tuple[tuple[set[Any], object], ...] = (
         (draft.dropped_streams, StreamId(1)),
         (draft.dropped_clauses, ClauseId(1)),
         (draft.dropped_queries, QueryId("q1")),
@@ -53,9 +54,10 @@ def drafted(rng: Random) -> Draft:
         (draft.dropped_batches, (StreamId(1), Seq(3))),
         (draft.dropped_segments, (StreamId(1), 1)),
         (draft.dropped_pages, (ClauseId(1), 1)),
-    ):
+    )
+    for kept, value in drops:
         if rng.random() < 0.2:
-            kept.add(value)  # type: ignore[attr-defined]
+            kept.add(value)
     return draft
 
 

@@ -200,7 +200,11 @@ def standing():
     block_row = 18 * CHUNK_ROWS
     second.clauses[NEW] = ClauseRecord(NEW, "new", (STREAM,), kept_row=0, block_row=block_row)
     second.queries[QueryId("q5")] = QueryRecord(QueryId("q5"), Seq(5), NEW, "", Window())
-    own = {chunk: block_of({NEW: {chunk}}).page(NEW) for chunk in (3, 17)}
+    own = {}
+    for chunk in (3, 17):
+        page = block_of({NEW: {chunk}}).page(NEW)
+        assert page is not None
+        own[chunk] = page
     second.pages = {(NEW, run): pages for run, pages in runs_of(own).items()}
     second.blocks[STREAM, 18] = block_of({OLD: {7}, NEW: {8, 9}})
     return applied_to(results(), [first.delta(), second.delta()])

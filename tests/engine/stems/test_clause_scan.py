@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,7 +230,7 @@ def test_scan_for_everything_keeps_every_row_asked_about():
     assert rows == found_by(every, segment, 5, len(values))
 
 
-FORMS = {
+FORMS: dict[str, tuple[list[Any], int]] = {
     "bytes": ([-(2**63), -(2**63) + 255], within.BYTES),
     "shorts": ([2**63 - 1, 2**63 - 257], within.SHORTS),
     "shorts to the last": ([7, 7 + 65_535], within.SHORTS),
