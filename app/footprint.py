@@ -17,14 +17,14 @@ class Footprint:
     Attributes:
         tuples: of the columns of all streams, the room for rows to come among them.
         hits: of what is kept of matches between invocations.
-        index: of the tables that tuples meet; None where the engine does not say.
+        index: of the tables that tuples meet.
         texts: of standing queries and their clauses.
         clauses: those that meet tuples: what is kept of others is nothing.
     """
 
     tuples: int = 0
     hits: int = 0
-    index: int | None = None
+    index: int = 0
     texts: int = 0
     clauses: int = 0
 
@@ -35,8 +35,8 @@ class Footprint:
 
     @property
     def index_per_clause(self) -> float | None:
-        """Return the bytes of the index that fall to a clause; None without either."""
-        return self.index / self.clauses if self.clauses and self.index is not None else None
+        """Return the bytes of the index that fall to a clause; None without clauses."""
+        return self.index / self.clauses if self.clauses else None
 
 
 NOTHING: Final = Footprint()
@@ -47,7 +47,7 @@ def footprint(engine: EngineStatistics, held: HeldBytes) -> Footprint:
     return Footprint(
         tuples=engine.bytes_held,
         hits=held.hits,
-        index=None,
+        index=engine.query_stem.index_bytes,
         texts=held.texts,
         clauses=engine.query_stem.clauses,
     )

@@ -6,7 +6,6 @@
 import functools
 import itertools
 from collections.abc import Sequence
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from benchmarks.workloads import EPOCH_US, SECOND_US, Columns, Query, record_batch, slices
 from engine.clock import ManualClock
-from engine.eddy import eddy
 from engine.eddy.policy import RoutingPolicy
 from engine.engine import Engine
 from engine.invoke import Answer, ClauseCache, Request, invoke
@@ -61,7 +59,7 @@ class Node:
         self._clock = ManualClock(EPOCH_US)
         self.store = MemoryStore(self._clock)
         self.results: ResultsReader = self.store.results
-        self.engine = _engine(policy)
+        self.engine = Engine(bind=_bind_once, policy=policy)
         self._clauses = ClauseCache(bind=_bind_once)
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._numbers = itertools.count(1)
@@ -207,14 +205,6 @@ def bound_query(
     begin = f"NOW - INTERVAL '{window_s}' SECOND"
     window = Window(Bound(window_s * SECOND_US, moving=True), Bound(0, moving=True))
     return BoundQuery(clause, window, f"{text} BEGIN ({begin}) END (NOW)")
-
-
-def _engine(policy: RoutingPolicy | None) -> Engine:
-    """Return an engine that routes by `policy`. It takes none: the one it would make is another meanwhile."""
-    if policy is None:
-        return Engine(bind=_bind_once)
-    with mock.patch.object(eddy, "BySelectivity", return_value=policy):
-        return Engine(bind=_bind_once)
 
 
 @functools.wraps(bind)

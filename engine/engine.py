@@ -10,6 +10,7 @@ from typing import assert_never
 
 from engine import expire, ingest, register
 from engine.eddy.eddy import Eddy, EddyStatistics
+from engine.eddy.policy import RoutingPolicy
 from engine.errors import EngineError
 from engine.kernels.memory import keep_memory
 from engine.kernels.warm import warm_up
@@ -19,8 +20,7 @@ from engine.results.contract import Checkpoint
 from engine.results.delta import Delta
 from engine.results.draft import Draft
 from engine.results.source import TupleSource
-from engine.stems.grouped_filter import GroupedFilter
-from engine.stems.query_stem import FilterMaker, QuerySteMStatistics
+from engine.stems.query_stem import QuerySteMStatistics
 from engine.stems.restore import restore
 from engine.stems.state import State
 from engine.tuples.batch import Seq
@@ -46,13 +46,22 @@ class EngineStatistics:
 class Engine:
     """The fold. One thread applies; any number of threads may read `source` meanwhile."""
 
-    def __init__(self, *, make_filter: FilterMaker = GroupedFilter, bind: Bind = bind) -> None:
+    def __init__(
+        self,
+        *,
+        bind: Bind = bind,
+        policy: RoutingPolicy | None = None,
+    ) -> None:
         """Begin before the first operation.
 
-        `make_filter` makes the filter of an attribute, `bind` the clauses of the texts that the log keeps.
+        Args:
+            bind: makes the clauses of the texts that the log keeps.
+            policy: how tuples are routed; None = by measured selectivity.
         """
-        self._state = State(make_filter, bind)
-        self._eddy = Eddy(query_stem=self._state.query_stem, tuples=self._state.tuples)
+        self._state = State(bind=bind)
+        self._eddy = Eddy(
+            query_stem=self._state.query_stem, tuples=self._state.tuples, policy=policy
+        )
         self._operations = 0
         self._voided = 0
 
@@ -113,7 +122,6 @@ class Engine:
         checkpoint: Checkpoint,
         batches: Iterable[Operation],
         *,
-        make_filter: FilterMaker = GroupedFilter,
         bind: Bind = bind,
     ) -> "Engine":
         """Return the engine at the checkpoint's position, made from its records and the log's batches.
@@ -124,13 +132,12 @@ class Engine:
         Args:
             checkpoint: everything published but the pages.
             batches: the operations of the checkpoint's batch records, ascending by seq.
-            make_filter: as in the constructor.
             bind: as in the constructor.
 
         Raises:
             IntegrityError: batches and records do not agree, or a stored clause does not bind.
         """
-        engine = cls(make_filter=make_filter, bind=bind)
+        engine = cls(bind=bind)
         state = engine._state
         restore(state, checkpoint, batches)
         for stream in state.streams.values():

@@ -84,7 +84,7 @@ class MemoryFigures(BaseModel):
     tuple_bytes: int
     hit_bytes: int
     hit_bytes_max: int
-    index_bytes: int | None
+    index_bytes: int
     query_text_bytes: int
     clauses: int
     hit_bytes_per_clause: float | None

@@ -15,11 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import overload
 
-import numpy as np
-
 from engine.eddy.operators import Operator
 from engine.eddy.policy import BySelectivity, RoutingPolicy
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.clause import StandingQueryClause
@@ -32,7 +29,6 @@ from engine.stems.query_stem import QuerySteM, StreamClauses, keeping_of
 from engine.tuples.batch import TupleBatch
 from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS
 from engine.tuples.schema import StreamId
 
 
@@ -63,7 +59,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class EddyStatistics:
-    """Counters: blocks settled, rows of theirs, clauses with hits in a chunk, operators standing."""
+    """Counters: chunks settled, rows of theirs, clauses with hits in a chunk, residual operators standing."""
 
     blocks: int
     rows: int
@@ -87,7 +83,6 @@ class Eddy:
         self._policy = policy or BySelectivity()
         self._operators: dict[StreamId, dict[Narrowing, Operator]] = {}
         self._harvest = Harvest()
-        self._buffer = np.empty((TILE_SLOTS, CHUNK_WORDS), dtype=LITTLE)
         self._blocks = 0
         self._rows = 0
         self._matched = 0
@@ -121,12 +116,14 @@ class Eddy:
     def _join_data(self, batch: TupleBatch) -> Iterator[Matches]:
         stem = self._tuples[batch.stream_id]
         first_row = stem.build(batch)
+        whole = range(first_row // CHUNK_ROWS, stem.past_row // CHUNK_ROWS)
+        if not whole:
+            return iter(())
         self._harvest.clear()
         clauses = self._query_stem.probe(batch.stream_id)
         if clauses is None:
             self.forget(batch.stream_id)
             return iter(())
-        whole = range(first_row // CHUNK_ROWS, stem.past_row // CHUNK_ROWS)
         operators = self._standing(batch.stream_id, clauses)
         return (self._settle(stem.chunk(number), clauses, operators) for number in whole)
 
@@ -148,23 +145,23 @@ class Eddy:
     def _standing(self, stream_id: StreamId, clauses: StreamClauses) -> list[Operator]:
         """Return the operators of a stream, with what they have counted in earlier joins."""
         known = self._operators.get(stream_id, {})
-        kept = {step: known.get(step) or Operator(step) for step in clauses.steps()}
+        steps = clauses.residuals.values()
+        kept: dict[Narrowing, Operator] = {
+            step: known.get(step) or Operator(step) for step in steps
+        }
         self._operators[stream_id] = kept
         return list(kept.values())
 
     def _settle(self, chunk: Chunk, clauses: StreamClauses, operators: list[Operator]) -> Matches:
-        """Route the chunk's rows with every tile of slots until all lineages are settled."""
-        for lineage in clauses.tiles(self._buffer):
-            block = Block(chunk, lineage)
+        """Probe the index with the chunk, and route what it leaves open until every lineage is settled."""
+        wanted = clauses.wanted
+        for lineage in clauses.index.probe(chunk, wanted, self._harvest):
+            unsettled = Block(chunk, lineage)
             for place in self._policy.order([operator.counts() for operator in operators]):
-                operators[place].apply(block)
-            self._harvest.add(lineage, *clauses.standing(lineage))
-        return self._counted(chunk.number)
-
-    def _counted(self, chunk: int) -> Matches:
-        """Return the hits gathered in this chunk."""
-        block = self._harvest.block()
+                operators[place].apply(unsettled)
+            self._harvest.add(lineage, wanted)
+        block = self._harvest.block(clauses.clause_ids)
         self._blocks += 1
         self._rows += CHUNK_ROWS
         self._matched += len(block)
-        return Matches(chunk, block)
+        return Matches(chunk.number, block)

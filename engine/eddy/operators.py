@@ -1,4 +1,4 @@
-"""A grouped filter or a residual factor as an operator of the eddy: it narrows blocks and is counted."""
+"""A residual factor as an operator of the eddy: it narrows blocks and is counted."""
 
 from engine.eddy.policy import Counts
 from engine.stems.contract import Narrowing
@@ -24,4 +24,4 @@ class Operator:
 
     def counts(self) -> Counts:
         """Return what a policy may know."""
-        return Counts(self.step.indexed, self._seen, self._left)
+        return Counts(self._seen, self._left)

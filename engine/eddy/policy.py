@@ -12,9 +12,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is known of one operator: whether it is indexed, how much it has seen and left so far."""
+    """What is known of one operator: how many rows it has seen and left so far."""
 
-    indexed: bool
     seen: int
     left: int
 
@@ -41,13 +40,11 @@ class Fixed:
 
 
 class BySelectivity:
-    """Indexed operators first, for one pass of theirs serves all clauses; then the most selective.
+    """The most selective first, which leaves the fewest rows to the others.
 
     Ties keep the order in which the operators were made, so that equal histories route equally.
     """
 
     def order(self, counts: Sequence[Counts]) -> Sequence[int]:
-        """Return the positions by (indexed, selectivity)."""
-        return sorted(
-            range(len(counts)), key=lambda i: (not counts[i].indexed, counts[i].selectivity)
-        )
+        """Return the positions by selectivity."""
+        return sorted(range(len(counts)), key=lambda i: counts[i].selectivity)

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled, lowest
+from engine.kernels.compiled import compiled
+from engine.kernels.hits import write_list
 
 
 @compiled
@@ -49,17 +50,12 @@ def write_lists(
         words: (64 c,).
         counts: (c,) bits of each chunk.
         list_max: up to so many are a list.
-        found: (hits in lists,) written.
+        found: (hits in lists + SLACK,) written.
 
     Cost: O(64 c + hits).
     """
     at = 0
     for chunk in range(len(counts)):
         if 0 < counts[chunk] <= list_max:
-            own = words[chunk * 64 : (chunk + 1) * 64]
-            for position in range(64):
-                word = own[position]
-                while word:
-                    found[at] = position * 64 + lowest(word)
-                    at += 1
-                    word &= word - np.uint64(1)
+            write_list(words[chunk * 64 : (chunk + 1) * 64], counts[chunk], found, at)
+            at += counts[chunk]

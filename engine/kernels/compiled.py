@@ -2,10 +2,14 @@
 
 A kernel is a plain function of arrays and numbers that runs in Python as well, slowly: tests run it both
 ways, beside a twin in NumPy. What numba compiles lies beside the source, or in the user's cache folder where
-that cannot be written, or nowhere where neither can; `NUMBA_CACHE_DIR` overrides it.
+that cannot be written, or nowhere where neither can; `NUMBA_CACHE_DIR` overrides it. When the source of any kernel changes, all are
+compiled again.
 """
 
+import functools
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -19,9 +23,29 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def compiled(function: Kernel) -> Kernel:
     """Return the function compiled at its first call for each set of argument types; `py_func` is the plain one."""
     try:
-        return cast("Kernel", numba.njit(nogil=True, cache=True)(function))
+        made = numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:  # no folder to keep it in
         return cast("Kernel", numba.njit(nogil=True)(function))
+    # numba looks at the kernel's own file alone, and would go on with what others in it were.
+    made._cache._cache_file._source_stamp = sources()  # noqa: SLF001
+    return cast("Kernel", made)
+
+
+@functools.cache
+def sources() -> str:
+    """Return a digest of the sources of all kernels: each holds the code and the numbers of those that it uses."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def inlined(function: Kernel) -> Kernel:
+    """Return the function for kernels alone: it becomes part of each that calls it.
+
+    A call by itself costs tens of nanoseconds where many arrays are handed over.
+    """
+    return cast("Kernel", numba.njit(nogil=True, inline="always")(function))
 
 
 def ones(word: Any) -> int:
@@ -32,6 +56,11 @@ def ones(word: Any) -> int:
 def lowest(word: Any) -> int:
     """Return the place of the lowest bit set of a uint64, 64 if there is none; one instruction where compiled."""
     return (int(word) & -int(word)).bit_length() - 1 if word else 64
+
+
+def without_lowest(word: Any) -> Any:
+    """Return a uint64 without the lowest bit set, 0 if there is none; one instruction where compiled."""
+    return type(word)(int(word) & (int(word) - 1)) if word else word
 
 
 @intrinsic
@@ -50,6 +79,15 @@ def _lowest(_context: Any, word: Any) -> Any:
     return types.int64(word), generate
 
 
+@intrinsic
+def _without_lowest(_context: Any, word: Any) -> Any:
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        less = builder.sub(arguments[0], ir.Constant(arguments[0].type, 1))
+        return builder.and_(arguments[0], less)
+
+    return word(word), generate
+
+
 @overload(ones, strict=False)
 def _compile_ones(word: Any) -> Any:
     del word  # of its type there is one
@@ -60,3 +98,9 @@ def _compile_ones(word: Any) -> Any:
 def _compile_lowest(word: Any) -> Any:
     del word
     return lambda word: _lowest(word)  # type: ignore[call-arg]  # noqa: PLW0108
+
+
+@overload(without_lowest, strict=False)
+def _compile_without_lowest(word: Any) -> Any:
+    del word
+    return lambda word: _without_lowest(word)  # type: ignore[call-arg]  # noqa: PLW0108

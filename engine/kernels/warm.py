@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from engine.kernels import bits, clause_hits, harvest, json_bodies, order
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
+from engine.kernels import bits, clause_hits, hits, json_bodies, order, pivot
+from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
 from engine.kernels.gather import ascends, gather
-from engine.kernels.narrow import narrow
+from engine.kernels.hits import Written
+from engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
 from engine.kernels.span import least_most
 from engine.kernels.within import WIDTH, within
+
+_ROWS = 4_096
 
 
 def warm_up() -> int:
@@ -17,24 +20,39 @@ def warm_up() -> int:
     Cost: seconds where they have to be compiled, milliseconds each where they are loaded.
     """
     words = np.zeros(CHUNK_WORDS, dtype=LITTLE)
-    lineage = np.zeros((1, CHUNK_WORDS), dtype=LITTLE)
     places = np.zeros(1, dtype=np.int32)
-    flags = np.zeros(1, dtype=np.bool_)
+    numbers = np.zeros(_ROWS + 1, dtype=np.int32)
     bits.positions(words)
-    for values in (np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.float64)):
-        order.places_below(values, values)
-        order.places_up_to(values, values)
-        least_most(values)
-    bitmaps, low, high = order.prefixes(places, places, places)
-    edges = np.zeros(2, dtype=np.int32)
-    narrow(lineage, flags, 0, places, edges, low, high, flags, bitmaps, words)
-    harvest.counts(lineage, flags)
-    harvest.write_offsets(lineage, np.zeros(0, dtype=np.int64), np.zeros(4, dtype=np.uint16), 0)
+    bits.positions(np.frombuffer(words.tobytes(), dtype=LITTLE))  # of pages: not to be written
+    values = np.arange(_ROWS)
+    ordered = order.ascending(values)  # counted
+    order.places(ordered, values, up_to=True, found=numbers[1:])
+    order.places(order.ascending(values << 32), values, up_to=True, found=numbers[1:])
+    order.mark(places, numbers)
+    order.number(numbers)
+    bitmaps = np.zeros((_ROWS + 1, CHUNK_WORDS), dtype=LITTLE)
+    order.prefixes(ordered.rows, numbers, bitmaps)
+    order.rows_of(places, numbers, 0, places)
+    order.compare(values, words, values[:1], bitmaps, places, up_to=False)
+    _match(bitmaps)
+    for some in (values, np.zeros(1)):
+        least_most(some)
+    _scan(words)
+    _read()
+    return 24 + json_bodies.warm_up()
+
+
+def _scan(words: Words) -> None:
+    """Scan no segment for no factor, and list what is there."""
     counts = np.zeros(1, dtype=np.int32)
     table, factors = np.zeros((1, 0, WIDTH), dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
     within(table, factors, np.zeros((1, 2, 0), dtype=np.int64), 0, 1, words, counts)
-    clause_hits.place(counts, 0, (0, 1), np.zeros(1, dtype=np.uint8), places)
+    clause_hits.place(counts, 0, (0, 1), np.zeros(1, dtype=np.uint8), counts.copy())
     clause_hits.write_lists(words, counts, 0, np.zeros(0, dtype=np.uint16))
+
+
+def _read() -> None:
+    """Read no row of no column, and the hits of nobody in a block without any."""
     rows, columns = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     gather(np.zeros((1, 1, 3), dtype=np.int64), columns, 0, rows, np.zeros((0, 1), dtype=np.int64))
     ascends(rows)
@@ -42,4 +60,60 @@ def warm_up() -> int:
     found = np.zeros((1, 3), dtype=np.int64)
     locate(blocks, 0, found)
     write_rows(blocks, found, 0, rows[:0])
-    return 18 + json_bodies.warm_up()
+
+
+def _match(bitmaps: Words) -> None:
+    """Match one clause without factors with a chunk without rows."""
+    numbers = np.zeros(2, dtype=np.int32)
+    flags = np.zeros(1, dtype=np.bool_)
+    clauses = Clauses(
+        names=numbers[:1],
+        open=flags,
+        factors=numbers,
+        attributes=numbers[:0],
+        nulls=flags[:0],
+        intervals=numbers[:1],
+        lows=numbers[:0],
+        highs=numbers[:0],
+    )
+    orders = np.zeros((1, _ROWS), dtype=np.int32)
+    located = Located(numbers[:0], numbers[:0], bitmaps, orders, flags, bitmaps[:1])
+    small = np.zeros(1, dtype=np.uint8)
+    written = Written(
+        names=numbers[:1],
+        forms=small,
+        counts=numbers[:1],
+        places=numbers[:1],
+        offsets=np.zeros(hits.ROOM, dtype=np.uint16),
+        bitmaps=bitmaps[:1],
+        past=np.zeros(3, dtype=np.int64),
+    )
+    least = numbers[:1].copy()
+    narrowest(clauses, located, least, numbers[1:])
+    match_few(clauses, located, least, numbers[1:], written, 0)
+    match_many(clauses, located, least, small, written, bitmaps[:1], numbers[:1], 0)
+    hits.write_all(bitmaps[:1], flags, numbers[:1], small, written, 0)
+    _find_by_value(bitmaps, written)
+
+
+def _find_by_value(bitmaps: Words, written: Written) -> None:
+    """Find one clause by its value, which one row has."""
+    values = np.arange(_ROWS)
+    rows = np.zeros((4, _ROWS), dtype=np.int32)
+    found, nexts, names, firsts = rows
+    pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found)
+    edges = np.arange(2, dtype=np.int32)
+    heads = np.full(1, pivot.NOWHERE, dtype=np.int32)
+    count = pivot.candidates(found, edges, heads, nexts, names, firsts)
+    pivoted = pivot.Pivoted(edges, rows[:2, :2].copy(), np.zeros((0, 3), dtype=np.int64))
+    pivot.match_candidates(
+        pivoted,
+        names[:count],
+        firsts[:count],
+        nexts,
+        values[None, :],
+        bitmaps[:1],
+        np.zeros(1, dtype=np.uint8),
+        written,
+        0,
+    )

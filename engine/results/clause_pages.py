@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.kernels.bits import CHUNK_WORDS, Words
 from engine.kernels.clause_hits import place, write_lists
+from engine.kernels.hits import SLACK
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.query.value_type import value_type
 from engine.results.match_block import Form, Keeping
@@ -73,9 +74,10 @@ class ClausePages:
         list_max, dense = _POLICIES[keeping]
         forms, places = np.empty(chunks, dtype=np.uint8), np.empty(chunks, dtype=np.int32)
         listed, others = place(counts, list_max, (_LIST, dense), forms, places)
-        offsets = np.empty(listed, dtype=np.uint16)
+        offsets = np.empty(listed + SLACK if listed else 0, dtype=np.uint16)
         if listed:
             write_lists(words, counts, list_max, offsets)
+            offsets = offsets[:listed]
         bitmaps = words.reshape(chunks, CHUNK_WORDS)
         if others < chunks or dense == _UNKEPT:
             bitmaps = bitmaps[forms == _BITMAP]

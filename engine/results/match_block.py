@@ -13,14 +13,17 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import harvest
+from engine.kernels import hits
 from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.limits import CHUNK_ROWS
+from engine.kernels.hits import Written
 from engine.results.hits import ClauseId
-from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page, bitmap_of
+from engine.results.page import UNKEPT, Page, bitmap_of
 from engine.tuples.lineage import Lineage
 
-UNPLACED: Final = -1
+UNPLACED: Final = hits.UNPLACED
+"""The place of hits that are not kept."""
+
+INT64_BITS: Final = 63
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Entries = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]
@@ -30,9 +33,9 @@ Entries = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray
 class Form(IntEnum):
     """How the hits of one clause are kept."""
 
-    LIST = 0
-    BITMAP = 1
-    UNKEPT = 2
+    LIST = hits.LIST
+    BITMAP = hits.BITMAP
+    UNKEPT = hits.UNKEPT
 
 
 _LIST: Final = int(Form.LIST)
@@ -42,11 +45,11 @@ _BITMAP: Final = int(Form.BITMAP)
 class Keeping(IntEnum):
     """What is kept of a clause's hits in a chunk."""
 
-    SPARSE = 0
+    SPARSE = hits.SPARSE
     """Lists; where a bitmap would be smaller the columns are asked instead."""
-    SMALLER = 1
+    SMALLER = hits.SMALLER
     """Lists or bitmaps, whichever is smaller."""
-    LISTS = 2
+    LISTS = hits.LISTS
     """Lists, however long."""
 
 
@@ -141,71 +144,92 @@ EMPTY: Final = MatchBlock(
 
 
 class Harvest:
-    """What is left of the lineages over one chunk, gathered tile by tile into one block.
+    """The hits of the clauses over one chunk, gathered into one block.
 
-    Lists and bitmaps are written into arrays that are used again for the next chunk, and copied once, when
-    their number is known: memory that is touched for the first time is what gathering would cost most.
+    They are written into arrays that are used again for the next chunk, and copied once, when their number is
+    known: memory that is touched for the first time is what gathering would cost most.
     """
 
-    __slots__ = ("_bitmaps", "_bitmaps_past", "_offsets", "_offsets_past", "_parts")
+    __slots__ = ("_written",)
 
     def __init__(self) -> None:
-        """Begin empty."""
-        self._offsets = np.empty(CHUNK_ROWS, dtype=np.uint16)
-        self._bitmaps = np.empty((1, CHUNK_WORDS), dtype=LITTLE)
-        self._offsets_past = self._bitmaps_past = 0
-        self._parts: list[Entries] = []
+        """Begin empty, with room for little."""
+        self._written = Written(
+            names=np.empty(16, dtype=np.int32),
+            forms=np.empty(16, dtype=np.uint8),
+            counts=np.empty(16, dtype=np.int32),
+            places=np.empty(16, dtype=np.int32),
+            offsets=np.empty(hits.ROOM, dtype=np.uint16),
+            bitmaps=np.empty((16, CHUNK_WORDS), dtype=LITTLE),
+            past=np.zeros(3, dtype=np.int64),
+        )
 
-    def add(
-        self, lineage: Lineage, clause_ids: NDArray[np.int64], keeping: NDArray[np.uint8]
-    ) -> None:
-        """Add what is left of a settled lineage; no clause comes twice.
+    def room(self) -> Written:
+        """Return where hits are written, with room for those of one more clause at least."""
+        entries, offsets, bitmaps = self._written.past.tolist()
+        written = self._written
+        self._written = Written(
+            names=with_room(written.names, entries + 1),
+            forms=with_room(written.forms, entries + 1),
+            counts=with_room(written.counts, entries + 1),
+            places=with_room(written.places, entries + 1),
+            offsets=with_room(written.offsets, offsets + hits.ROOM),
+            bitmaps=with_room(written.bitmaps, bitmaps + 1),
+            past=written.past,
+        )
+        return self._written
+
+    def add(self, lineage: Lineage, wanted: NDArray[np.uint8]) -> None:
+        """Add what is left of a settled lineage; no slot comes twice.
 
         Args:
             lineage: of s slots.
-            clause_ids: (s,) the clause of each slot; that of a slot in nobody's use does not matter.
-            keeping: (s,) a Keeping each.
+            wanted: by slot, a Keeping each.
 
         Cost: O(s CHUNK_WORDS + hits listed).
         """
-        counts = harvest.counts(lineage.words, lineage.alive)
-        slots = np.flatnonzero(counts)
-        counts, keeping = counts[slots], keeping[slots]
-        forms = np.full(len(slots), Form.BITMAP, dtype=np.uint8)
-        forms[keeping == Keeping.SPARSE] = Form.UNKEPT
-        forms[(counts <= LIST_ROWS_MAX) | (keeping == Keeping.LISTS)] = Form.LIST
-        lists, maps = forms == Form.LIST, forms == Form.BITMAP
-        places = np.full(len(slots), UNPLACED, dtype=np.int32)
-        lengths = counts[lists].astype(np.int64)
-        begin, past = self._offsets_past, self._offsets_past + int(lengths.sum())
-        self._offsets = with_room(self._offsets, past + harvest.SLACK)
-        harvest.write_offsets(lineage.words, slots[lists], self._offsets, begin)
-        places[lists] = begin + np.cumsum(lengths) - lengths
-        self._offsets_past = past
-        begin, past = self._bitmaps_past, self._bitmaps_past + int(np.count_nonzero(maps))
-        self._bitmaps = with_room(self._bitmaps, past)
-        np.take(lineage.words, slots[maps], axis=0, out=self._bitmaps[begin:past], mode="clip")
-        places[maps] = np.arange(begin, past)
-        self._bitmaps_past = past
-        self._parts.append((clause_ids[slots], forms, counts, places))
+        at = 0
+        while at < len(lineage):
+            at = hits.write_all(
+                lineage.words, lineage.alive, lineage.slots, wanted, self.room(), at
+            )
 
     def clear(self) -> None:
         """Forget what was added, if something broke off before it became a block."""
-        self._offsets_past = self._bitmaps_past = 0
-        self._parts = []
+        self._written.past[:] = 0
 
-    def block(self) -> MatchBlock:
-        """Return what was added as one block, and be empty again."""
-        ids, forms, counts, places = (
-            np.concatenate(column) for column in zip(EMPTY.entries, *self._parts, strict=True)
+    def block(self, ids: NDArray[np.int64]) -> MatchBlock:
+        """Return what was added as one block, and be empty again; `ids` are those of the slots."""
+        entries, past, bitmaps = self._written.past.tolist()
+        written = self._written
+        clause_ids = ids[written.names[:entries]]
+        order: slice | NDArray[np.int64] = slice(entries)
+        if (clause_ids[1:] < clause_ids[:-1]).any():  # several passes, or slots that were reused
+            order = ascending(clause_ids)
+            clause_ids = clause_ids[order]
+        block = MatchBlock(
+            clause_ids=clause_ids,
+            forms=written.forms[order].copy(),
+            counts=written.counts[order].copy(),
+            places=written.places[order].copy(),
+            offsets=written.offsets[:past].copy(),
+            bitmaps=written.bitmaps[:bitmaps].copy(),
         )
-        if (ids[1:] < ids[:-1]).any():  # slots were reused
-            order = np.argsort(ids)
-            ids, forms, counts, places = ids[order], forms[order], counts[order], places[order]
-        offsets = self._offsets[: self._offsets_past].copy()
-        bitmaps = self._bitmaps[: self._bitmaps_past].copy()
         self.clear()
-        return MatchBlock(ids, forms, counts, places, offsets, bitmaps)
+        return block
+
+
+def ascending(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of (n,) distinct ids, 0 or more, in ascending order of them.
+
+    Place and id are one number where both fit: numbers are sorted several times as fast as places by numbers.
+    """
+    bits = len(ids).bit_length()
+    if len(ids) and int(ids.max()).bit_length() + bits < INT64_BITS:
+        together = (ids << bits) | np.arange(len(ids))
+        together.sort()
+        return together & ((1 << bits) - 1)
+    return np.argsort(ids)
 
 
 def with_room(array: NDArray[Scalar], length: int) -> NDArray[Scalar]:

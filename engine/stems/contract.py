@@ -5,56 +5,61 @@ order, and that it happens exactly once, is the eddy's business (`engine/eddy/ed
 Source: Chandrasekaran & Franklin 2002, 2.2 and 2.3; Madden et al., SIGMOD 2002 (CACQ), 3.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.query.value_set import ValueSet
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.query.factor import AttributeFactor
+from engine.results.match_block import Harvest
 from engine.tuples.block import Block
-from engine.tuples.chunk import ChunkColumn
+from engine.tuples.chunk import Chunk
 from engine.tuples.lineage import Lineage, Slot
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What one operator did with one block: how much it looked at, and how much of it went on.
-
-    A grouped filter counts clauses that some row of the block can still satisfy, a residual factor rows.
-    """
+    """What a residual factor did with one block: how many rows it looked at, and how many satisfied it."""
 
     seen: int
     left: int
 
 
 class Narrowing(Protocol):
-    """One way to narrow the lineage of a block: a grouped filter, or one residual factor."""
-
-    @property
-    def indexed(self) -> bool:
-        """Return whether one pass serves any number of clauses."""
-        ...
+    """One way to narrow the lineage of a block: a residual factor."""
 
     def narrow(self, block: Block) -> Passed:
         """Clear the bits of clauses that a tuple cannot satisfy; never set one."""
         ...
 
 
-class AttributeFilter(Protocol):
-    """A SteM of factors: all that standing clauses ask of one attribute, by slot."""
+class ClauseIndex(Protocol):
+    """A SteM of clauses: all that those of one stream ask of single attributes, by slot."""
 
     def __len__(self) -> int:
-        """Return the number of slots with a factor."""
+        """Return the number of clauses."""
         ...
 
-    def build(self, slot: Slot, values: ValueSet) -> None:
-        """Keep the factor of a slot that has none yet."""
+    def build(self, slot: Slot, factors: Sequence[AttributeFactor], *, is_open: bool) -> None:
+        """Keep the clause of a slot that has none yet; `is_open` = it has other factors as well."""
         ...
 
-    def probe(self, column: ChunkColumn, lineage: Lineage) -> None:
-        """Clear slot s of row i wherever s has a factor that value i does not satisfy."""
+    def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
+        """Add the hits of clauses to the harvest; yield what the others can still be satisfied by.
+
+        `wanted` is a Keeping for each slot. A lineage holds until the next is asked for.
+        """
         ...
 
     def evict(self, slot: Slot) -> None:
-        """Forget the factor of a slot that has one: the slot passes from now on."""
+        """Forget the clause of a slot that has one."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the tables that tuples meet, as they were last derived."""
         ...
 
     def check(self) -> None:

@@ -1,121 +1,268 @@
-"""Grouped filter: all standing single-attribute factors over one attribute of one stream, probed together.
+"""Grouped filters: all standing single-attribute factors over the attributes of one stream, probed together.
 
-It clears lineage bits and never sets one; a slot without a factor passes. Factors arrive one at a time; what
-tuples meet are factor tables, of which there are two: a large settled one, and a small one of the recent
-slots, so that a registration between two chunks does not cost the large one. The intervals of one factor
+Clauses arrive one at a time; what tuples meet are clause tables: a small one of the recent slots, so that a
+registration between two chunks does not cost the large ones, and some settled ones, each several times as large
+as the next, so that a clause is put into a larger table a few times in its life. The intervals of one factor
 belong together, so a tuple that satisfies one of two conjuncts on an attribute does not pass for it (the
-defect of CACQ's filter, which ORs its structures).
+defect of CACQ's filter, which ORs its structures). Clauses that ask for one of very many values of an attribute are
+settled in pivot tables by that value, so that a chunk meets those alone whose value occurs in it.
 Source: Madden et al., SIGMOD 2002 (CACQ), 3.2; Chandrasekaran & Franklin 2002, 2.3 (predicate index).
 """
 
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.kernels.bits import CHUNK_WORDS, LITTLE
+from engine.kernels.match import Located, match_few, match_many, narrowest
+from engine.query.factor import AttributeFactor
 from engine.query.value_set import ValueSet
-from engine.stems.factor_table import GONE, FactorTable
-from engine.tuples.chunk import ChunkColumn
-from engine.tuples.lineage import Lineage, Slot
+from engine.results.match_block import Harvest
+from engine.stems.clause_table import ClauseTable
+from engine.stems.factor_table import Factors
+from engine.stems.locator import Locator
+from engine.stems.pivot_table import PivotTable, asks_one, is_range, pivoted
+from engine.tuples.chunk import Chunk
+from engine.tuples.lineage import TILE_SLOTS, Lineage, Slot
 from engine.tuples.schema import ColumnType
 
 RECENT_SLOTS_MAX: Final = 1_024
-"""Slots outside the settled table: the small table is made anew in about a millisecond."""
+"""Slots outside the settled tables: the small table is made anew in some milliseconds."""
+PIVOT_VALUES_MIN: Final = 512
+"""An attribute of which recent clauses ask for so many single values becomes a pivot: below it, bitmaps are as fast."""
+GROWTH: Final = 4
+"""A settled table is put together with those after it unless it is so many times as large as they."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedFilterStatistics:
-    """Counters. `derived` = tables made since the start, `table_bytes` those of the present ones."""
+    """Counters: clauses, present tables and their bytes; since the start tables made, and chunks."""
 
     slots: int
+    tables: int
     table_bytes: int
     derived: int
     probed: int
 
 
-class GroupedFilter:
-    """The factors over one attribute of type `kind`, by slot."""
+@dataclass(frozen=True, slots=True)
+class _Recent:
+    factors: Sequence[AttributeFactor]
+    is_open: bool
 
-    def __init__(self, kind: ColumnType) -> None:
-        """Begin without factors."""
-        self._kind = kind
-        self._factors: dict[Slot, ValueSet] = {}
-        self._recent: dict[Slot, ValueSet] = {}
-        self._settled_table: FactorTable | None = None
-        self._recent_table: FactorTable | None = None
-        self._forgotten = 0
+
+Table = TypeVar("Table", ClauseTable, PivotTable)
+
+
+class GroupedFilters:
+    """The clauses of a stream by slot, with their factors over one attribute each."""
+
+    def __init__(self) -> None:
+        """Begin without clauses."""
+        self._attributes: dict[str, int] = {}
+        self._kinds: dict[str, ColumnType] = {}
+        self._recent: dict[Slot, _Recent] = {}
+        self._recent_table: ClauseTable | None = None
+        self._settled: list[ClauseTable] = []
+        self._pivoted: dict[str, list[PivotTable]] = {}
+        self._locator = Locator()
+        self._left = np.empty((1, CHUNK_WORDS), dtype=LITTLE)
+        self._left_names = np.empty(1, dtype=np.int32)
+        self._slots = 0
         self._derived = 0
         self._probed = 0
 
     def __len__(self) -> int:
-        """Return the number of slots with a factor."""
-        return len(self._factors)
+        """Return the number of clauses."""
+        return self._slots
 
-    def build(self, slot: Slot, values: ValueSet) -> None:
-        """Keep the factor of a slot that has none yet: a normal value set of the attribute's type.
+    def build(self, slot: Slot, factors: Sequence[AttributeFactor], *, is_open: bool) -> None:
+        """Keep the clause of a slot that has none yet; `is_open` = it has other factors as well.
 
-        Cost: O(1); the tables are derived at the next probe.
+        Cost: O(factors); tables are derived at the next probe.
         """
-        assert slot not in self._factors, "a slot has one factor per attribute"
-        self._factors[slot] = values
-        self._recent[slot] = values
+        assert slot not in self._recent, "a slot has one clause"
+        for factor in factors:
+            self._attributes.setdefault(factor.column.name, len(self._attributes))
+            self._kinds[factor.column.name] = factor.column.type
+        self._recent[slot] = _Recent(factors, is_open)
         self._recent_table = None
+        self._slots += 1
 
     def evict(self, slot: Slot) -> None:
-        """Forget the slot's factor: it passes from now on, whoever gets it next. Cost: O(log slots)."""
-        del self._factors[slot]
-        if slot in self._recent:
-            del self._recent[slot]
+        """Forget the slot's clause: it is not matched any more. Cost: O(log slots) for each table."""
+        self._slots -= 1
+        if self._recent.pop(slot, None) is not None:
             self._recent_table = None
             return
-        assert self._settled_table is not None, "a slot is recent or settled"
-        self._settled_table.forget(slot)
-        self._forgotten += 1
-        if self._forgotten > len(self._factors):  # mostly factors that nobody asks for any more
-            self._recent, self._recent_table = dict(self._factors), None
-            self._settled_table, self._forgotten = None, 0
+        if not (
+            self._forget(self._settled, slot)
+            or any(self._forget(tables, slot) for tables in self._pivoted.values())
+        ):
+            raise AssertionError("a slot that is not recent is settled")
 
-    def probe(self, column: ChunkColumn, lineage: Lineage) -> None:
-        """Clear slot s of row i wherever s has a factor that value i does not satisfy.
+    def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
+        """Add the hits of clauses to the harvest; yield what open ones can still be satisfied by.
 
         Args:
-            column: the values of this attribute in one chunk.
-            lineage: (q slots, chunk) bits, narrowed in place.
+            chunk: the tuples.
+            wanted: by slot, a Keeping each.
+            harvest: written.
 
-        Cost: O(q) look-ups and O(q x CHUNK_WORDS) words; deriving the tables first where factors were
-            built since the last probe.
+        Yields:
+            Lineages of open clauses that have a row left, each overwritten by the next.
+
+        Cost: O(clauses) look-ups and O(CHUNK_WORDS) words for each factor; deriving tables first where clauses
+            were built since the last probe.
         """
         self._derive()
-        self._probed += len(lineage)
-        for table in (self._settled_table, self._recent_table):
-            if table is not None:
-                table.narrow(column, lineage)
+        self._probed += 1
+        tables = [*self._settled, *([] if self._recent_table is None else [self._recent_table])]
+        for table, located in zip(
+            tables, self._locator.locate(chunk, tables, self._attributes), strict=True
+        ):
+            yield from self._match(table, located, wanted, harvest)
+        for pivoted_tables in self._pivoted.values():
+            for pivot_table in pivoted_tables:
+                pivot_table.match(chunk, wanted, harvest)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the tables."""
+        return sum(table.nbytes for table in self._tables())
 
     def statistics(self) -> GroupedFilterStatistics:
         """Return counters."""
-        tables = [table for table in (self._settled_table, self._recent_table) if table is not None]
         return GroupedFilterStatistics(
-            slots=len(self._factors),
-            table_bytes=sum(table.nbytes for table in tables),
+            slots=self._slots,
+            tables=len(self._tables()),
+            table_bytes=self.nbytes,
             derived=self._derived,
             probed=self._probed,
         )
 
     def check(self) -> None:
-        """Assert that every slot with a factor is recent or settled, and none is both."""
-        assert self._recent.items() <= self._factors.items(), "a recent slot has a factor"
-        settled = set()
-        if self._settled_table is not None:
-            settled = set(self._settled_table.slots.tolist()) - {GONE}
-        assert settled == self._factors.keys() - self._recent.keys(), "the others are settled"
+        """Assert that every slot is recent or settled, in one table."""
+        pivot_tables = itertools.chain.from_iterable(self._pivoted.values())
+        parts = [
+            *(table.slots for table in self._settled),
+            *(table.slots for table in pivot_tables),
+        ]
+        settled = list(itertools.chain.from_iterable(parts))
+        assert len(settled) == len(set(settled)), "a slot is settled once"
+        assert not self._recent.keys() & set(settled), "a recent slot is not settled"
+        assert self._slots == len(settled) + len(self._recent), "clauses are counted"
+
+    def _forget(self, tables: list[Table], slot: Slot) -> bool:
+        """Forget the clause of a slot in one of these tables; return whether it was in one."""
+        for at, table in enumerate(tables):
+            if table.forget(slot):
+                if 2 * table.forgotten > len(table):  # mostly clauses that nobody asks for any more
+                    self._put_together(tables, at, at + 1)
+                return True
+        return False
+
+    def _match(
+        self, table: ClauseTable, located: Located, wanted: NDArray[np.uint8], harvest: Harvest
+    ) -> Iterator[Lineage]:
+        """Add the hits of clauses; yield lineages of those that are open."""
+        clauses = table.clauses
+        if len(self._left) < TILE_SLOTS and clauses.open.any():
+            self._left = np.empty((TILE_SLOTS, CHUNK_WORDS), dtype=LITTLE)
+            self._left_names = np.empty(TILE_SLOTS, dtype=np.int32)
+        count = len(clauses.names)
+        least, fewest = np.empty((2, count), dtype=np.int32)
+        narrowest(clauses, located, least, fewest)
+        at = 0
+        while at < count:
+            at = match_few(clauses, located, least, fewest, harvest.room(), at)
+        at = 0
+        while at < count:
+            at, left = match_many(
+                clauses, located, least, wanted, harvest.room(), self._left, self._left_names, at
+            )
+            if left:
+                yield Lineage(self._left_names[:left], self._left[:left])
+
+    def _tables(self) -> list[ClauseTable | PivotTable]:
+        """Return all tables, the recent one last."""
+        pivoted_tables = [table for tables in self._pivoted.values() for table in tables]
+        recent = [] if self._recent_table is None else [self._recent_table]
+        return [*self._settled, *pivoted_tables, *recent]
 
     def _derive(self) -> None:
-        if self._recent and self._recent_table is None:
-            self._recent_table = FactorTable.of(self._kind, self._recent)
-            self._derived += 1
+        """Make tables of what was built since the last probe."""
         if len(self._recent) > RECENT_SLOTS_MAX:
-            assert self._recent_table is not None, "it has just been made"
-            settled = self._settled_table
-            self._settled_table = (
-                self._recent_table if settled is None else settled.joined(self._recent_table)
-            )
-            self._derived += settled is not None
-            self._recent, self._recent_table, self._forgotten = {}, None, 0
+            self._settle_pivoted()
+            if self._recent:
+                self._settled.append(self._table_of(self._recent))
+                self._derived += 1
+                self._settle(self._settled)
+            self._recent, self._recent_table = {}, None
+        elif self._recent and self._recent_table is None:
+            self._recent_table = self._table_of(self._recent)
+            self._derived += 1
+
+    def _settle_pivoted(self) -> None:
+        """Settle the recent clauses that ask for one of very many values of an attribute, by that value."""
+        asked = {slot: list(pivots_of(clause)) for slot, clause in self._recent.items()}
+        values: dict[str, set[object]] = {}
+        for factor in itertools.chain.from_iterable(asked.values()):
+            values.setdefault(factor.column.name, set()).add(factor.values)
+        sizes = {
+            name: len(some)
+            for name, some in values.items()
+            if name in self._pivoted or len(some) >= PIVOT_VALUES_MIN
+        }
+        by_name: dict[str, dict[Slot, Sequence[AttributeFactor]]] = {}
+        for slot, factors in asked.items():
+            names = [f.column.name for f in factors if f.column.name in sizes]
+            if names:
+                name = max(names, key=sizes.__getitem__)
+                by_name.setdefault(name, {})[slot] = self._recent.pop(slot).factors
+        for name, clauses in by_name.items():
+            tables = self._pivoted.setdefault(name, [])
+            tables.append(pivoted(name, clauses, self._attributes))
+            self._derived += 1
+            self._settle(tables)
+
+    def _settle(self, tables: list[Table]) -> None:
+        """Put the last tables together while one is not GROWTH times as large as those after it."""
+        first = len(tables) - 1
+        size = len(tables[first])
+        while first and len(tables[first - 1]) < GROWTH * size:
+            first -= 1
+            size += len(tables[first])
+        if first < len(tables) - 1:
+            self._put_together(tables, first, len(tables))
+
+    def _put_together(self, tables: list[Table], first: int, past: int) -> None:
+        """Put one table in the place of these, without what they have forgotten."""
+        some = tables[first:past]
+        tables[first:past] = [type(some[0]).merged(some, self._attributes)]
+        self._derived += 1
+
+    def _table_of(self, recent: Mapping[Slot, _Recent]) -> ClauseTable:
+        by_name: dict[str, dict[Slot, ValueSet]] = {}
+        for slot, clause in recent.items():
+            for factor in clause.factors:
+                by_name.setdefault(factor.column.name, {})[slot] = factor.values
+        return ClauseTable(
+            np.fromiter(recent, np.int32, len(recent)),
+            np.fromiter((clause.is_open for clause in recent.values()), np.bool_, len(recent)),
+            {name: Factors.of(self._kinds[name], some) for name, some in by_name.items()},
+            self._attributes,
+        )
+
+
+def pivots_of(clause: _Recent) -> Iterator[AttributeFactor]:
+    """Yield the factors by whose value the clause could be found, the others being compared then."""
+    if clause.is_open:
+        return
+    for factor in clause.factors:
+        if asks_one(factor) and all(is_range(f) for f in clause.factors if f is not factor):
+            yield factor

@@ -1,6 +1,6 @@
 """Query SteM: all standing query clauses, by stream and dense slot, in the form in which tuples meet them.
 
-Per stream: one grouped filter for every attribute some clause names, one residual factor for every distinct
+Per stream: grouped filters over the attributes that clauses name, one residual factor for every distinct
 expression that cannot be indexed, and the slots in use. Slots are reused; a slot that is given away has no
 factor left anywhere, so a new clause never inherits a bit. It knows neither handles nor windows nor time:
 equal clauses are one clause here. A clause of which nothing is kept meets no tuples and has no slot.
@@ -8,7 +8,7 @@ Source: Chandrasekaran & Franklin 2002, 2.3; Madden et al., SIGMOD 2002 (CACQ), 
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,45 +22,26 @@ from engine.query.expression import Expression
 from engine.query.factor import AttributeFactor
 from engine.results.hits import ClauseId
 from engine.results.match_block import Keeping
-from engine.stems.contract import AttributeFilter, Narrowing, Passed
-from engine.stems.grouped_filter import GroupedFilter
+from engine.stems.contract import ClauseIndex, Passed
+from engine.stems.grouped_filter import GroupedFilters
 from engine.tuples.block import Block
-from engine.tuples.lineage import TILE_SLOTS, Lineage, Slot
-from engine.tuples.schema import ColumnType, StreamId
+from engine.tuples.lineage import Slot
+from engine.tuples.schema import StreamId
 
-FilterMaker = Callable[[ColumnType], AttributeFilter]
+IndexMaker = Callable[[], ClauseIndex]
 
 NOBODY = -1
 """The clause of a slot that is free."""
 
 
-class FilterStep:
-    """A grouped filter as something that narrows blocks."""
-
-    indexed = True
-
-    def __init__(self, attribute: str, attribute_filter: AttributeFilter) -> None:
-        """Wrap the filter of the column named `attribute`."""
-        self.attribute = attribute
-        self.filter = attribute_filter
-
-    def narrow(self, block: Block) -> Passed:
-        """Probe the filter with the column; counts clauses that rows of the chunk can still satisfy."""
-        seen = block.lineage.slots_alive
-        self.filter.probe(block.chunk.ordered(self.attribute), block.lineage)
-        return Passed(seen, block.lineage.slots_alive)
-
-
 class ResidualStep:
     """One expression that cannot be indexed, and the slots of the clauses it is a conjunct of."""
-
-    indexed = False
 
     def __init__(self, expression: Expression) -> None:
         """Begin without slots."""
         self.expression = expression
         self.slots: set[Slot] = set()
-        self._ordered: NDArray[np.int64] | None = None
+        self._ordered: NDArray[np.int32] | None = None
 
     def change(self, slot: Slot, *, asks: bool) -> None:
         """Let a slot begin, or cease, to ask for this expression."""
@@ -78,28 +59,31 @@ class ResidualStep:
         """
         lineage = block.lineage
         if self._ordered is None:
-            self._ordered = np.array(sorted(self.slots), dtype=np.int64)
-        ends = (lineage.first_slot, lineage.first_slot + len(lineage))
-        begin, past = np.searchsorted(self._ordered, ends).tolist()
-        slots = self._ordered[begin:past]
-        slots = slots[lineage.alive[slots - lineage.first_slot]]
-        if not len(slots):
+            self._ordered = np.array(sorted(self.slots), dtype=np.int32)
+        _, places, _ = np.intersect1d(
+            lineage.slots, self._ordered, assume_unique=True, return_indices=True
+        )
+        places = places[lineage.alive[places]]
+        if not len(places):
             return Passed(0, 0)
-        rows = positions(lineage.asked(slots))
+        rows = positions(lineage.asked(places))
         true = truth(self.expression, lambda ref: block.chunk.values(ref.name, rows), len(rows))
         satisfied: Words = mask_of(rows[true], CHUNK_WORDS)
-        lineage.keep(slots, satisfied)
+        lineage.keep(places, satisfied)
         return Passed(len(rows), int(np.count_nonzero(true)))
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySteMStatistics:
-    """Counters: clauses that meet tuples, filters and residual factors standing, slots in use or free."""
+    """Counters: clauses that meet tuples, residual factors standing, slots in use or free.
+
+    `index_bytes` is the size of the tables that tuples meet.
+    """
 
     clauses: int
-    filters: int
     residuals: int
     slots: int
+    index_bytes: int
 
 
 class StreamClauses:
@@ -107,16 +91,15 @@ class StreamClauses:
 
     Attributes:
         slots: what stands in each slot in use.
-        filters: one step per attribute.
+        index: what they ask of single attributes.
         residuals: one step per distinct expression.
     """
 
-    def __init__(self, make_filter: FilterMaker = GroupedFilter) -> None:
+    def __init__(self, make_index: IndexMaker = GroupedFilters) -> None:
         """Begin without clauses."""
         self.slots: dict[Slot, tuple[ClauseId, StandingQueryClause]] = {}
-        self.filters: dict[str, FilterStep] = {}
+        self.index = make_index()
         self.residuals: dict[Expression, ResidualStep] = {}
-        self._make_filter = make_filter
         self._free: list[Slot] = []
         self._clause_ids = np.full(1, NOBODY, dtype=np.int64)
         self._keeping = np.zeros(1, dtype=np.uint8)
@@ -129,35 +112,21 @@ class StreamClauses:
         self.slots[slot] = (clause_id, clause)
         self._make_room()
         self._clause_ids[slot], self._keeping[slot] = clause_id, keeping
-        for factor in clause.factors:
-            if isinstance(factor, AttributeFactor):
-                column = factor.column
-                step = self.filters.get(column.name)
-                if step is None:
-                    step = FilterStep(column.name, self._make_filter(column.type))
-                    self.filters[column.name] = step
-                step.filter.build(slot, factor.values)
-            else:
-                residual = self.residuals.setdefault(
-                    factor.expression, ResidualStep(factor.expression)
-                )
-                residual.change(slot, asks=True)
+        indexed = [factor for factor in clause.factors if isinstance(factor, AttributeFactor)]
+        self.index.build(slot, indexed, is_open=len(indexed) < len(clause.factors))
+        for expression in residual_expressions(clause):
+            self.residuals.setdefault(expression, ResidualStep(expression)).change(slot, asks=True)
         return slot
 
     def evict(self, slot: Slot) -> None:
-        """Forget the clause in this slot, and every filter that nobody needs any more."""
+        """Forget the clause in this slot, and every residual factor that nobody needs any more."""
         _, clause = self.slots.pop(slot)
-        for factor in clause.factors:
-            if isinstance(factor, AttributeFactor):
-                step = self.filters[factor.column.name]
-                step.filter.evict(slot)
-                if not len(step.filter):
-                    del self.filters[factor.column.name]
-            else:
-                residual = self.residuals[factor.expression]
-                residual.change(slot, asks=False)
-                if not residual.slots:
-                    del self.residuals[factor.expression]
+        self.index.evict(slot)
+        for expression in residual_expressions(clause):
+            residual = self.residuals[expression]
+            residual.change(slot, asks=False)
+            if not residual.slots:
+                del self.residuals[expression]
         heapq.heappush(self._free, slot)
         self._clause_ids[slot] = NOBODY
 
@@ -166,46 +135,30 @@ class StreamClauses:
         """Return the number of slots, in use or free."""
         return self._past
 
-    def steps(self) -> Sequence[Narrowing]:
-        """Return what a block of this stream has to be routed through, grouped filters first."""
-        return [*self.filters.values(), *self.residuals.values()]
+    @property
+    def clause_ids(self) -> NDArray[np.int64]:
+        """Return the clause in each slot, NOBODY in those that are free."""
+        return self._clause_ids
 
-    def tiles(self, buffer: Words) -> Iterator[Lineage]:
-        """Yield the full lineages of all slots in use, tile by tile; each overwrites the one before.
-
-        Args:
-            buffer: (TILE_SLOTS, CHUNK_WORDS) words for their bits.
-        """
-        for first in range(0, self._past, TILE_SLOTS):
-            ids = self._clause_ids[first : min(self._past, first + TILE_SLOTS)]
-            live = ids != NOBODY
-            if live.any():
-                yield Lineage.full(first, live, buffer)
-
-    def standing(self, lineage: Lineage) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the clause in each slot of a lineage, and what is kept of its hits."""
-        some = slice(lineage.first_slot, lineage.first_slot + len(lineage))
-        return self._clause_ids[some], self._keeping[some]
+    @property
+    def wanted(self) -> NDArray[np.uint8]:
+        """Return what is kept of the hits of the clause in each slot, a Keeping."""
+        return self._keeping
 
     def check(self) -> None:
-        """Assert that slots, filters and residual factors agree, and free slots hold nothing."""
+        """Assert that slots, index and residual factors agree, and free slots hold nothing."""
         assert set(range(self._past)) == set(self.slots) | set(self._free), "slots are dense"
         assert len(self.slots) + len(self._free) == self._past, "a slot is used or free"
         used = np.flatnonzero(self._clause_ids != NOBODY).tolist()
         assert sorted(self.slots) == used, "slots in use are known"
         assert all(self._clause_ids[slot] == held for slot, (held, _) in self.slots.items())
-        asked: dict[str, int] = {}
+        assert len(self.index) == len(self.slots), "the index has every clause"
         residual: dict[Expression, set[Slot]] = {}
         for slot, (_, clause) in self.slots.items():
-            for factor in clause.factors:
-                if isinstance(factor, AttributeFactor):
-                    asked[factor.column.name] = asked.get(factor.column.name, 0) + 1
-                else:
-                    residual.setdefault(factor.expression, set()).add(slot)
-        assert asked == {name: len(step.filter) for name, step in self.filters.items()}
+            for expression in residual_expressions(clause):
+                residual.setdefault(expression, set()).add(slot)
         assert residual == {step.expression: step.slots for step in self.residuals.values()}
-        for step in self.filters.values():
-            step.filter.check()
+        self.index.check()
 
     def _make_room(self) -> None:
         """Double the arrays by slot where the last slot lies past their end."""
@@ -218,9 +171,9 @@ class StreamClauses:
 class QuerySteM:
     """All standing query clauses."""
 
-    def __init__(self, make_filter: FilterMaker = GroupedFilter) -> None:
-        """Begin without clauses; `make_filter` makes the filter of an attribute."""
-        self._make_filter = make_filter
+    def __init__(self, make_index: IndexMaker = GroupedFilters) -> None:
+        """Begin without clauses; `make_index` makes the index of a stream's."""
+        self._make_index = make_index
         self._streams: dict[StreamId, StreamClauses] = {}
         self._slots: dict[ClauseId, tuple[StreamId, Slot]] = {}
 
@@ -234,7 +187,7 @@ class QuerySteM:
         (source,) = clause.sources
         clauses = self._streams.get(source.stream_id)
         if clauses is None:
-            clauses = self._streams[source.stream_id] = StreamClauses(self._make_filter)
+            clauses = self._streams[source.stream_id] = StreamClauses(self._make_index)
         slot = clauses.build(clause_id, clause, keeping_of(clause, materialize))
         self._slots[clause_id] = (source.stream_id, slot)
 
@@ -257,9 +210,9 @@ class QuerySteM:
         streams = self._streams.values()
         return QuerySteMStatistics(
             clauses=len(self._slots),
-            filters=sum(len(one.filters) for one in streams),
             residuals=sum(len(one.residuals) for one in streams),
             slots=sum(one.width for one in streams),
+            index_bytes=sum(one.index.nbytes for one in streams),
         )
 
     def check(self) -> None:
@@ -283,6 +236,13 @@ def keeping_of(clause: StandingQueryClause, materialize: Materialize) -> Keeping
     if materialize is Materialize.PARTIAL or not is_cheap(clause):
         return Keeping.SMALLER
     return Keeping.SPARSE
+
+
+def residual_expressions(clause: StandingQueryClause) -> Iterator[Expression]:
+    """Yield what of a clause is not over one attribute."""
+    for factor in clause.factors:
+        if not isinstance(factor, AttributeFactor):
+            yield factor.expression
 
 
 def is_cheap(clause: StandingQueryClause) -> bool:

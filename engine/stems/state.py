@@ -14,8 +14,8 @@ from engine.query.binder import Bind, bind
 from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
 from engine.stems.data_stem import DataSteM, StoredTuples
-from engine.stems.grouped_filter import GroupedFilter
-from engine.stems.query_stem import FilterMaker, QuerySteM
+from engine.stems.grouped_filter import GroupedFilters
+from engine.stems.query_stem import IndexMaker, QuerySteM
 from engine.tuples.batch import Seq
 from engine.tuples.batch_reader import BatchReader
 from engine.tuples.schema import ClockKind, StreamId
@@ -119,7 +119,7 @@ class StandingClause:
 class State:
     """All streams, clauses and queries, and the SteMs they are joined in."""
 
-    def __init__(self, make_filter: FilterMaker = GroupedFilter, bind: Bind = bind) -> None:
+    def __init__(self, make_index: IndexMaker = GroupedFilters, bind: Bind = bind) -> None:
         """Begin before the first operation; `bind` makes clauses of the texts that the log keeps."""
         self.bind = bind
         self.applied = Seq(0)
@@ -129,7 +129,7 @@ class State:
         self.clauses: dict[ClauseId, StandingClause] = {}
         self.shared: dict[ClauseKey, ClauseId] = {}
         self.queries: dict[QueryId, QueryRecord] = {}
-        self.query_stem = QuerySteM(make_filter)
+        self.query_stem = QuerySteM(make_index)
         self.tuples = StoredTuples()
         self.going: list[tuple[StreamId, int | None]] = []
         """Tuples dropped and still held: of a stream those below a row, or all of them (None)."""

@@ -1,4 +1,4 @@
-"""Lineage: q slots x 4,096 rows bits. Set = the clause in that slot can still be satisfied by that row.
+"""Lineage: q clauses x 4,096 rows bits. Set = the clause in that slot can still be satisfied by that row.
 
 Bits are only ever cleared. A slot without a bit left is not looked at again, and rows that no slot asks for
 are not evaluated. The bits of one slot lie together, because one clause's rows is what results are made of:
@@ -11,66 +11,45 @@ from typing import Final, NewType
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import ALL, CHUNK_WORDS, LITTLE, Words
+from engine.kernels.bits import Words
 
 Slot = NewType("Slot", int)
 """Dense position of a clause among those of its stream. Internal, reused; never shown to anybody."""
 
-TILE_SLOTS: Final = 4_096
-"""Slots of one lineage: its 2 MiB of bits stay in a core's cache while the factors pass over them."""
+TILE_SLOTS: Final = 1_024
+"""Slots of one lineage: its 512 KiB of bits stay in a core's cache while they are narrowed."""
 
 
 class Lineage:
-    """The bits of slots `[first_slot, first_slot + s)` over the rows of one chunk.
+    """The bits of some slots over the rows of one chunk.
 
     Attributes:
-        first_slot: the slot of the first row of words.
+        slots: (s,) int32, ascending.
         words: (s, CHUNK_WORDS) uint64, row = slot, bit = row of the chunk; narrowed in place.
         alive: (s,) bool, whether a slot has a bit left.
     """
 
-    __slots__ = ("alive", "first_slot", "words")
+    __slots__ = ("alive", "slots", "words")
 
-    def __init__(self, first_slot: int, words: Words, alive: NDArray[np.bool_]) -> None:
-        """Take both arrays over."""
-        self.first_slot = first_slot
+    def __init__(
+        self, slots: NDArray[np.int32], words: Words, alive: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Take the arrays over; without `alive`, every slot has a bit left."""
+        self.slots = slots
         self.words = words
-        self.alive = alive
-
-    @classmethod
-    def full(
-        cls, first_slot: int, live: NDArray[np.bool_], buffer: Words | None = None
-    ) -> "Lineage":
-        """Return the lineage before any factor was looked at: every row for every live slot.
-
-        Args:
-            first_slot: the slot of `live[0]`.
-            live: (s,) which slots are in use.
-            buffer: (>= s, CHUNK_WORDS) words to use for it, as they are left by an earlier one.
-        """
-        words = (
-            np.empty((len(live), CHUNK_WORDS), LITTLE) if buffer is None else buffer[: len(live)]
-        )
-        words.fill(ALL)
-        return cls(first_slot, words, live.copy())
+        self.alive = np.ones(len(slots), dtype=np.bool_) if alive is None else alive
 
     def __len__(self) -> int:
         """Return the number of slots."""
-        return len(self.words)
+        return len(self.slots)
 
-    @property
-    def slots_alive(self) -> int:
-        """Return how many slots have a bit left."""
-        return int(np.count_nonzero(self.alive))
-
-    def keep(self, slots: NDArray[np.int64], rows: Words) -> None:
-        """Clear the bits of these alive slots that are not among `rows` (CHUNK_WORDS words)."""
-        places = slots - self.first_slot
+    def keep(self, places: NDArray[np.int64], rows: Words) -> None:
+        """Clear the bits of the slots at these `places` that are not among `rows` (CHUNK_WORDS words)."""
         kept = self.words[places] & rows
         self.words[places] = kept
         self.alive[places] = kept.any(axis=1)
 
-    def asked(self, slots: NDArray[np.int64]) -> Words:
-        """Return which rows some of these slots still asks for, (CHUNK_WORDS,)."""
-        asked: Words = np.bitwise_or.reduce(self.words[slots - self.first_slot], axis=0)
+    def asked(self, places: NDArray[np.int64]) -> Words:
+        """Return which rows some of the slots at these places still asks for, (CHUNK_WORDS,)."""
+        asked: Words = np.bitwise_or.reduce(self.words[places], axis=0)
         return asked

@@ -62,6 +62,10 @@ async def test_status_tells_memory_by_what_takes_it(api: Api):
     assert BITMAP_BYTES + ENTRY_BYTES == memory["hit_bytes"]
     assert (2, memory["hit_bytes"] / 2) == (memory["clauses"], memory["hit_bytes_per_clause"])
     assert limits.HITS_MEMORY_BYTES_MAX == memory["hit_bytes_max"]
+    assert (0, memory["index_bytes"] / 2) < (
+        memory["index_bytes"],
+        memory["index_bytes_per_clause"],
+    )
     assert memory["tuple_bytes"] >= memory["streams_bytes"] > 0
     described = (await api.get(f"/v1/queries/{query_id}")).json()
     texts = (described["canonical"], described["canonical"], query_id, "")

@@ -1,48 +1,63 @@
-"""The naive twin of a grouped filter: every factor compared with every value, nothing derived."""
+"""The naive twins of the index of clauses: every factor compared with every value, nothing derived."""
+
+import numpy as np
 
 from engine.kernels.bits import CHUNK_WORDS
-from engine.query.value_set import ValueSet
-from engine.tuples.chunk import ChunkColumn
-from engine.tuples.lineage import Lineage, Slot
-from engine.tuples.schema import ColumnType
+from engine.limits import CHUNK_ROWS
+from engine.tuples.lineage import Lineage
 from tests.engine.columns import satisfying
 from tests.engine.kernels import twins
 
 
-class PlainFilter:
-    """Filtering switched off: `compared` counts the values it had to look at, one factor at a time."""
+class PlainIndex:
+    """Filtering switched off: nothing is settled here, every clause comes out as a lineage.
+
+    `compared` counts the values it had to look at, one factor at a time.
+    """
 
     compared = 0
 
-    def __init__(self, kind: ColumnType) -> None:
-        self.kind = kind
-        self.factors: dict[Slot, ValueSet] = {}
+    def __init__(self):
+        self.clauses = {}
 
-    def __len__(self) -> int:
-        return len(self.factors)
+    def __len__(self):
+        return len(self.clauses)
 
-    def build(self, slot: Slot, values: ValueSet) -> None:
-        assert slot not in self.factors
-        self.factors[slot] = values
+    def build(self, slot, factors, *, is_open):
+        assert slot not in self.clauses
+        self.clauses[slot] = tuple(factors), is_open
 
-    def evict(self, slot: Slot) -> None:
-        del self.factors[slot]
+    def evict(self, slot):
+        del self.clauses[slot]
 
-    def probe(self, column: ChunkColumn, lineage: Lineage) -> None:
-        values = column.column.to_list()
-        for slot, asked in self.factors.items():
-            place = slot - lineage.first_slot
-            if 0 <= place < len(lineage) and lineage.alive[place]:
-                PlainFilter.compared += len(values)
-                lineage.words[place] &= twins.words_from(satisfying(values, asked), CHUNK_WORDS)
-                lineage.alive[place] = lineage.words[place].any()
+    def probe(self, chunk, wanted, harvest):
+        slots = sorted(self.clauses)
+        if not slots:
+            return
+        rows = [self.satisfying(chunk, self.clauses[slot][0]) for slot in slots]
+        words = np.array([twins.words_from(some, CHUNK_WORDS) for some in rows])
+        alive = np.array([bool(some) for some in rows])
+        yield Lineage(np.array(slots, dtype=np.int32), words, alive)
 
-    def check(self) -> None:
-        assert all(isinstance(values, ValueSet) for values in self.factors.values())
+    def satisfying(self, chunk, factors):
+        """Return the rows that satisfy all factors, one by one."""
+        left = set(range(CHUNK_ROWS))
+        for factor in factors:
+            values = chunk.values(factor.column.name, np.arange(CHUNK_ROWS)).to_list()
+            PlainIndex.compared += len(values)
+            left &= satisfying(values, factor.values)
+        return left
+
+    @property
+    def nbytes(self):
+        return 0
+
+    def check(self):
+        assert all(isinstance(is_open, bool) for _, is_open in self.clauses.values())
 
 
-class OpenFilter(PlainFilter):
-    """A filter that lets everything pass."""
+class OpenIndex(PlainIndex):
+    """An index that lets everything pass."""
 
-    def probe(self, column: ChunkColumn, lineage: Lineage) -> None:
-        pass
+    def satisfying(self, chunk, factors):
+        return set(range(CHUNK_ROWS))

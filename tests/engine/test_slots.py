@@ -43,12 +43,13 @@ def test_slot_given_away_oracle_shows_the_hits_of_its_clause_alone(policy):
         world.check()
 
 
-@pytest.mark.parametrize("recent_max", [0, 1_024])
+@pytest.mark.parametrize(("recent_max", "pivot_min"), [(0, 1), (0, 512), (1_024, 512)])
 def test_slots_given_away_among_others_oracle_show_the_hits_of_their_clauses_alone(
-    recent_max, monkeypatch
+    recent_max, pivot_min, monkeypatch
 ):
-    """Clauses come and go among standing ones, settled or recent; a restart gives them other slots."""
+    """Clauses come and go among standing ones, by value, settled or recent; a restart gives them other slots."""
     monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", recent_max)
+    monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", pivot_min)
     world, rng = world_of(), Random(2)
     rows, standing = [], {}
     for turn in range(12):

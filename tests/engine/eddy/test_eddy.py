@@ -7,20 +7,19 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.eddy import eddy as eddy_module
 from engine.eddy.eddy import Eddy, FreshData, FreshQuery
 from engine.eddy.policy import BySelectivity, Counts, Fixed
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.binder import bind
 from engine.results.hits import ClauseId
-from engine.stems import query_stem
+from engine.stems import grouped_filter
 from engine.stems.data_stem import DataSteM, StoredTuples
-from engine.stems.grouped_filter import GroupedFilter
+from engine.stems.grouped_filter import GroupedFilters
 from engine.stems.query_stem import QuerySteM
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
-from tests.engine.filters import OpenFilter, PlainFilter
+from tests.engine.filters import OpenIndex, PlainIndex
 
 STREAM = StreamId(1)
 KEPT = Materialize.PARTIAL
@@ -32,6 +31,7 @@ WHERES = {
     4: "t LIKE '%x%' AND a < 5",
     5: "a * 2 + 1 > 6",
     6: "a > 2 AND a < 8",
+    7: "t LIKE '%x%' AND a * 2 + 1 > 6",
 }
 PREDICATES = {
     1: lambda ts, a, t: a is not None and 2 < a < 8,
@@ -40,6 +40,7 @@ PREDICATES = {
     4: lambda ts, a, t: t is not None and "x" in t and a is not None and a < 5,
     5: lambda ts, a, t: a is not None and a * 2 + 1 > 6,
     6: lambda ts, a, t: a is not None and 2 < a < 8,
+    7: lambda ts, a, t: t is not None and "x" in t and a is not None and a * 2 + 1 > 6,
 }
 
 
@@ -69,10 +70,10 @@ class Backwards:
 class Join:
     """An eddy with its SteMs; `met` collects (clause, row) in the order found."""
 
-    def __init__(self, *, policy=None, make_filter=GroupedFilter):
+    def __init__(self, *, policy=None, make_index=GroupedFilters):
         self.tuples = StoredTuples()
         self.tuples.hold(STREAM, DataSteM(SCHEMA))
-        self.query_stem = QuerySteM(make_filter)
+        self.query_stem = QuerySteM(make_index)
         self.eddy = Eddy(query_stem=self.query_stem, tuples=self.tuples, policy=policy)
         self.rows = []
         self.standing = set()
@@ -141,8 +142,7 @@ def test_join_of_any_interleaving_order_meets_each_pair_once(order):
 @pytest.mark.parametrize("tile_slots", [1, 4])
 def test_join_in_tiles_differential_finds_the_same(tile_slots, monkeypatch):
     """Clauses in several tiles are found in one block a chunk, as in one tile."""
-    for module in (eddy_module, query_stem):
-        monkeypatch.setattr(module, "TILE_SLOTS", tile_slots)
+    monkeypatch.setattr(grouped_filter, "TILE_SLOTS", tile_slots)
     join = Join()
     assert entrants(join, [*WHERES, BATCHES[4], BATCHES[2]]) == join.expected()
     assert [0, 1] == [chunk for chunk, _ in join.chunks if chunk < 2]
@@ -152,7 +152,7 @@ def test_join_in_tiles_differential_finds_the_same(tile_slots, monkeypatch):
 def test_join_under_any_policy_differential_finds_the_same(policy):
     """A policy decides how much is looked at, never what is found."""
     join = Join(policy=policy)
-    order = [1, 2, BATCHES[3], 3, 4, BATCHES[1], BATCHES[2], 5, 6, BATCHES[3]]
+    order = [1, 2, 7, BATCHES[3], 3, 4, BATCHES[1], BATCHES[2], 5, 6, BATCHES[3]]
     assert entrants(join, order) == join.expected()
 
 
@@ -187,10 +187,10 @@ def test_join_of_a_fresh_query_from_a_row_on_meets_the_chunks_behind_it():
 def test_join_for_a_stream_without_clauses_forgets_its_operators():
     """When the last clause has gone, tuples meet nobody and nothing is counted for them."""
     join = Join()
-    join.query(1)
+    join.query(5)
     join.data(BATCHES[3])
     assert 1 == join.eddy.statistics().operators
-    join.query_stem.evict(ClauseId(1))
+    join.query_stem.evict(ClauseId(5))
     join.data(BATCHES[3])
     assert (0, 1) == (join.eddy.statistics().operators, join.eddy.statistics().blocks)
 
@@ -214,26 +214,27 @@ def test_join_with_filtering_off_differential_finds_the_same_and_compares_more()
     rows = many(CHUNK_ROWS, seed=4)
     asked = {i: f"a >= {i % 12} AND a < {i % 12 + 3}" for i in range(40)}
     found = []
-    PlainFilter.compared = 0
-    for make_filter in (GroupedFilter, PlainFilter):
-        join = Join(make_filter=make_filter)
+    PlainIndex.compared = 0
+    for make_index in (GroupedFilters, PlainIndex):
+        join = Join(make_index=make_index)
         for number, where in asked.items():
             join.query_stem.build(ClauseId(number), clause_of(where), KEPT)
         join.data(rows)
         found.append(set(join.met))
-        if make_filter is GroupedFilter:
+        if make_index is GroupedFilters:
             clauses = join.query_stem.probe(STREAM)
             assert clauses is not None
-            real = clauses.filters["a"].filter
-            assert isinstance(real, GroupedFilter)
-            assert (40, 1) == (real.statistics().probed, real.statistics().derived)
+            real = clauses.index
+            assert isinstance(real, GroupedFilters)
+            counted = real.statistics()
+            assert (40, 1, 1) == (counted.slots, counted.probed, counted.derived)
     assert found[0] == found[1]
-    assert CHUNK_ROWS * 40 == PlainFilter.compared
+    assert CHUNK_ROWS * 40 == PlainIndex.compared
 
 
-def test_join_with_a_filter_that_lets_everything_pass_finds_a_superset():
-    """What a filter clears is all that tells clauses apart: one that clears nothing finds every row."""
-    join = Join(make_filter=OpenFilter)
+def test_join_with_an_index_that_lets_everything_pass_finds_a_superset():
+    """What the index clears is all that tells clauses apart: one that clears nothing finds every row."""
+    join = Join(make_index=OpenIndex)
     join.query(1)
     join.data(BATCHES[3])
     assert {(1, row) for row in range(CHUNK_ROWS)} == set(join.met)
@@ -244,7 +245,7 @@ def test_eddy_statistics_count_blocks_rows_hits_and_operators():
     join = Join()
     assert entrants(join, [1, 5, BATCHES[3], BATCHES[1]]) == join.expected()
     counted = join.eddy.statistics()
-    assert (1, CHUNK_ROWS, 2, 2) == (
+    assert (1, CHUNK_ROWS, 2, 1) == (
         counted.blocks,
         counted.rows,
         counted.matched,
@@ -252,14 +253,15 @@ def test_eddy_statistics_count_blocks_rows_hits_and_operators():
     )
 
 
-def test_policy_by_selectivity_orders_indexed_then_selective():
-    """Indexed operators come first, then those that let least through; ties keep their order."""
+def test_policy_by_selectivity_orders_the_selective_first():
+    """Those that let least through come first; ties keep their order, and nothing is known at first."""
     counts = [
-        Counts(indexed=False, seen=10, left=1),
-        Counts(indexed=True, seen=10, left=9),
-        Counts(indexed=True, seen=10, left=2),
-        Counts(indexed=False, seen=0, left=0),
-        Counts(indexed=True, seen=20, left=4),
+        Counts(seen=10, left=9),
+        Counts(seen=0, left=0),
+        Counts(seen=10, left=2),
+        Counts(seen=10, left=10),
+        Counts(seen=20, left=4),
+        Counts(seen=10, left=0),
     ]
-    assert [2, 4, 1, 0, 3] == list(BySelectivity().order(counts))
-    assert [0, 1, 2, 3, 4] == list(Fixed().order(counts))
+    assert [5, 2, 4, 0, 1, 3] == list(BySelectivity().order(counts))
+    assert [0, 1, 2, 3, 4, 5] == list(Fixed().order(counts))

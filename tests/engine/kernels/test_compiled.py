@@ -1,11 +1,15 @@
-"""Compiling: the two intrinsics, and a machine on which nothing can be kept."""
+"""Compiling: the intrinsics, a machine on which nothing can be kept, and nothing left to compile."""
+
+import subprocess
+import sys
+from typing import Any
 
 import numba
 import numpy as np
 import pytest
 
-from engine.kernels.compiled import compiled, lowest, ones
-from engine.kernels.warm import warm_up
+from engine.kernels import compiled as compiled_module
+from engine.kernels.compiled import compiled, lowest, ones, sources, without_lowest
 
 WORDS = [1, 2, 3, 2**31, 2**32, 2**63, 2**64 - 1, 0x8000_0000_0000_0001, 0x0123_4567_89AB_CDEF]
 
@@ -15,9 +19,14 @@ def test_intrinsics_compiled_differential_agree_with_the_plain_ones(word):
     """Bits are counted, and the lowest is found, alike in Python and compiled anew."""
     count = numba.njit(lambda one: ones(one))  # noqa: PLW0108 - numba compiles the lambda
     find = numba.njit(lambda one: lowest(one))  # noqa: PLW0108
+    clear = numba.njit(lambda one: without_lowest(one))  # noqa: PLW0108
     text = f"{word:b}"
     assert text.count("1") == ones(np.uint64(word)) == count(np.uint64(word))
     assert len(text) - len(text.rstrip("0")) == lowest(np.uint64(word)) == find(np.uint64(word))
+    less = word - (word & -word)
+    assert less == without_lowest(np.uint64(word)) == clear(np.uint64(word))
+    assert np.uint64 is type(without_lowest(np.uint64(word))) is type(without_lowest(np.uint64(0)))
+    assert 0 == without_lowest(np.uint64(0)) == clear(np.uint64(0))
     assert 0 == ones(np.uint64(0)) == count(np.uint64(0))
     assert 64 == lowest(np.uint64(0)) == find(np.uint64(0))
 
@@ -35,6 +44,32 @@ def test_compiled_without_a_folder_to_keep_it_in_works_all_the_same(monkeypatch)
     assert 3 == compiled(lambda x: x + 1)(2)
 
 
-def test_warm_up_calls_every_kernel():
-    """The number of calls is told, so that a kernel that is left out is noticed."""
-    assert 22 == warm_up()
+def plus_one(number):
+    return number + 1
+
+
+def test_compiled_kernels_are_kept_until_the_source_of_any_changes(monkeypatch, tmp_path):
+    """The second process-like use loads what the first compiled; with other sources it is compiled anew."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def loaded():
+        kernel: Any = compiled(plus_one)
+        assert 3 == kernel(2)
+        return sum(kernel.stats.cache_hits.values())
+
+    assert [0, 1] == [loaded(), loaded()]
+    monkeypatch.setattr(compiled_module, "sources", lambda: "others")
+    assert [0, 1] == [loaded(), loaded()]
+
+
+def test_sources_of_kernels_are_told_apart_by_any_of_them():
+    """The digest is that of the files as they lie there."""
+    assert sources() == sources()
+    assert 64 == len(sources())
+
+
+def test_warm_up_leaves_nothing_to_compile():
+    """A process that has warmed up answers queries of every kind without compiling anything more."""
+    command = [sys.executable, "-m", "tests.engine.kernels.after_warm_up"]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "" == run.stdout.strip(), "a kernel that is left out, or other types of its arguments"

@@ -3,10 +3,12 @@
 Bits of words are sets of positions here, lineages lists of such sets.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 CHUNK = 4_096
 
@@ -14,6 +16,17 @@ CHUNK = 4_096
 def plainly(kernel: Any) -> Any:
     """Return the kernel as the Python function it was compiled from."""
     return kernel.py_func
+
+
+@contextlib.contextmanager
+def all_plain(*modules: Any) -> Iterator[None]:
+    """Let every kernel that these modules name be the Python function it was compiled from, for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in modules:
+            for name, value in vars(module).copy().items():
+                if hasattr(value, "py_func"):
+                    patch.setattr(module, name, value.py_func)
+        yield
 
 
 def bits_of(words: Any) -> set[int]:
@@ -44,23 +57,33 @@ def places_up_to(ordered: Sequence[Any], bounds: Sequence[Any]) -> list[int]:
     return [sum(value <= bound for value in ordered) for bound in bounds]
 
 
-def narrowed(
-    lineage: list[set[int]],
+def satisfying(
     factors: Sequence[tuple[int, Sequence[tuple[int, int]], bool]],
     *,
-    order: Sequence[int],
-    null_rows: set[int],
-) -> list[set[int]]:
-    """Return the lineage after factors (row of the lineage, ranges of places [low, high), takes NULL).
-
-    A range whose end lies before its beginning is not asked for. A row below 0 is of nobody's factor.
-    """
-    left = [set(rows) for rows in lineage]
-    for row, ranges, takes_null in factors:
-        if row >= 0:
-            satisfied = {order[place] for low, high in ranges for place in range(low, high)}
-            left[row] &= satisfied | (null_rows if takes_null else set())
+    orders: Sequence[Sequence[int]],
+    null_rows: Sequence[set[int]],
+) -> set[int]:
+    """Return the rows of a chunk that satisfy factors (attribute, ranges of places [low, high), takes NULL)."""
+    left = set(range(CHUNK))
+    for attribute, ranges, takes_null in factors:
+        rows = {orders[attribute][place] for low, high in ranges for place in range(low, high)}
+        left &= rows | (null_rows[attribute] if takes_null else set())
     return left
+
+
+def narrowest(
+    factors: Sequence[tuple[int, Sequence[tuple[int, int]], bool]],
+) -> tuple[int, int]:
+    """Return the fewest rows of a factor of one interval or none that does not take NULL, and its place.
+
+    The first of several such; 4,097 and -1 where there is none.
+    """
+    sizes = [
+        (sum(high - low for low, high in ranges), place)
+        for place, (_, ranges, takes_null) in enumerate(factors)
+        if len(ranges) <= 1 and not takes_null
+    ]
+    return min(sizes, default=(CHUNK + 1, -1))
 
 
 def within(values: Sequence[Any], intervals: Sequence[tuple[Any, Any]], bits: set[int]) -> set[int]:
@@ -70,16 +93,6 @@ def within(values: Sequence[Any], intervals: Sequence[tuple[Any, Any]], bits: se
         for bit in bits
         if bit < len(values) and any(low <= values[bit] <= high for low, high in intervals)
     }
-
-
-def counts(lineage: Sequence[set[int]], alive: Sequence[bool]) -> list[int]:
-    """Return how many bits each alive row has; 0 for others."""
-    return [len(rows) if lives else 0 for rows, lives in zip(lineage, alive, strict=True)]
-
-
-def offsets(lineage: Sequence[set[int]], slots: Sequence[int]) -> list[int]:
-    """Return the bits of some rows, ascending in each."""
-    return [bit for slot in slots for bit in sorted(lineage[slot])]
 
 
 def gathered(

@@ -11,16 +11,20 @@ from engine.tuples.lineage import Lineage
 from tests.engine.kernels import twins
 
 
-def lineage_of(rows_by_slot, first_slot=0):
-    """Return a settled lineage: None is a slot that is not alive, its bits left over."""
+def lineage_of(rows_by_slot, slots=None):
+    """Return a settled lineage: None is a slot that is not alive, its bits left over.
+
+    Without `slots`, those from 0 on.
+    """
     words = np.empty((len(rows_by_slot), CHUNK_WORDS), dtype=LITTLE)
     words.fill(2**64 - 1)
     alive = np.zeros(len(rows_by_slot), dtype=np.bool_)
-    for slot, rows in enumerate(rows_by_slot):
+    for place, rows in enumerate(rows_by_slot):
         if rows is not None:
-            words[slot] = twins.words_from(set(rows), CHUNK_WORDS)
-            alive[slot] = True
-    return Lineage(first_slot, words, alive)
+            words[place] = twins.words_from(set(rows), CHUNK_WORDS)
+            alive[place] = True
+    named = range(len(alive)) if slots is None else slots
+    return Lineage(np.array(named, dtype=np.int32), words, alive)
 
 
 def block_of(rows_by_clause, keeping=Keeping.SMALLER) -> MatchBlock:
@@ -28,8 +32,8 @@ def block_of(rows_by_clause, keeping=Keeping.SMALLER) -> MatchBlock:
     ids = np.array(list(rows_by_clause), dtype=np.int64)
     kept = np.full(len(ids), keeping, dtype=np.uint8)
     harvest = Harvest()
-    harvest.add(lineage_of(list(rows_by_clause.values())), ids, kept)
-    return harvest.block()
+    harvest.add(lineage_of(list(rows_by_clause.values())), kept)
+    return harvest.block(ids)
 
 
 def runs_of(pages: dict[int, Page]) -> dict[int, ClausePages]:

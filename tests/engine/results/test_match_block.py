@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from engine.kernels import hits
 from engine.limits import CHUNK_ROWS
 from engine.results.hits import ClauseId
-from engine.results.match_block import EMPTY, Form, Harvest, Keeping, with_room
+from engine.results.match_block import EMPTY, Form, Harvest, Keeping, ascending, with_room
 from engine.results.page import LIST_ROWS_MAX
 from tests.engine.results.blocks import block_of, lineage_of, plain, plain_page, rows_drawn
 
@@ -44,19 +45,25 @@ def slots_drawn(draw, *, ids=range(1, 12)):
     return slots
 
 
-def add(harvest, slots, first_slot=0):
-    """Add the slots as one tile, whose bits are overwritten afterwards as the next tile's."""
-    lineage = lineage_of([rows for _, rows, _ in slots], first_slot)
-    ids = np.array([-1 if rows is None else i for i, rows, _ in slots], dtype=np.int64)
-    keeping = np.array([keeping for _, _, keeping in slots], dtype=np.uint8)
-    harvest.add(lineage, ids, keeping)
+def add(harvest, slots, named=None):
+    """Add the slots, by number `named`, as one lineage; its bits are then those of the next one."""
+    named = range(len(slots)) if named is None else named
+    lineage = lineage_of([rows for _, rows, _ in slots], named)
+    wanted = np.zeros(max(named, default=0) + 1, dtype=np.uint8)
+    wanted[list(named)] = [keeping for _, _, keeping in slots]
+    harvest.add(lineage, wanted)
     lineage.words[:] = 0
+
+
+def ids_of(slots):
+    """Return the clause of each slot, nobody in those that are not alive."""
+    return np.array([-1 if rows is None else i for i, rows, _ in slots], dtype=np.int64)
 
 
 def harvest_of(slots):
     harvest = Harvest()
     add(harvest, slots)
-    block = harvest.block()
+    block = harvest.block(ids_of(slots))
     block.check()
     return block
 
@@ -85,13 +92,14 @@ def test_harvest_of_any_lineage_oracle_has_the_hits_of_each_clause(slots):
         st.tuples(st.lists(st.integers(0, 3), min_size=11, max_size=11), slots_drawn()), max_size=3
     )
 )
-def test_harvest_of_any_tiles_oracle_gives_one_block_a_chunk(chunks):
-    """Whatever tile a clause was in, the block is that of one tile; the next chunk changes no block."""
+def test_harvest_of_any_lineages_oracle_gives_one_block_a_chunk(chunks):
+    """Whatever lineage a clause was in, the block is that of one; the next chunk changes no block."""
     harvest, blocks = Harvest(), []
     for places, slots in chunks:
         for tile in range(4):
-            add(harvest, [slot for slot in slots if places[slot[0] - 1] == tile], 100 * tile)
-        blocks.append(harvest.block())
+            named = [i for i, slot in enumerate(slots) if places[slot[0] - 1] == tile]
+            add(harvest, [slots[i] for i in named], named)
+        blocks.append(harvest.block(ids_of(slots)))
     for (_, slots), block in zip(chunks, blocks, strict=True):
         block.check()
         assert expected_of(slots) == plain(block)
@@ -99,9 +107,50 @@ def test_harvest_of_any_tiles_oracle_gives_one_block_a_chunk(chunks):
 
 def test_harvest_of_nothing_is_the_empty_block():
     """Without a tile there are no hits, and the block without hits has none for anybody."""
-    assert {} == plain(Harvest().block())
+    assert {} == plain(Harvest().block(np.empty(0, dtype=np.int64)))
     EMPTY.check()
     assert ({}, 0, None) == (plain(EMPTY), len(EMPTY), EMPTY.page(ClauseId(1)))
+
+
+def test_harvest_that_is_cleared_shows_nothing_of_what_was_added():
+    """What was added when something broke off is in no block, and room is there as before."""
+    harvest = Harvest()
+    add(harvest, [(i, rows_drawn(i, 300), Keeping.SMALLER) for i in range(20)])
+    harvest.clear()
+    slots = [(7, {1, 4_095}, Keeping.SPARSE)]
+    add(harvest, slots)
+    assert expected_of(slots) == plain(harvest.block(ids_of(slots)))
+
+
+@given(
+    st.lists(
+        st.integers(0, 20) | st.sampled_from([2**40, 2**58, 2**59, 2**60, 2**61, 2**63 - 1]),
+        unique=True,
+        max_size=12,
+    )
+)
+def test_ascending_of_any_ids_differential_is_sorted(ids):
+    """Places in order of ids, small ones and those that leave no bits for a place."""
+    found = ascending(np.array(ids, dtype=np.int64)).tolist()
+    assert sorted(ids) == [ids[place] for place in found]
+
+
+@pytest.mark.parametrize(
+    ("count", "keeping", "clauses"),
+    [(1, Keeping.SPARSE, 40), (CHUNK_ROWS, Keeping.LISTS, 5), (300, Keeping.SMALLER, 40)],
+)
+def test_harvest_of_more_than_there_is_room_for_oracle_has_it_all(count, keeping, clauses):
+    """Entries, lists and bitmaps that outgrow what they begin with are all there, and room is for one more."""
+    slots = [(i, rows_drawn(i, count), keeping) for i in range(clauses)]
+    harvest = Harvest()
+    add(harvest, slots)
+    past = harvest._written.past.tolist()
+    room = harvest.room()
+    assert past == room.past.tolist(), "making room writes nothing"
+    assert len(room.names) > past[0]
+    assert len(room.offsets) >= past[1] + hits.ROOM
+    assert len(room.bitmaps) > past[2]
+    assert expected_of(slots) == plain(harvest.block(ids_of(slots)))
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 7, 100])

@@ -4,19 +4,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
+from engine.kernels.bits import CHUNK_WORDS, full
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.binder import bind
 from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.stems import query_stem
-from engine.stems.query_stem import QuerySteM, QuerySteMStatistics, is_cheap, keeping_of
+from engine.results.match_block import Harvest, Keeping
+from engine.stems import grouped_filter
+from engine.stems.query_stem import (
+    NOBODY,
+    QuerySteM,
+    QuerySteMStatistics,
+    ResidualStep,
+    is_cheap,
+    keeping_of,
+    residual_expressions,
+)
 from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS
+from engine.tuples.lineage import TILE_SLOTS, Lineage, Slot
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
+from tests.engine.filters import PlainIndex
 from tests.engine.kernels import twins
 
 STREAM = StreamId(1)
@@ -43,21 +52,19 @@ def clause(where):
 
 
 def passing(stem):
-    """Return the rows left of each clause after the chunk has been through every step, tile by tile."""
+    """Return the rows of each clause after the chunk has met the index and every residual factor."""
     clauses = stem.probe(STREAM)
-    found: dict[int, set[int]] = {}
     if clauses is None:
-        return found
-    buffer = np.full((TILE_SLOTS, CHUNK_WORDS), 7, dtype=LITTLE)
-    for lineage in clauses.tiles(buffer):
-        for step in clauses.steps():
+        return {}
+    harvest, wanted = Harvest(), np.full(clauses.width, Keeping.LISTS, dtype=np.uint8)
+    for lineage in clauses.index.probe(CHUNK, wanted, harvest):
+        for step in clauses.residuals.values():
             passed = step.narrow(Block(CHUNK, lineage))
             assert passed.left <= passed.seen
-        ids, _ = clauses.standing(lineage)
-        for place in np.flatnonzero(lineage.alive).tolist():
-            assert ids[place] not in found, "a clause has one slot"
-            found[int(ids[place])] = twins.bits_of(lineage.words[place])
-    return found
+        harvest.add(lineage, wanted)
+    block = harvest.block(clauses.clause_ids)
+    block.check()
+    return {clause_id: set(page.rows(0).tolist()) for clause_id, page in block.pages()}
 
 
 def alone(where):
@@ -70,16 +77,17 @@ def alone(where):
 ALONE = {where: alone(where) for where in WHERES}
 
 
+@pytest.mark.parametrize("make_index", [grouped_filter.GroupedFilters, PlainIndex])
 @pytest.mark.parametrize("tile_slots", [1, 2, TILE_SLOTS])
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(WHERES)), max_size=14))
 def test_query_stem_under_any_changes_oracle_lets_each_clause_find_what_it_finds_alone(
-    tile_slots, changes
+    make_index, tile_slots, changes
 ):
     """Clauses come and go, slots are reused, and each finds what it finds in a SteM of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_stem, "TILE_SLOTS", tile_slots)
-        stem, names = QuerySteM(), iter(range(100, 200))
+        patch.setattr(grouped_filter, "TILE_SLOTS", tile_slots)
+        stem, names = QuerySteM(make_index), iter(range(100, 200))
         standing: dict[int, tuple[ClauseId, str]] = {}
         for place, where in changes:
             if place in standing:
@@ -108,11 +116,18 @@ def test_query_stem_twin_of_alone_is_right():
 
 
 def test_query_stem_equal_residual_factors_are_evaluated_once():
-    """One expression in many clauses is one step."""
+    """One expression in many clauses is one step, for the rows that any of them asks for."""
     stem = QuerySteM()
     for i in range(10):
         stem.build(ClauseId(i), clause(f"a + 1 > 3 AND a < {i}"), AUTO)
-    assert (1, 1) == (stem.statistics().residuals, stem.statistics().filters)
+    assert 1 == stem.statistics().residuals
+    clauses = stem.probe(STREAM)
+    assert clauses is not None
+    (lineage,) = clauses.index.probe(CHUNK, clauses.wanted, Harvest())
+    (step,) = clauses.residuals.values()
+    held = [a for _, a, _ in ROWS if a is not None and a < 9]
+    passed = step.narrow(Block(CHUNK, lineage))
+    assert (len(held), sum(a > 2 for a in held)) == (passed.seen, passed.left)
 
 
 def test_query_stem_slots_stay_dense_when_clauses_come_and_go():
@@ -128,18 +143,35 @@ def test_query_stem_slots_stay_dense_when_clauses_come_and_go():
     assert 64 == stem.statistics().slots
 
 
-def test_query_stem_tiles_without_a_clause_are_left_out(monkeypatch):
-    """A tile in which every slot is free costs nothing."""
-    monkeypatch.setattr(query_stem, "TILE_SLOTS", 2)
+def test_query_stem_knows_the_clause_of_each_slot_and_what_is_kept_of_it():
+    """Slots that are free are nobody's; the next clause in one is told with what is kept of its own hits."""
     stem = QuerySteM()
-    for i in range(6):
-        stem.build(ClauseId(i), clause(f"a < {i}"), AUTO)
-    for i in (2, 3):
-        stem.evict(ClauseId(i))
+    policies = [AUTO, Materialize.PARTIAL, Materialize.COMPLETE]
+    for i, policy in enumerate(policies):
+        stem.build(ClauseId(10 + i), clause(f"a < {i}"), policy)
     clauses = stem.probe(STREAM)
     assert clauses is not None
-    buffer = np.empty((2, CHUNK_WORDS), dtype=LITTLE)
-    assert [0, 4] == [lineage.first_slot for lineage in clauses.tiles(buffer)]
+    assert (3, [10, 11, 12]) == (clauses.width, clauses.clause_ids[:3].tolist())
+    kept = [Keeping.SPARSE, Keeping.SMALLER, Keeping.LISTS]
+    assert kept == clauses.wanted[:3].tolist()
+    assert {NOBODY} == set(clauses.clause_ids[3:].tolist())
+    stem.evict(ClauseId(11))
+    assert [10, NOBODY, 12] == clauses.clause_ids[:3].tolist()
+    stem.build(ClauseId(13), clause("a < 7"), Materialize.COMPLETE)
+    assert ([10, 13, 12], 3) == (clauses.clause_ids[:3].tolist(), clauses.width)
+    assert Keeping.LISTS == clauses.wanted[1]
+
+
+def test_query_stem_statistics_tell_the_size_of_what_tuples_meet():
+    """Tables are counted as they were last derived, over all streams."""
+    stem = QuerySteM()
+    for i in range(5):
+        stem.build(ClauseId(i), clause(f"a < {i}"), AUTO)
+    assert 0 == stem.statistics().index_bytes
+    passing(stem)
+    clauses = stem.probe(STREAM)
+    assert clauses is not None
+    assert 0 < stem.statistics().index_bytes == clauses.index.nbytes
 
 
 def test_query_stem_residual_factor_sees_only_rows_still_asked_for():
@@ -148,16 +180,51 @@ def test_query_stem_residual_factor_sees_only_rows_still_asked_for():
     stem.build(ClauseId(1), clause("a < 4 AND t LIKE '%x%'"), AUTO)
     clauses = stem.probe(STREAM)
     assert clauses is not None
-    buffer = np.empty((TILE_SLOTS, CHUNK_WORDS), dtype=LITTLE)
-    (lineage,) = clauses.tiles(buffer)
-    seen = [step.narrow(Block(CHUNK, lineage)).seen for step in clauses.steps()]
-    assert [1, sum(a is not None and a < 4 for _, a, _ in ROWS)] == seen
+    (lineage,) = clauses.index.probe(CHUNK, clauses.wanted, Harvest())
     (residual,) = clauses.residuals.values()
-    lineage.alive[:] = False
-    assert (0, 0) == (
-        residual.narrow(Block(CHUNK, lineage)).seen,
-        residual.narrow(Block(CHUNK, lineage)).left,
+    assert sum(a is not None and a < 4 for _, a, _ in ROWS) == (
+        residual.narrow(Block(CHUNK, lineage)).seen
     )
+    lineage.alive[:] = False
+    passed = residual.narrow(Block(CHUNK, lineage))
+    assert (0, 0) == (passed.seen, passed.left)
+
+
+@settings(max_examples=30)
+@given(
+    st.sets(st.integers(0, 9)),
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=10),
+    st.sets(st.integers(0, 9)),
+)
+def test_residual_step_of_any_slots_oracle_narrows_its_own_alone(slots, changes, alive):
+    """Slots of the lineage that do not ask for the expression keep their rows, dead ones are left alone."""
+    (expression,) = residual_expressions(clause("a + 1 > 3"))
+    step = ResidualStep(expression)
+    for slot, asks in changes:
+        if asks != (slot in step.slots):
+            step.change(Slot(slot), asks=asks)
+    words = np.repeat(full(CHUNK_ROWS, CHUNK_WORDS)[None, :], len(slots), axis=0)
+    named = np.array(sorted(slots), dtype=np.int32)
+    lineage = Lineage(named, words, np.array([slot in alive for slot in sorted(slots)], np.bool_))
+    asking = {slot for slot in slots & step.slots if slot in alive}
+    step.narrow(Block(CHUNK, lineage))
+    passed = step.narrow(Block(CHUNK, lineage))  # once more, for the rows that are left
+    true = ALONE["a + 1 > 3"]
+    assert ((len(true), len(true)) if asking else (0, 0)) == (passed.seen, passed.left)
+    for slot, row in zip(sorted(slots), words, strict=True):
+        assert (true if slot in asking else set(range(CHUNK_ROWS))) == twins.bits_of(row)
+    assert [slot in alive for slot in sorted(slots)] == lineage.alive.tolist()
+
+
+def test_query_stem_looks_at_its_own_slots_in_every_lineage():
+    """A clause that comes after a chunk asks for its residual factor of the next one."""
+    stem = QuerySteM()
+    stem.build(ClauseId(1), clause("a + 1 > 3"), AUTO)
+    assert {1: ALONE["a + 1 > 3"]} == passing(stem)
+    stem.build(ClauseId(2), clause("a + 1 > 3"), AUTO)
+    assert {1: ALONE["a + 1 > 3"], 2: ALONE["a + 1 > 3"]} == passing(stem)
+    stem.evict(ClauseId(1))
+    assert {2: ALONE["a + 1 > 3"]} == passing(stem)
 
 
 def test_query_stem_built_twice_is_refused():
@@ -168,6 +235,31 @@ def test_query_stem_built_twice_is_refused():
         stem.build(ClauseId(1), clause("a < 4"), AUTO)
 
 
+@pytest.mark.parametrize("damage", ["index", "residual", "slots", "clause_ids", "free"])
+def test_query_stem_check_notices_what_does_not_agree(damage):
+    """Slots, index and residual factors are compared with each other, not each with itself."""
+    stem = QuerySteM()
+    for i in range(3):
+        stem.build(ClauseId(i), clause(f"a < {i} AND a + 1 > 3"), AUTO)
+    clauses = stem.probe(STREAM)
+    assert clauses is not None
+    stem.evict(ClauseId(1))
+    stem.check()
+    match damage:
+        case "index":
+            clauses.index.evict(Slot(0))
+        case "residual":
+            next(iter(clauses.residuals.values())).change(Slot(0), asks=False)
+        case "slots":
+            clauses.slots[Slot(0)] = ClauseId(77), clause("a < 0")
+        case "clause_ids":
+            clauses.clause_ids[0] = 77
+        case _:
+            clauses._free.clear()
+    with pytest.raises(AssertionError):
+        stem.check()
+
+
 def test_query_stem_without_clauses_keeps_nothing():
     """When the last clause of a stream goes, so does everything kept for the stream."""
     stem = QuerySteM()
@@ -175,7 +267,8 @@ def test_query_stem_without_clauses_keeps_nothing():
     stem.evict(ClauseId(1))
     stem.check()
     assert stem.probe(STREAM) is None
-    assert QuerySteMStatistics(clauses=0, filters=0, residuals=0, slots=0) == stem.statistics()
+    nothing = QuerySteMStatistics(clauses=0, residuals=0, slots=0, index_bytes=0)
+    assert nothing == stem.statistics()
 
 
 def test_query_stem_clause_of_which_nothing_is_kept_has_no_slot():

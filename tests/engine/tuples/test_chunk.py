@@ -1,61 +1,75 @@
-"""A chunk's columns in order, against sorting and counting in Python."""
-
-from typing import Any
+"""A chunk's columns as whole numbers and in order, against sorting and counting in Python."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from engine.limits import CHUNK_ROWS
-from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk, ChunkColumn
-from engine.tuples.lineage import Lineage
 from engine.tuples.schema import ColumnType
 from tests.engine.columns import chunk_values, column_of, pool
 from tests.engine.kernels import twins
 
 KINDS = list(ColumnType)
-OBJECTS = {ColumnType.STRING: np.object_, ColumnType.FLOAT64: np.float64}
-
-
-def bounds_of(kind, values):
-    made: Any = np.empty(len(values), dtype=OBJECTS.get(kind, np.int64))
-    made[:] = values
-    return made
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25)
 @given(data=st.data())
-def test_chunk_column_of_any_values_oracle_is_in_order_and_counts_below(kind, data):
-    """Rows with a value once each, ascending; NULLs apart; places below any bounds as counted."""
+def test_chunk_column_of_any_values_oracle_has_keys_ordered_as_its_values(kind, data):
+    """Equal values have one key and greater ones a greater one; NULLs stand apart, whatever their keys."""
     among = data.draw(st.lists(st.sampled_from(pool(kind)), max_size=5))
     nulls = data.draw(st.sampled_from([0.0, 0.3, 1.0]))
     values = chunk_values(kind, seed=data.draw(st.integers(0, 2**32)), among=among, nulls=nulls)
     column = ChunkColumn(column_of(kind, values))
-    held = [i for i, value in enumerate(values) if value is not None]
-    assert held == sorted(column.order.tolist())
-    assert np.int32 == column.order.dtype
-    ordered = [values[i] for i in column.order.tolist()]
-    assert sorted(ordered) == ordered
+    assert np.int64 == column.keys.dtype
+    assert (CHUNK_ROWS,) == column.keys.shape
     assert {i for i, v in enumerate(values) if v is None} == twins.bits_of(column.null_rows)
-    bounds = sorted(set(data.draw(st.lists(st.sampled_from(pool(kind)), max_size=6))))
-    distinct = sorted(set(ordered))
-    counted = {value: ordered.count(value) for value in distinct}
-    asked = bounds_of(kind, bounds)
-    below = [sum(counted[value] for value in distinct if value < bound) for bound in bounds]
-    assert below == column.below(asked).tolist()
-    if kind is not ColumnType.STRING:
-        up_to = [sum(counted[value] for value in distinct if value <= bound) for bound in bounds]
-        assert up_to == column.up_to(asked).tolist()
+    pairs = {(v, k) for v, k in zip(values, column.keys.tolist(), strict=True) if v is not None}
+    distinct = sorted({value for value, _ in pairs})
+    assert len(distinct) == len(pairs), "equal values have equal keys"
+    by_value = [key for _, key in sorted(pairs)]
+    assert sorted(set(by_value)) == by_value, "keys ascend as values do"
+    if kind is ColumnType.STRING:
+        assert distinct == column.texts
+        assert list(range(len(distinct))) == by_value
+    else:
+        assert column.texts is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_chunk_column_of_any_values_oracle_is_put_in_order(kind, data):
+    """Rows with a value once each, ascending, equal ones in any order; their keys beside them."""
+    among = data.draw(st.lists(st.sampled_from(pool(kind)), max_size=5))
+    nulls = data.draw(st.sampled_from([0.0, 0.3, 1.0]))
+    values = chunk_values(kind, seed=data.draw(st.integers(0, 2**32)), among=among, nulls=nulls)
+    column = ChunkColumn(column_of(kind, values))
+    found = column.in_order
+    held = [i for i, value in enumerate(values) if value is not None]
+    assert held == sorted(found.rows.tolist())
+    assert np.int32 == found.rows.dtype
+    ordered = [values[i] for i in found.rows.tolist()]
+    assert sorted(ordered) == ordered
+    assert column.keys[found.rows].tolist() == found.values.tolist()
+    assert found is column.in_order, "it is put in order once"
 
 
 def test_chunk_column_of_texts_is_ordered_by_code_point():
     """The empty text first, U+0000 counts, characters past U+FFFF come after those below."""
     texts = ["\U00010000", "\uffff", "a\0", "a", "\0", ""]
     column = ChunkColumn(column_of(ColumnType.STRING, (texts * CHUNK_ROWS)[:CHUNK_ROWS]))
-    ordered = [texts[i % len(texts)] for i in column.order.tolist()]
-    assert ["", "\0", "a", "a\0", "\uffff", "\U00010000"] == list(dict.fromkeys(ordered))
+    ordered = [texts[i % len(texts)] for i in column.in_order.rows.tolist()]
+    in_order = ["", "\0", "a", "a\0", "\uffff", "\U00010000"]
+    assert in_order == list(dict.fromkeys(ordered))
+    assert in_order == column.texts
+
+
+def test_chunk_column_of_zeros_has_one_key_for_both():
+    """0.0 and -0.0 are equal, so nothing tells them apart."""
+    column = ChunkColumn(column_of(ColumnType.FLOAT64, [0.0, -0.0] * (CHUNK_ROWS // 2)))
+    assert 1 == len(set(column.keys.tolist()))
 
 
 @pytest.mark.parametrize("count", [0, CHUNK_ROWS - 1, CHUNK_ROWS + 1])
@@ -65,8 +79,8 @@ def test_chunk_column_of_a_part_of_a_chunk_is_refused(count):
         ChunkColumn(column_of(ColumnType.INT64, [0] * count))
 
 
-def test_chunk_orders_each_column_once_and_only_when_asked():
-    """A column that no clause asks about costs nothing, one that several ask about one sort."""
+def test_chunk_reads_each_column_once_and_only_when_asked():
+    """A column that no clause asks about costs nothing, one that several ask about is read once."""
     asked = []
     column = column_of(ColumnType.INT64, list(range(CHUNK_ROWS)))
 
@@ -76,8 +90,7 @@ def test_chunk_orders_each_column_once_and_only_when_asked():
 
     chunk = Chunk(3 * CHUNK_ROWS, columns)
     assert ([], 3, 3 * CHUNK_ROWS) == (asked, chunk.number, chunk.first_row)
-    block = Block(chunk, Lineage.full(0, np.ones(1, dtype=np.bool_)))
-    assert block.chunk.ordered("a") is chunk.ordered("a")
+    assert chunk.column("a") is chunk.column("a")
     assert ["a"] == asked
     assert [7, 4_095, 7] == chunk.values("b", np.array([7, 4_095, 7])).to_list()
     with pytest.raises(AssertionError):

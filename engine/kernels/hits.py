@@ -1,0 +1,239 @@
+"""What is left of a lineage, out of it: which rows each clause matched, as a list or as a bitmap.
+
+Hits are written one clause after the other into arrays that are used again for the next chunk.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.kernels.bits import Words
+from engine.kernels.compiled import compiled, inlined, lowest, ones, without_lowest
+from engine.kernels.rows import copy, count_of
+
+LIST: Final = 0
+BITMAP: Final = 1
+UNKEPT: Final = 2
+"""Forms that the hits of a clause are written in."""
+
+SPARSE: Final = 0
+SMALLER: Final = 1
+LISTS: Final = 2
+"""What is wanted of a clause: lists where these are smaller and else nothing; the smaller; lists."""
+
+LIST_ROWS_MAX: Final = 256
+"""Two bytes a row in a list, an eighth of a byte a row in a bitmap: equal at 1/16 of a chunk."""
+
+FEW_BITS_MAX: Final = 96
+"""Up to so many bits in 64 words, a word is looked at only if it has some."""
+
+UNPLACED: Final = -1
+
+SLACK: Final = 4
+"""Places behind a list that may be written over, and are never read."""
+
+ROOM: Final = 4_096 + SLACK
+"""Places that have to be there before a clause's hits are written."""
+
+
+class Written(NamedTuple):
+    """Hits as they are written: entry i is those of one clause.
+
+    Attributes:
+        names: (n,) int32, which clause.
+        forms: (n,) uint8.
+        counts: (n,) int32, how many hits, written or not.
+        places: (n,) int32: where its list begins, or the number of its bitmap, or UNPLACED.
+        offsets: (m,) uint16, the lists.
+        bitmaps: (d, 64) words.
+        past: (3,) int64: entries, places of lists and bitmaps that are written.
+    """
+
+    names: NDArray[np.int32]
+    forms: NDArray[np.uint8]
+    counts: NDArray[np.int32]
+    places: NDArray[np.int32]
+    offsets: NDArray[np.uint16]
+    bitmaps: Words
+    past: NDArray[np.int64]
+
+
+@inlined
+def has_room(
+    names: NDArray[np.int32],
+    offsets: NDArray[np.uint16],
+    bitmaps: Words,
+    past: NDArray[np.int64],
+) -> bool:
+    """Return whether one more clause's hits can be written, whatever they are; members of `Written`."""
+    room = past[0] < len(names) and past[1] + ROOM <= len(offsets) and past[2] < len(bitmaps)
+    return bool(room)
+
+
+@inlined
+def write(
+    words: Words,
+    name: int,
+    wanted: int,
+    names: NDArray[np.int32],
+    forms: NDArray[np.uint8],
+    counts: NDArray[np.int32],
+    places: NDArray[np.int32],
+    offsets: NDArray[np.uint16],
+    bitmaps: Words,
+    past: NDArray[np.int64],
+) -> None:
+    """Write the hits of one clause, if it has any, into the members of `Written`, which have room.
+
+    `words` are its (64,) rows, `name` says which it is, `wanted` is SPARSE, SMALLER or LISTS.
+    Cost: O(64 + hits listed).
+    """
+    count = count_of(words)
+    if count:
+        form, place = UNKEPT, UNPLACED
+        if count <= LIST_ROWS_MAX or wanted == LISTS:
+            form, place = LIST, past[1]
+            write_list(words, count, offsets, place)
+            past[1] += count
+        elif wanted == SMALLER:
+            form, place = BITMAP, past[2]
+            copy(words, bitmaps, place)
+            past[2] += 1
+        write_entry(name, form, count, place, names, forms, counts, places, past)
+
+
+@inlined
+def write_listed(
+    name: int,
+    count: int,
+    wanted: int,
+    names: NDArray[np.int32],
+    forms: NDArray[np.uint8],
+    counts: NDArray[np.int32],
+    places: NDArray[np.int32],
+    offsets: NDArray[np.uint16],
+    bitmaps: Words,
+    past: NDArray[np.int64],
+) -> None:
+    """Write the hits of one clause, some, that are listed already where the next list goes; else as `write`."""
+    form, place = UNKEPT, UNPLACED
+    if count <= LIST_ROWS_MAX or wanted == LISTS:
+        form, place = LIST, past[1]
+        past[1] += count
+    elif wanted == SMALLER:
+        form, place = BITMAP, past[2]
+        past[2] += 1
+        bitmaps[place] = 0
+        for row in offsets[past[1] : past[1] + count]:
+            bitmaps[place, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+    write_entry(name, form, count, place, names, forms, counts, places, past)
+
+
+@inlined
+def write_entry(
+    name: int,
+    form: int,
+    count: int,
+    place: int,
+    names: NDArray[np.int32],
+    forms: NDArray[np.uint8],
+    counts: NDArray[np.int32],
+    places: NDArray[np.int32],
+    past: NDArray[np.int64],
+) -> None:
+    """Write that a clause has `count` hits, and where they are."""
+    at = past[0]
+    names[at] = name
+    forms[at] = form
+    counts[at] = count
+    places[at] = place
+    past[0] = at + 1
+
+
+@compiled
+def insert(row: int, offsets: NDArray[np.uint16], count: int) -> None:
+    """Write one more row into an ascending list of `count`. Cost: O(count)."""
+    at = count
+    while at > 0 and offsets[at - 1] > row:
+        offsets[at] = offsets[at - 1]
+        at -= 1
+    offsets[at] = row
+
+
+@compiled
+def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int) -> None:
+    """Write the places of the bits of (64,) words, ascending, from `begin` on.
+
+    Cost: a few bits are looked for word by word that has some. Of many, four of each word are written whether
+        they are there or not, which is faster than asking, and what was not there is written over.
+    """
+    at = np.uint64(begin)
+    if count <= FEW_BITS_MAX:
+        some = np.uint64(0)
+        for place in range(64):
+            some |= np.uint64(words[place] != 0) << np.uint64(place)
+        while some:
+            place = lowest(some)
+            some = without_lowest(some)
+            word = words[place]
+            while word:
+                offsets[at] = place * 64 + lowest(word)
+                at += np.uint64(1)
+                word = without_lowest(word)
+        return
+    for place in range(64):
+        word = words[place]
+        bits = ones(word)
+        for few in range(4):
+            offsets[at + np.uint64(few)] = (place * 64 + lowest(word)) & 0xFFFF
+            word = without_lowest(word)
+        if bits > 4:
+            beyond = at + np.uint64(4)
+            while word:
+                offsets[beyond] = place * 64 + lowest(word)
+                beyond += np.uint64(1)
+                word = without_lowest(word)
+        at += np.uint64(bits)
+
+
+@compiled
+def write_all(
+    lineage: Words,
+    alive: NDArray[np.bool_],
+    names: NDArray[np.int32],
+    wanted: NDArray[np.uint8],
+    written: Written,
+    first: int,
+) -> int:
+    """Write what is left of the lineages from number `first` on, while there is room.
+
+    Args:
+        lineage: (s, 64) words, one row of words a clause.
+        alive: (s,) whether a clause has a bit left.
+        names: (s,) which clauses they are.
+        wanted: by name: SPARSE, SMALLER or LISTS.
+        written: written.
+        first: the first lineage to look at.
+
+    Returns:
+        The first that there was no room for, or s.
+    """
+    w_names, forms, counts, places, offsets, bitmaps, past = written
+    for at in range(first, len(lineage)):
+        if alive[at]:
+            if not has_room(w_names, offsets, bitmaps, past):
+                return at
+            write(
+                lineage[at],
+                names[at],
+                wanted[names[at]],
+                w_names,
+                forms,
+                counts,
+                places,
+                offsets,
+                bitmaps,
+                past,
+            )
+    return len(lineage)
