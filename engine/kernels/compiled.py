@@ -2,8 +2,8 @@
 
 A kernel is a plain function of arrays and numbers that runs in Python as well, slowly: tests run it both
 ways, beside a twin in NumPy. What numba compiles lies beside the source, or in the user's cache folder where
-that cannot be written, or nowhere where neither can; `NUMBA_CACHE_DIR` overrides it. When the source of any kernel changes, all are
-compiled again.
+that cannot be written, or nowhere where neither can; `NUMBA_CACHE_DIR` overrides it. When the
+source of any kernel changes, all are compiled again.
 """
 
 import functools
@@ -23,7 +23,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def compiled(function: Kernel) -> Kernel:
     """Return the function compiled at its first call for each set of argument types; `py_func` is the plain one."""
     try:
-        made = numba.njit(nogil=True, cache=True)(function)
+        made: Any = numba.njit(nogil=True, cache=True)(function)
     except RuntimeError:  # no folder to keep it in
         return cast("Kernel", numba.njit(nogil=True)(function))
     # numba looks at the kernel's own file alone, and would go on with what others in it were.

@@ -1,7 +1,7 @@
 """Refusals that point: from a span of the text to line, column, excerpt and caret."""
 
 from engine.errors import Position, SqlError
-from engine.query.value_type import value_type
+from engine.tuples.value_type import value_type
 
 _EXCERPT_BEFORE = 60
 _EXCERPT_AFTER = 60

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from engine import limits
 from engine.errors import QueryTooComplexError, SqlSyntaxError
 from engine.query.refusal import Refused, Span
-from engine.query.value_type import value_type
+from engine.tuples.value_type import value_type
 
 _TOKEN = re.compile(
     r"""

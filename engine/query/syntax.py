@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.query.expression import ArithmeticOp, CompareOp
 from engine.query.refusal import Span
-from engine.query.value_type import value_type
+from engine.tuples.value_type import value_type
 
 
 @value_type

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from engine.query.expression import CompareOp, Value
-from engine.query.value_type import value_type
+from engine.tuples.value_type import value_type
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1

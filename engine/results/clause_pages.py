@@ -14,9 +14,9 @@ from engine.kernels.bits import CHUNK_WORDS, Words
 from engine.kernels.clause_hits import place, write_lists
 from engine.kernels.hits import SLACK
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.value_type import value_type
 from engine.results.match_block import Form, Keeping
 from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page, bitmap_of
+from engine.tuples.value_type import value_type
 
 RUN_SEGMENTS: Final = 16
 RUN_ROWS: Final = RUN_SEGMENTS * SEGMENT_ROWS

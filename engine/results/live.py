@@ -123,10 +123,11 @@ class LiveResults:
             self._drop(delta)
             self._applied, self._arrival_us = delta.seq, delta.arrival_us
             self._publishes += 1
-            self._pages_written += sum(map(len, delta.pages.values()))
-            self._pages_written += sum(map(len, delta.blocks.values()))
-            self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
-            self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
+            if delta.pages or delta.blocks:
+                self._pages_written += sum(map(len, delta.pages.values()))
+                self._pages_written += sum(map(len, delta.blocks.values()))
+                self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
+                self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
 
     def cut(self) -> Cut:
         """Return the present position."""
@@ -318,11 +319,12 @@ class LiveResults:
             if stream_id not in self._streams:  # a stream keeps its name
                 self._names[record.schema.name] = stream_id
             self._streams[stream_id] = record
-        self._text_bytes += _text_bytes([*delta.clauses.values(), *delta.queries.values()])
-        self._text_bytes -= _text_bytes(map(self._clauses.get, delta.clauses))
-        self._text_bytes -= _text_bytes(map(self._queries.get, delta.queries))
-        self._clauses.update(delta.clauses)
-        self._queries.update(delta.queries)
+        if delta.clauses or delta.queries:
+            self._text_bytes += _text_bytes([*delta.clauses.values(), *delta.queries.values()])
+            self._text_bytes -= _text_bytes(map(self._clauses.get, delta.clauses))
+            self._text_bytes -= _text_bytes(map(self._queries.get, delta.queries))
+            self._clauses.update(delta.clauses)
+            self._queries.update(delta.queries)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
         for (stream_id, chunk), block in delta.blocks.items():

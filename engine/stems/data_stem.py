@@ -141,15 +141,6 @@ class DataSteM:
         gone = max(0, below_row // SEGMENT_ROWS - first)
         self._sealed = first + gone, table.since(gone)
 
-    def times(self, first_row: int, past_row: int) -> NDArray[np.int64]:
-        """Return the tuple times of held rows `[first_row, past_row)`."""
-        parts = [
-            segment.times[max(0, first_row - base) : min(SEGMENT_ROWS, past_row - base)]
-            for base, segment in self.based()
-            if base < past_row and first_row < base + SEGMENT_ROWS
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-
     @property
     def gathering(self) -> Gathering:
         """Return what reads tuples by row number. Cost: O(1) but for the first time after a segment came or went."""

@@ -1,6 +1,5 @@
 """Grouped filters: what they find, what they derive for it, and what they let go."""
 
-
 import numpy as np
 import pytest
 

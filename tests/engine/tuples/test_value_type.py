@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.query.refusal import Span
-from engine.query.value_type import value_type
+from engine.tuples.value_type import value_type
 
 
 @value_type
