@@ -16,7 +16,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 INSTALLED_BY := pyproject.toml constraints.txt
-# Once, so that neither the first start nor every test process has to: some ten seconds.
+# Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := $(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
 
 .PHONY: help install demo test check format bench torture sim docs clean
