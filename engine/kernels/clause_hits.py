@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled
+from engine.kernels.compiled import uncounted
 from engine.kernels.hits import write_list
 
 
-@compiled
+@uncounted
 def place(
     counts: NDArray[np.int32],
     list_max: int,
@@ -40,7 +40,7 @@ def place(
     return listed, others
 
 
-@compiled
+@uncounted
 def write_lists(
     words: Words, counts: NDArray[np.int32], list_max: int, found: NDArray[np.uint16]
 ) -> None:

@@ -22,10 +22,24 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def compiled(function: Kernel) -> Kernel:
     """Return the function compiled at its first call for each set of argument types; `py_func` is the plain one."""
+    return _kept(function)
+
+
+def uncounted(function: Kernel) -> Kernel:
+    """Return the function compiled without counting references to arrays. It must not make any.
+
+    Whoever calls it holds its arrays. A reference is counted in and out by two atomic operations for every use of
+    an array in a loop that is not plain: they took half of the time of matching.
+    """
+    return _kept(function, _nrt=False)
+
+
+def _kept(function: Kernel, **options: bool) -> Kernel:
+    njit: Any = numba.njit
     try:
-        made: Any = numba.njit(nogil=True, cache=True)(function)
+        made = njit(nogil=True, cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in
-        return cast("Kernel", numba.njit(nogil=True)(function))
+        return cast("Kernel", njit(nogil=True, **options)(function))
     # numba looks at the kernel's own file alone, and would go on with what others in it were.
     made._cache._cache_file._source_stamp = sources()  # noqa: SLF001
     return cast("Kernel", made)

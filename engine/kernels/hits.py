@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled, inlined, lowest, ones, without_lowest
+from engine.kernels.compiled import inlined, lowest, ones, uncounted, without_lowest
 from engine.kernels.rows import copy, count_of
 
 LIST: Final = 0
@@ -151,7 +151,7 @@ def write_entry(
     past[0] = at + 1
 
 
-@compiled
+@uncounted
 def insert(row: int, offsets: NDArray[np.uint16], count: int) -> None:
     """Write one more row into an ascending list of `count`. Cost: O(count)."""
     at = count
@@ -161,7 +161,7 @@ def insert(row: int, offsets: NDArray[np.uint16], count: int) -> None:
     offsets[at] = row
 
 
-@compiled
+@uncounted
 def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int) -> None:
     """Write the places of the bits of (64,) words, ascending, from `begin` on.
 
@@ -197,7 +197,7 @@ def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int
         at += np.uint64(bits)
 
 
-@compiled
+@uncounted
 def write_all(
     lineage: Words,
     alive: NDArray[np.bool_],

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.bits import ALL, Words
-from engine.kernels.compiled import compiled
+from engine.kernels.compiled import uncounted
 from engine.kernels.hits import LIST, Written, has_room, insert, write, write_entry
-from engine.kernels.rows import and_between
+from engine.kernels.rows import and_between, count_of
 
 FEW: Final = 12
 """Up to so many candidates are looked at one by one: dearer each than a word of 64, cheaper than 64 words."""
@@ -66,7 +66,7 @@ class Located(NamedTuple):
     null_rows: Words
 
 
-@compiled
+@uncounted
 def narrowest(
     clauses: Clauses, located: Located, least: NDArray[np.int32], fewest: NDArray[np.int32]
 ) -> None:
@@ -95,7 +95,7 @@ def narrowest(
         fewest[at] = which
 
 
-@compiled
+@uncounted
 def match_few(
     clauses: Clauses,
     located: Located,
@@ -146,7 +146,7 @@ def match_few(
     return len(names)
 
 
-@compiled
+@uncounted
 def match_many(
     clauses: Clauses,
     located: Located,
@@ -165,7 +165,7 @@ def match_many(
         least: (c,) where it is 0 the clause is passed over.
         wanted: by name: `hits.SPARSE`, `SMALLER` or `LISTS`.
         written: written.
-        left: (r, 64) words; written: the rows of open clauses.
+        left: (r, 64) words, at least one; written: the rows of open clauses, and behind them anything.
         left_names: (r,) written: which clauses these are.
         first: the first clause to look at.
 
@@ -177,7 +177,6 @@ def match_many(
     names, is_open, factors, attributes, nulls, intervals, lows, highs = clauses
     rows, bitmaps, null_rows = located.rows, located.bitmaps, located.null_rows
     w_names, forms, counts, places, offsets, w_bitmaps, w_past = written
-    inside = np.empty(64, dtype=np.uint64)
     undecided = 0
     for at in range(first, len(names)):
         if least[at] == 0:
@@ -185,7 +184,7 @@ def match_many(
         if undecided == len(left) or not has_room(w_names, offsets, w_bitmaps, w_past):
             return at, undecided
         name = names[at]
-        own = left[undecided] if is_open[at] else inside
+        own = left[undecided]
         for word in range(64):
             own[word] = ALL
         for factor in range(factors[at], factors[at + 1]):
@@ -199,13 +198,13 @@ def match_many(
             write(
                 own, name, wanted[name], w_names, forms, counts, places, offsets, w_bitmaps, w_past
             )
-        elif own.any():
+        elif count_of(own):
             left_names[undecided] = name
             undecided += 1
     return len(names), undecided
 
 
-@compiled
+@uncounted
 def and_union(
     own: Words,
     bitmaps: Words,
@@ -215,10 +214,9 @@ def and_union(
     null_row: Words,
 ) -> None:
     """Clear the rows that lie in none of some intervals and are not in `null_row` either."""
-    inside = null_row.copy()
-    for interval in range(len(lows)):
-        upper, lower = bitmaps[rows[highs[interval]]], bitmaps[rows[lows[interval]]]
-        for word in range(64):
-            inside[word] |= upper[word] ^ lower[word]
     for word in range(64):
-        own[word] &= inside[word]
+        inside = null_row[word]
+        for interval in range(len(lows)):
+            upper, lower = rows[highs[interval]], rows[lows[interval]]
+            inside |= bitmaps[upper, word] ^ bitmaps[lower, word]
+        own[word] &= inside

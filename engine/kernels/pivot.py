@@ -10,7 +10,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled
+from engine.kernels.compiled import uncounted
 from engine.kernels.hits import Written, has_room, write_listed
 from engine.kernels.order import Integers
 
@@ -73,7 +73,7 @@ def _compile_hashed(value: Any, shift: Any) -> Any:
     return lambda value, shift: np.int64((np.uint64(value) * spread) >> np.uint64(shift))
 
 
-@compiled
+@uncounted
 def _enter(values: Integers, table: Table) -> None:
     known, places, shift = table
     last = len(places) - 1
@@ -85,7 +85,7 @@ def _enter(values: Integers, table: Table) -> None:
         places[at] = place
 
 
-@compiled
+@uncounted
 def find(values: Integers, null_rows: Words, table: Table, found: NDArray[np.int32]) -> None:
     """Write where each value is.
 
@@ -107,7 +107,7 @@ def find(values: Integers, null_rows: Words, table: Table, found: NDArray[np.int
         found[row] = NOWHERE if null else places[at]
 
 
-@compiled
+@uncounted
 def candidates(
     found: NDArray[np.int32],
     edges: NDArray[np.int32],
@@ -146,7 +146,7 @@ def candidates(
     return count
 
 
-@compiled
+@uncounted
 def look_ahead(pivoted: Pivoted, clauses: NDArray[np.int32]) -> int:
     """Read what each candidate will be decided by, so that it is near when it is needed; the number says nothing.
 
@@ -164,7 +164,7 @@ def look_ahead(pivoted: Pivoted, clauses: NDArray[np.int32]) -> int:
     return int(seen)
 
 
-@compiled
+@uncounted
 def match_candidates(
     pivoted: Pivoted,
     clauses: NDArray[np.int32],
