@@ -183,8 +183,8 @@ class Service:
         if self.fold_loop.statistics().held.hits > limits.HITS_MEMORY_BYTES_MAX:
             raise MemoryFullError(
                 "The hits kept between invocations take all the memory there is for them. Nothing was"
-                " changed. They go with their tuples: drop streams, or wait for retention. Queries that are"
-                " registered with materialize auto or none keep fewer."
+                " changed. They go with their tuples: drop a stream, or wait where retention goes by the"
+                " server's clock. Queries that are registered with materialize auto or none keep fewer."
             )
 
     def _look(self, engine: Callable[[], EngineStatistics]) -> None:

@@ -96,9 +96,9 @@ class ThroughputRing:
     def check(self) -> None:
         """Raise AssertionError if readings are out of order, too near, or more than are needed. For tests."""
         times = [at_s for at_s, _ in self._readings]
-        steps = [later - earlier for earlier, later in itertools.pairwise(times)]
-        if any(step < NOTE_EVERY_S for step in steps):
-            raise AssertionError(f"readings are a second apart at least: {steps}")
+        # Sums, as in `is_due`: differences of them may be rounded to less than a second.
+        if any(later < earlier + NOTE_EVERY_S for earlier, later in itertools.pairwise(times)):
+            raise AssertionError(f"readings are a second apart at least: {times}")
         if len(times) > max(SPANS_S) / NOTE_EVERY_S + 2:
             raise AssertionError(f"{len(times)} readings")
 

@@ -26,10 +26,11 @@ from engine import limits
 from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType
 
-RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-5][0-9])$"
 _USUAL = b"0000-00-00T00:00:00.000000Z"
 _LOWEST = np.frombuffer(_USUAL, np.uint8)
 _SPAN = np.array([9 if byte == ord("0") else 0 for byte in _USUAL], np.uint8)
+_RFC3339 = re.compile(RFC3339)
 _RFC3339_LONG = re.compile(RFC3339.replace("{1,6}", "+"))
 _INT64 = (-(2**63), 2**63 - 1)
 _NONE = type(None)
@@ -72,7 +73,7 @@ def judge(column: ColumnSchema, value: object) -> str | None:
 
 def timestamps_from_texts(texts: pa.Array) -> pa.Array | None:
     """Return RFC 3339 texts as int64 microseconds, NULL for NULL; None = one of them is not."""
-    if not (_are_usual_instants(texts) or _all_match(texts, RFC3339)):
+    if not (_are_usual_instants(texts) or _are_instants(texts)):
         return None
     # Arrow reads upper-case letters alone; RFC 3339 allows both.
     upper = pc.ascii_upper(texts)
@@ -109,7 +110,8 @@ def text_buffers(texts: pa.Array) -> tuple[NDArray[np.int32], bytes]:
     _, offsets, data = texts.buffers()
     if not len(texts) or data is None:
         return np.zeros(len(texts) + 1, np.int32), b""
-    places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    count = texts.offset + len(texts) + 1
+    places = np.frombuffer(offsets, np.int32, count)[texts.offset :]
     return places, data[int(places[0]) : int(places[-1])].to_pybytes()
 
 
@@ -122,13 +124,18 @@ def judge_text(text: str) -> str | None:
 
 def judge_timestamp_text(text: str) -> str | None:
     """Return what is wrong with a timestamp's text: not one at all, or not an instant of the calendar."""
-    if parse_rfc3339(text) is not None:
+    # Of those in URLs, which are read with less care, some have no seconds.
+    if _RFC3339.fullmatch(text) and parse_rfc3339(text) is not None:
         return None
     return OUT_OF_RANGE if _RFC3339_LONG.match(text) and _decimals(text) <= 6 else TYPE_MISMATCH
 
 
-def _all_match(texts: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
+def _are_instants(texts: pa.Array) -> bool:
+    """Return whether all texts are written as RFC 3339 has it, none in the year 0: Arrow knows that one."""
+    matched = pc.and_not(
+        pc.match_substring_regex(texts, RFC3339), pc.starts_with(texts, pattern="0000")
+    )
+    return bool(pc.all(matched, min_count=0).as_py())
 
 
 def _are_usual_instants(texts: pa.Array) -> bool:

@@ -15,8 +15,13 @@ from engine.kernels.hits import Written, has_room, write_listed
 from engine.kernels.order import Integers
 
 NOWHERE: Final = -1
-_SPREAD: Final = 0x9E37_79B9_7F4A_7C15
-"""2^64 over the golden ratio: products with it differ in their highest bits."""
+_SPREADS: Final = tuple(
+    np.uint64(odd) for odd in (0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93, 0xA076_1D64_78BD_642F)
+)
+"""2^64 over the golden ratio: products with it differ in their highest bits, of numbers in a row best of all, but not
+of those at the stride of a Fibonacci number. Then one of the others, which have no such pattern, is taken."""
+_STEPS: Final = 4
+"""So many places a value are passed before the next is taken; half a place is what to expect."""
 _BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -26,11 +31,13 @@ class Table(NamedTuple):
     Attributes:
         values: (2^s,) whole numbers; in places without one, whatever there is.
         places: (2^s,) int32, NOWHERE where there is none. At least half of them.
+        spread: what values are multiplied with.
         shift: 64 - s.
     """
 
     values: Integers
     places: NDArray[np.int32]
+    spread: np.uint64
     shift: int
 
 
@@ -53,36 +60,47 @@ class Pivoted(NamedTuple):
 
 
 def table_of(values: Integers) -> Table:
-    """Return where each of (v,) distinct values is. Cost: O(v)."""
+    """Return where each of (v,) distinct values is. Cost: O(v), unless no spread tells them apart."""
     bits = max(1, (2 * len(values) - 1).bit_length())
+    known = np.zeros(1 << bits, dtype=np.int64)
     places = np.full(1 << bits, NOWHERE, dtype=np.int32)
-    made = Table(np.zeros(1 << bits, dtype=np.int64), places, 64 - bits)
-    _enter(values, made)
+    for spread in _SPREADS[:-1]:
+        made = Table(known, places, spread, 64 - bits)
+        if _enter(values, made, _STEPS * len(places)):
+            return made
+        places.fill(NOWHERE)
+    made = Table(known, places, _SPREADS[-1], 64 - bits)
+    _enter(values, made, len(values) * len(places))
     return made
 
 
-def hashed(value: Any, shift: Any) -> Any:
+def hashed(value: Any, spread: Any, shift: Any) -> Any:
     """Return where the search for a whole number begins: the highest 64 - `shift` bits of a product."""
-    return (int(value) & _BITS) * _SPREAD % 2**64 >> shift
+    return (int(value) & _BITS) * int(spread) % 2**64 >> shift
 
 
 @overload(hashed, strict=False)
-def _compile_hashed(value: Any, shift: Any) -> Any:
-    del value, shift  # of their types there are one each
-    spread = np.uint64(_SPREAD)
-    return lambda value, shift: np.int64((np.uint64(value) * spread) >> np.uint64(shift))
+def _compile_hashed(value: Any, spread: Any, shift: Any) -> Any:
+    del value, spread, shift  # of their types there are one each
+    return lambda value, spread, shift: np.int64((np.uint64(value) * spread) >> np.uint64(shift))
 
 
 @uncounted
-def _enter(values: Integers, table: Table) -> None:
-    known, places, shift = table
+def _enter(values: Integers, table: Table, most: int) -> bool:
+    """Write the values into the table; return whether it was done before more than `most` places were passed."""
+    known, places, spread, shift = table
     last = len(places) - 1
+    passed = 0
     for place in range(len(values)):
-        at = hashed(values[place], shift)
+        at = hashed(values[place], spread, shift)
         while places[at] != NOWHERE:
             at = (at + 1) & last
+            passed += 1
+        if passed > most:
+            return False
         known[at] = values[place]
         places[at] = place
+    return True
 
 
 @uncounted
@@ -97,10 +115,10 @@ def find(values: Integers, null_rows: Words, table: Table, found: NDArray[np.int
 
     Cost: O(4096), a few places each.
     """
-    known, places, shift = table
+    known, places, spread, shift = table
     last = len(places) - 1
     for row in range(len(values)):
-        at = hashed(values[row], shift)
+        at = hashed(values[row], spread, shift)
         while places[at] != NOWHERE and known[at] != values[row]:
             at = (at + 1) & last
         null = (null_rows[row >> 6] >> np.uint64(row & 63)) & np.uint64(1)

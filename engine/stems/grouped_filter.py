@@ -10,6 +10,7 @@ Source: Madden et al., SIGMOD 2002 (CACQ), 3.2; Chandrasekaran & Franklin 2002, 
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -34,6 +35,9 @@ RECENT_SLOTS_MAX: Final = 1_024
 """Slots outside the settled tables: the small table is made anew in some milliseconds."""
 PIVOT_VALUES_MIN: Final = 512
 """An attribute of which recent clauses ask for so many single values becomes a pivot: below it, bitmaps are as fast."""
+PIVOT_SHARE: Final = 128
+"""Clauses are not found by a value that more than one in so many recent ones ask for: often as many rows have it, and
+each of its clauses would be compared with each of these."""
 GROWTH: Final = 4
 """A settled table is put together with those after it unless it is so many times as large as they."""
 
@@ -97,7 +101,10 @@ class GroupedFilters:
         """Forget the slot's clause: it is not matched any more. Cost: O(log slots) for each table."""
         self._slots -= 1
         if self._recent.pop(slot, None) is not None:
-            self._recent_table = None
+            if not self._recent:
+                self._recent_table = None
+            elif self._recent_table is not None:
+                self._recent_table.forget(slot)
             return
         if not (
             self._forget(self._settled, slot)
@@ -208,19 +215,23 @@ class GroupedFilters:
             self._derived += 1
 
     def _settle_pivoted(self) -> None:
-        """Settle the recent clauses that ask for one of very many values of an attribute, by that value."""
+        """Settle the recent clauses that ask for one of very many values of an attribute, by that value.
+
+        Those that ask for a value which many ask for are left.
+        """
         asked = {slot: list(pivots_of(clause)) for slot, clause in self._recent.items()}
-        values: dict[str, set[object]] = {}
-        for factor in itertools.chain.from_iterable(asked.values()):
-            values.setdefault(factor.column.name, set()).add(factor.values)
+        often = Counter(map(_value_asked, itertools.chain.from_iterable(asked.values())))
+        most = -(-len(self._recent) // PIVOT_SHARE)
+        values = Counter(name for (name, _), count in often.items() if count <= most)
         sizes = {
-            name: len(some)
-            for name, some in values.items()
-            if name in self._pivoted or len(some) >= PIVOT_VALUES_MIN
+            name: count
+            for name, count in values.items()
+            if name in self._pivoted or count >= PIVOT_VALUES_MIN
         }
         by_name: dict[str, dict[Slot, Sequence[AttributeFactor]]] = {}
         for slot, factors in asked.items():
-            names = [f.column.name for f in factors if f.column.name in sizes]
+            rare = [_value_asked(f) for f in factors if often[_value_asked(f)] <= most]
+            names = [name for name, _ in rare if name in sizes]
             if names:
                 name = max(names, key=sizes.__getitem__)
                 by_name.setdefault(name, {})[slot] = self._recent.pop(slot).factors
@@ -266,3 +277,8 @@ def pivots_of(clause: _Recent) -> Iterator[AttributeFactor]:
     for factor in clause.factors:
         if asks_one(factor) and all(is_range(f) for f in clause.factors if f is not factor):
             yield factor
+
+
+def _value_asked(factor: AttributeFactor) -> tuple[str, object]:
+    """Return the attribute, and the one value of it, that a factor asks for which `asks_one`."""
+    return factor.column.name, factor.values.intervals[0].low

@@ -16,7 +16,7 @@ from engine.kernels.bits import CHUNK_WORDS, LITTLE
 from engine.kernels.order import Integers
 from engine.limits import CHUNK_ROWS
 from engine.query.factor import AttributeFactor
-from engine.results.match_block import Harvest, with_room
+from engine.results.match_block import Harvest
 from engine.stems.clause_table import GONE
 from engine.stems.factor_table import closed_intervals, keys_of
 from engine.tuples.chunk import Chunk, ChunkColumn
@@ -100,7 +100,7 @@ class PivotTable:
         self._heads = np.full(len(keys), pivot.NOWHERE, dtype=np.int32)
         self._places = np.argsort(parts.slots)
         self._order = parts.slots[self._places]
-        self._room = np.empty((CHUNK_ROWS, 2), dtype=np.int32)
+        self._room = CHUNK_ROWS
 
     @classmethod
     def merged(cls, tables: Sequence["PivotTable"], attributes: Mapping[str, int]) -> "PivotTable":
@@ -150,11 +150,11 @@ class PivotTable:
         found = self._find(chunk.column(self.attribute))
         nexts = np.empty(CHUNK_ROWS, dtype=np.int32)
         heads, edges = self._heads, self._clauses.edges
-        clauses, firsts = self._room.T.copy()
+        clauses, firsts = np.empty((2, self._room), dtype=np.int32)
         count = pivot.candidates(found, edges, heads, nexts, clauses, firsts)
-        if count > len(clauses):
-            self._room = with_room(self._room, count)
-            clauses, firsts = self._room.T.copy()
+        if count > self._room:  # more than in any chunk before
+            self._room = 2 * count
+            clauses, firsts = np.empty((2, self._room), dtype=np.int32)
             count = pivot.candidates(found, edges, heads, nexts, clauses, firsts)
         values = np.empty((max(self._names.values(), default=0) + 1, CHUNK_ROWS), dtype=np.int64)
         null_rows = np.empty((len(values), CHUNK_WORDS), dtype=LITTLE)

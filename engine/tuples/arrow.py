@@ -6,7 +6,6 @@ asserts.
 """
 
 import functools
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine import limits
 from engine.errors import IntegrityError
+from engine.tuples import ipc
 from engine.tuples.batch import DTYPES, Column
 from engine.tuples.schema import ColumnType, StreamSchema
 
@@ -24,9 +24,6 @@ ARROW_TYPES: dict[ColumnType, pa.DataType] = {
     ColumnType.STRING: pa.string(),
     ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
 }
-
-_END_OF_STREAM: Final = b"\xff\xff\xff\xff\0\0\0\0"
-"""A message of no length."""
 
 
 @functools.lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
@@ -42,7 +39,7 @@ def encode_batch(batch: pa.RecordBatch) -> bytes:
 
     Its messages are put together here: a sink that grows would copy them once more, and its buffer to bytes again.
     """
-    return b"".join((batch.schema.serialize(), batch.serialize(), _END_OF_STREAM))
+    return b"".join((batch.schema.serialize(), batch.serialize(), ipc.END))
 
 
 def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
@@ -50,12 +47,16 @@ def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
 
     Raises:
         IntegrityError: the bytes are not one Arrow IPC stream of one batch of exactly this stream.
+
+    Cost: O(texts), which are looked at: Arrow would read wherever damaged ones lead.
     """
     try:
         with pa.ipc.open_stream(body) as reader:
             fits = reader.schema.equals(arrow_schema(schema))
             batches = list(reader)
-    except (pa.ArrowInvalid, OSError) as error:
+        for batch in batches:
+            batch.validate(full=True)
+    except (pa.ArrowException, ValueError, OSError) as error:
         raise IntegrityError(f"A batch of stream {schema.name} is not Arrow IPC.") from error
     if not fits or len(batches) != 1:
         raise IntegrityError(f"A batch does not have the columns of stream {schema.name}.")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.errors import IntegrityError
 from engine.limits import BODY_PLANS_MAX
 from engine.tuples import ipc
 from engine.tuples.arrow import (
@@ -84,7 +85,12 @@ class BatchReader:
 
         Cost: some microseconds, and O(values) for booleans, texts and columns with NULLs.
         """
-        rows, columns = self._columns(body)
+        try:
+            rows, columns = self._columns(body)
+        except UnicodeDecodeError as error:
+            raise IntegrityError(
+                f"A text in a batch of stream {self.schema.name} is not UTF-8."
+            ) from error
         if self._time_index is None:
             times_us = np.full(rows, arrival_us, dtype=np.int64)
         else:
@@ -185,10 +191,19 @@ def _values(body: bytes, part: _Part, rows: int) -> Column:
 
 
 def _texts(body: bytes, part: _Part, rows: int) -> Column:
-    """Return a column of texts as codes into those that occur, in order of appearance."""
+    """Return a column of texts as codes into those that occur, in order of appearance.
+
+    Raises:
+        IntegrityError: texts lie outside their buffer, where neither Arrow nor this may look.
+    """
     kind, nulls, buffers = part
     valid, ends, held = buffers
-    if rows > FEW_TEXTS:
+    bounds = np.frombuffer(body, np.int32, rows + 1, ends.begin)
+    few = bounds.tolist() if rows <= FEW_TEXTS else []
+    ascending = few == sorted(few) if few else bool((bounds[:-1] <= bounds[1:]).all())
+    if not ascending or bounds.item(0) < 0 or bounds.item(rows) > held.length:
+        raise IntegrityError("Texts of a logged batch lie outside its bytes.")
+    if not few:
         lent = [
             pa.py_buffer(memoryview(body)[one.begin : one.begin + one.length]) for one in buffers
         ]
@@ -197,11 +212,10 @@ def _texts(body: bytes, part: _Part, rows: int) -> Column:
             kind, pa.Array.from_buffers(ARROW_TYPES[kind], rows, lent, null_count=nulls)
         )
     there = _bits(body, valid, rows) if nulls else None
-    bounds = np.frombuffer(body, np.int32, rows + 1, ends.begin).tolist()
     known: dict[bytes, int] = {}
     codes = np.zeros(rows, dtype=np.int32)
     text = body[held.begin : held.begin + held.length]
     for row in range(rows):
         if there is None or there[row]:
-            codes[row] = known.setdefault(text[bounds[row] : bounds[row + 1]], len(known))
+            codes[row] = known.setdefault(text[few[row] : few[row + 1]], len(known))
     return Column(kind, codes, there, tuple(map(bytes.decode, known)) or ("",))

@@ -58,7 +58,7 @@ def layout(metadata: bytes, begin: int) -> Layout | None:
     """
     try:
         return _layout(metadata, begin + 8 + len(metadata))
-    except struct.error:
+    except (struct.error, IndexError):  # it leads outside itself
         return None
 
 

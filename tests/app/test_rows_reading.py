@@ -4,6 +4,7 @@ import json
 from random import Random
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -92,6 +93,19 @@ def test_differential_few_values_make_the_column_that_many_make(kind, values):
         assert ARROW_TYPES[kind] == few.type
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["2026-11-21T10:05Z", "2026-11-21T10:05.5+01:00", "2026-11-21Z", "2026-11-21T10:05:00Z\n", "2026-11-21T10:05:00+01:60",
+     "2026-11-21T10:05:00+24:00", "0000-12-31T23:59:59-23:59", "0000-12-31T23:59:59-00:00", "2026-11-21T24:00:00Z", "2016-12-31T23:59:60Z"],
+)  # fmt: skip
+def test_instants_that_are_none_are_refused_in_any_number(text):
+    """Without seconds, past the calendar or the clock, in the year 0: refused alone, among many, beside integers."""
+    column = ColumnSchema("c", ColumnType.TIMESTAMP)
+    assert judge(column, text) is not None
+    for values in ([text], [text] * 20, [text, 5] * 20):
+        assert fast_column(column, values) is None
+
+
 @given(texts=st.lists(st.sampled_from(["2026-11-21T10:05:00.123456Z", "2026-11-21T10:05:00.12345é",
     "0000-00-00T00:00:00.000000Z", "2026-11-21 10:05:00.123456Z", "2026-11-21T10:05:00.123456z", "2026-11-21T10:05:00Z",
     "2026-11-21T10:05:00.1+01:00Z", "2026-11-21T10:05:0:.123456Z", "2026-11-21T10:05:0/.123456Z", None]), max_size=4),
@@ -130,6 +144,14 @@ def test_texts_fit_does_not_count_what_lies_under_a_null():
     assert texts_fit(array)
 
 
+def test_texts_fit_looks_at_no_bytes_behind_the_last_offset():
+    """Senders say how long a buffer is: Arrow takes one that ends within an offset behind those that count."""
+    offsets, data = pa.py_buffer(np.array([0, 1], np.int32).tobytes() + b"\0"), pa.py_buffer(b"a")
+    array = pa.StringArray.from_buffers(1, offsets, data)
+    array.validate(full=True)
+    assert texts_fit(array)
+
+
 @given(texts=st.lists(st.sampled_from(["1" * 32, "1" * 33, "-", "e", '"', "\\", " ", "x"])))
 @settings(max_examples=100, deadline=None)
 def test_numbers_too_long_are_found_only_in_runs_that_are(texts):
@@ -146,6 +168,26 @@ def reading(request, monkeypatch):
     if request.param == "in full":
         for module in (tuples_json, tuples_columns):
             monkeypatch.setattr(module, "arrays_from_json_text", lambda *_: None)
+
+
+@pytest.mark.parametrize("media_type", [JSON, NDJSON])
+def test_rows_are_read_again_once_whatever_is_in_doubt(monkeypatch, media_type):
+    """Values that are to be seen as they were written cost one more reading of their row, not one each."""
+    read = []
+
+    def exact(row, text):
+        read.append(text)
+        return json.loads(text)
+
+    monkeypatch.setattr(json_body, "_exact", exact)
+    columns = tuple(ColumnSchema(name, ColumnType.FLOAT64) for name in "abc")
+    schema = StreamSchema("s", columns, time=None, clock=ClockKind.SERVER)
+    row = f'{{"a":{2**64},"b":1e19,"c":{-(2**70)},"x":[{2**64}],"y":[1],"z":{2**64}}}'
+    body = f"{row}\n{row}" if media_type == NDJSON else f"[{row},{row}]"
+    with pytest.raises(EngineError) as refused:
+        read_rows(body.encode(), media_type, schema, now_us=0)
+    assert 2 * 5 == refused.value.extras["errors_total"]
+    assert [row.encode()] * 2 == read
 
 
 @given(

@@ -61,6 +61,16 @@ def test_ring_of_any_pace_oracle_is_bounded_and_reaches_back(steps):
     assert ring.statistics().readings <= len(kept)
 
 
+def test_ring_of_readings_just_a_second_apart_passes_its_check():
+    """1.9 - 0.9 is less than 1 in floats, and 0.9 + 1 is 1.9: a reading that is due is not one too near."""
+    ring = ThroughputRing()
+    for at_s in (0.9, 1.9):
+        assert ring.is_due(at_s)
+        ring.note(at_s, done(0))
+    ring.check()
+    assert 2 == ring.statistics().readings
+
+
 def test_ring_out_of_order_fails_its_check():
     """The check can fail: readings nearer than a second, and more of them than are needed."""
     ring = ThroughputRing()

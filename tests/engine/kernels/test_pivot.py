@@ -1,5 +1,7 @@
 """Clauses found by value, against looking at each of them."""
 
+import itertools
+
 import numba
 import numpy as np
 import pytest
@@ -48,13 +50,39 @@ def test_find_of_any_values_differential_is_a_dictionary(plain, data):
     assert expected == found.tolist()
 
 
+def longest_run(values):
+    """Return how many places of the values' table are taken in a row, at most."""
+    taken = pivot.table_of(values).places != pivot.NOWHERE
+    return max(map(len, "".join("+" if one else " " for one in taken).split()))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("stride", [1, 7, 4_096, 832_040, 2**20, 2**40, 10**15, 701_408_733])
+def test_table_of_values_at_any_stride_has_them_apart(stride, plain, monkeypatch):
+    """Ids counted in steps, of 2^n or of a Fibonacci number too: no search passes many of the others."""
+    compiled_or_plain(monkeypatch, plain)
+    values = np.arange(-2_048, 2_048) * stride
+    assert longest_run(values) < 128
+
+
+def test_table_of_values_that_no_spread_tells_apart_has_them_all(monkeypatch):
+    """Then they lie side by side, and are found."""
+    monkeypatch.setattr(pivot, "_SPREADS", pivot._SPREADS[:1])
+    values = np.arange(4_096) * 832_040
+    assert longest_run(values) > 2_048
+    found = np.empty(CHUNK, dtype=np.int32)
+    no_nulls = np.zeros(CHUNK_WORDS, dtype=np.uint64)
+    pivot.find(values, no_nulls, pivot.table_of(values), found)
+    assert list(range(CHUNK)) == found.tolist()
+
+
 @pytest.mark.parametrize("shift", [1, 40, 63])
 def test_hashed_compiled_differential_agrees_with_the_plain_one(shift):
     """The highest bits of a product, of negative numbers too, alike in Python and compiled anew."""
-    compiled = numba.njit(lambda value, shift: pivot.hashed(value, shift))  # noqa: PLW0108 - numba compiles the lambda
-    for value in [*EDGE, 12_345]:
-        at = pivot.hashed(np.int64(value), shift)
-        assert at == compiled(np.int64(value), shift)
+    compiled = numba.njit(lambda value, *how: pivot.hashed(value, *how))  # noqa: PLW0108 - numba compiles the lambda
+    for value, spread in itertools.product([*EDGE, 12_345], pivot._SPREADS):
+        at = pivot.hashed(np.int64(value), spread, shift)
+        assert at == compiled(np.int64(value), spread, shift)
         assert 0 <= at < 2 ** (64 - shift)
 
 

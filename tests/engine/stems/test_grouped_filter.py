@@ -10,9 +10,10 @@ from engine.query.value_set import (
     EVERYTHING,
     NO_VALUE,
     NULL_ALONE,
+    values_among,
     values_where,
 )
-from engine.results.match_block import Harvest
+from engine.results.match_block import Harvest, Keeping
 from engine.stems import grouped_filter
 from engine.stems.grouped_filter import GroupedFilters
 from engine.tuples.batch import Column
@@ -111,6 +112,38 @@ def test_grouped_filters_without_clauses_find_nothing():
     made.build(Slot(3), factors_of({"INT64": EVERY_VALUE}), is_open=False)
     made.evict(Slot(3))
     assert ({}, {}) == probed(made, unread)
+    made.check()
+
+
+def test_grouped_filters_find_by_value_only_what_few_ask_for():
+    """Clauses of a value that every other one asks for stay beside the pivot: each would meet each of its rows."""
+    often = values_among([7])
+    asked = [{"INT64": values_among([1_000 + i]) if i % 2 else often} for i in range(1_200)]
+    made = built(*asked)
+    chunk = chunk_with(INT64=[7 if i % 3 else 1_001 for i in range(CHUNK_ROWS)])
+    by_value = set(range(0, CHUNK_ROWS, 3))
+    others = dict.fromkeys(range(0, 1_200, 2), set(range(CHUNK_ROWS)) - by_value)
+    wanted = np.full(1_200, Keeping.LISTS, dtype=np.uint8)
+    assert {1: by_value} | others == rows_found(made, chunk, wanted=wanted)
+    assert [set(range(1, 1_200, 2))] == [table.slots for table in made._pivoted["INT64"]]
+    assert [set(range(0, 1_200, 2))] == [table.slots for table in made._settled]
+    made.check()
+
+
+def test_grouped_filters_that_forget_a_recent_clause_make_no_table_for_it():
+    """The table forgets it, as settled ones do: the next chunk waits for nothing; a new clause in its slot is found."""
+    made = built({"INT64": EVERY_VALUE}, {"INT64": EVERY_VALUE}, {"INT64": NO_VALUE})
+    chunk = chunk_with(INT64=[1] * CHUNK_ROWS)
+    every = set(range(CHUNK_ROWS))
+    assert {0: every, 1: every} == rows_found(made, chunk)
+    made.evict(Slot(0))
+    assert {1: every} == rows_found(made, chunk)
+    assert 1 == made.statistics().derived
+    made.build(Slot(0), factors_of({"INT64": EVERY_VALUE}), is_open=False)
+    assert {0: every, 1: every} == rows_found(made, chunk)
+    for slot in range(3):
+        made.evict(Slot(slot))
+    assert ({}, 0) == (rows_found(made, chunk), made.statistics().tables)
     made.check()
 
 

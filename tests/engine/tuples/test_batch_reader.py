@@ -198,6 +198,45 @@ def test_reader_of_buffers_that_are_too_short_makes_no_plan(told, damaged):
     assert (plan is not None) == (damaged == (8, 2))
 
 
+@pytest.mark.parametrize("count", [2, FEW_TEXTS + 8])
+def test_reader_of_a_body_damaged_in_any_byte_reads_or_refuses_it(count):
+    """Whatever byte is another one, in the schema, the message or the values: tuples, or damage said by type."""
+    body = body_of([(row, None if row == 1 else row, "ä") for row in range(count)])
+    refused = 0
+    for place, byte in enumerate(body):
+        for damaged in {0, 127, 255, byte ^ 1, byte ^ 128} - {byte}:
+            torn = body[:place] + bytes([damaged]) + body[place + 1 :]
+            try:
+                columns = read(BatchReader(SCHEMA), torn).columns
+            except IntegrityError:
+                refused += 1
+            else:
+                assert {count} == set(map(len, columns))
+    assert refused > len(body)
+
+
+@pytest.mark.parametrize("count", [2, FEW_TEXTS, FEW_TEXTS + 1])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"metadata_version": pa.ipc.MetadataVersion.V4}],
+    ids=["as psoup writes", "version 4"],
+)
+def test_reader_of_texts_outside_their_bytes_refuses_them(count, options):
+    """No text is looked for before the bytes, behind them or backwards, however many there are."""
+    batch = decode_batch(SCHEMA, body_of([(row, row, "three") for row in range(count)]))
+    body = rewritten(batch, **options)
+    bounds = struct.pack(f"<{count + 1}i", *range(0, 5 * count + 1, 5))
+    assert 1 == body.count(bounds)
+    for place, bound in ((0, -4), (count, 2**31 - 1), (count, -1), (count // 2, 10**9)):
+        damaged = bytearray(bounds)
+        struct.pack_into("<i", damaged, 4 * place, bound)
+        with pytest.raises(IntegrityError):
+            read(BatchReader(SCHEMA), body.replace(bounds, damaged))
+    text = body.replace(b"three", b"thr\xffe")
+    with pytest.raises(IntegrityError):
+        read(BatchReader(SCHEMA), text)
+
+
 def test_reader_of_ever_other_texts_keeps_few_plans():
     """Where every message differs, plans come and go and tuples are read all the same."""
     reader = BatchReader(SCHEMA)
@@ -225,6 +264,17 @@ def test_layout_of_damaged_metadata_never_leads_outside(data):
             assert 0 <= found.begin <= buffer.begin
             assert buffer.length >= 0 == buffer.begin % ipc.WORD_BYTES
             assert buffer.begin + buffer.length <= found.past - len(ipc.END)
+
+
+def test_layout_of_metadata_damaged_in_any_byte_is_read_or_not():
+    """A message whose parts lie outside itself is none: nothing is raised, whatever byte is another one."""
+    begin = len(arrow_schema(SCHEMA).serialize())
+    metadata = ipc.metadata_of(body_of([(1, 1, "x")]), begin)
+    for place in range(len(metadata)):
+        for damaged in (1, 64, 128, 255):
+            torn = metadata[:place] + bytes([damaged]) + metadata[place + 1 :]
+            found = ipc.layout(torn, begin)
+            assert found is None or begin <= found.begin
 
 
 def test_layout_of_a_batch_says_what_pyarrow_wrote():
