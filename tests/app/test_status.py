@@ -135,7 +135,7 @@ async def test_hits_past_their_bound_refuse_what_adds_and_take_what_frees(api: A
         await api.declare("other"),
     ):
         detail = assert_problem(answer, "store-full")["detail"]
-        assert "drop streams" in detail
+        assert "drop a stream" in detail
     lines = "\n".join(json.dumps({"sql": "SELECT * FROM trades"}) for _ in range(2))
     answer = await api.send(
         "POST", "/v1/batch/queries", content=lines, headers={"Content-Type": NDJSON}
