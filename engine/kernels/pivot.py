@@ -165,24 +165,6 @@ def candidates(
 
 
 @uncounted
-def look_ahead(pivoted: Pivoted, clauses: NDArray[np.int32]) -> int:
-    """Read what each candidate will be decided by, so that it is near when it is needed; the number says nothing.
-
-    Places far apart that are read one beside the other are waited for together; between decisions each is
-    waited for alone, which took three quarters of the time of matching.
-    """
-    standing, ranges = pivoted.clauses, pivoted.ranges
-    seen = np.int64(0)
-    for clause in clauses:
-        seen ^= np.int64(standing[clause, 1])
-    for clause in clauses:
-        first = standing[clause, 1]
-        if first < len(ranges):
-            seen ^= ranges[first, 1]
-    return int(seen)
-
-
-@uncounted
 def match_candidates(
     pivoted: Pivoted,
     clauses: NDArray[np.int32],

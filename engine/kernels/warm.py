@@ -39,7 +39,7 @@ def warm_up() -> int:
         least_most(some)
     _scan(words)
     _read()
-    return 25 + json_bodies.warm_up()
+    return 24 + json_bodies.warm_up()
 
 
 def _scan(words: Words) -> None:
@@ -106,7 +106,6 @@ def _find_by_value(bitmaps: Words, written: Written) -> None:
     heads = np.full(1, pivot.NOWHERE, dtype=np.int32)
     count = pivot.candidates(found, edges, heads, nexts, names, firsts)
     pivoted = pivot.Pivoted(edges, rows[:2, :2].copy(), np.zeros((0, 3), dtype=np.int64))
-    pivot.look_ahead(pivoted, names[:count])
     pivot.match_candidates(
         pivoted,
         names[:count],

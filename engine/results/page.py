@@ -12,10 +12,10 @@ import numpy as np
 from bitarray import bitarray
 from numpy.typing import NDArray
 
-from engine.kernels import bits
+from engine.kernels import bits, hits
 from engine.limits import CHUNK_ROWS
 
-LIST_ROWS_MAX: Final = CHUNK_ROWS // 16
+LIST_ROWS_MAX: Final = hits.LIST_ROWS_MAX
 """Two bytes a row in a list, an eighth of a byte a row in a bitmap: equal at 1/16."""
 
 

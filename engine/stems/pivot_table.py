@@ -161,7 +161,6 @@ class PivotTable:
         for name, number in self._names.items():
             column = chunk.column(name)
             values[number], null_rows[number] = column.keys, column.null_rows
-        pivot.look_ahead(self._clauses, clauses[:count])
         at = 0
         while at < count:
             at = pivot.match_candidates(
