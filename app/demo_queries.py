@@ -1,4 +1,4 @@
-"""The standing queries of the demo: one of each kind of window, DISTINCT, NULLs, one that comes late.
+"""The standing queries of the demo: one of each kind of window, DISTINCT, NULLs, a join, one that comes late.
 
 They are over the stream that `demo_data` makes.
 """
@@ -46,6 +46,12 @@ def demo_queries(start_us: int) -> tuple[DemoQuery, ...]:
             "Silent microphones",
             "SELECT ts, room, temperature AS temp, light FROM readings WHERE noise IS NULL AND room LIKE 'office%'"
             " BEGIN (NOW - INTERVAL '6' SECOND) END (NOW)",
+        ),
+        DemoQuery(
+            "Doors that went with a bang",
+            "SELECT d.ts, d.room, n.noise FROM readings AS d, readings AS n WHERE d.room = n.room AND d.door = TRUE"
+            " AND n.noise > 65 AND n.ts BETWEEN d.ts - INTERVAL '1' SECOND AND d.ts + INTERVAL '1' SECOND"
+            " BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)",
         ),
         DemoQuery(
             "Registered late, over old data",

@@ -96,7 +96,7 @@ class FoldLoop:
         """
         self._store = store
         self._bind = bind
-        self._engine = Engine(bind=bind)
+        self._engine = Engine(bind=bind, make_lock=threading.Lock)
         self._live = LiveResults(store.results.now_us, threading.RLock())
         self._on_applied = on_applied
         self._on_look = on_look
@@ -267,7 +267,9 @@ class FoldLoop:
         checkpoint = self._store.results.checkpoint()
         applied = checkpoint.cut.seq
         seqs = sorted(batch.seq for batch in checkpoint.batches)
-        self._engine = Engine.restore(checkpoint, self._store.log.read_at(seqs), bind=self._bind)
+        self._engine = Engine.restore(
+            checkpoint, self._store.log.read_at(seqs), bind=self._bind, make_lock=threading.Lock
+        )
         self._gone = set(self._store.log.held_batches(applied)).difference(seqs)
         self._live.begin(checkpoint, self._older_pages)
         self._gen, self._restored = checkpoint.cut.gen, True
@@ -340,9 +342,10 @@ class FoldLoop:
             delta = self._engine.apply(operation)
             self._live.apply(delta)
             self._shown.append(delta)
-            if delta.blocks or delta.pages:
+            if delta.blocks or delta.pages or delta.composites:
                 self._shown_bytes += sum(block.nbytes for block in delta.blocks.values())
                 self._shown_bytes += sum(page.nbytes for page in delta.pages.values())
+                self._shown_bytes += sum(page.nbytes for page in delta.composites.values())
             self._count_body(operation)
             self._applied = delta.seq
         self._turns += 1

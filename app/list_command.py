@@ -71,4 +71,4 @@ def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
                 inner = one if isinstance(one, Mapping) else {"": one}
                 yield from _flat(inner, f"{prefix}{name}[{index}].")
         else:
-            yield f"{prefix}{name}", f"{value:,}" if type(value) is int else value
+            yield f"{prefix}{name}".rstrip("."), f"{value:,}" if type(value) is int else value

@@ -66,6 +66,7 @@ class _ServiceCollector:
         statistics = self._service.statistics()
         log = self._service.store.log.statistics()
         results = self._service.store.results.statistics()
+        joins = self._service.joins.reading
         gauges = {
             "ready": ("1 if the service is ready.", not self._service.reasons()),
             "log_head": ("Position of the last operation.", log.head),
@@ -74,6 +75,7 @@ class _ServiceCollector:
             "log_bytes": ("Bytes of bodies in the log.", log.bytes),
             "appends_in_flight": ("Appends on their way.", statistics.submission.in_flight),
             "hits_memory_bytes": ("Memory of hits in this process.", statistics.fold.held.hits),
+            "join_groups": ("Groups of queries that are joined together.", len(joins.groups)),
             "store_memory_bytes": (
                 "Memory of the store.",
                 self._service.store.health().memory_bytes,
@@ -88,6 +90,11 @@ class _ServiceCollector:
             "tuples_folded": ("Tuples folded.", statistics.fold.tuples),
             "invocations": ("Queries answered.", self._service.invoked.count),
             "ticks": ("Ticks appended.", statistics.fold.ticks),
+            "join_entrants": ("Chunks and queries joined.", joins.totals.entrants),
+            "join_steps": ("Candidates and pairs looked at.", joins.totals.steps),
+            "join_semijoined": ("Tuples left out before joining.", joins.totals.semijoined),
+            "join_intermediates": ("Composites built on the way.", joins.totals.intermediates),
+            "join_results": ("Composites that queries want.", joins.totals.results),
             "appends_refused": (
                 "Appends refused for want of a place.",
                 statistics.submission.refused,

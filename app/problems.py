@@ -86,6 +86,9 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "unsupported-sql": ProblemType(422, "The query is outside the dialect"),
     "window-empty": ProblemType(422, "The window can never hold an instant"),
     "query-too-complex": ProblemType(422, "The query is over a limit"),
+    "answer-too-large": ProblemType(
+        422, "The answer is too large to be found when it is asked for"
+    ),
     "now-out-of-range": ProblemType(422, "The instant asked for is outside what is kept"),
     "rate-limited": ProblemType(429, "Over a rate", retry_after_s=1),
     "quota-exceeded": ProblemType(429, "Over a number or a size", retry_after_s=10),

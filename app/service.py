@@ -17,6 +17,7 @@ from app.errors import MemoryFullError, RecoveringError, StoreDownError
 from app.filling import Filling
 from app.fold_loop import FoldLoop, FoldStatistics, Phase
 from app.footprint import NOTHING, footprint
+from app.join_tally import JoinTally
 from app.settings import Settings
 from app.store import Store
 from app.submission import Submission, SubmissionStatistics
@@ -80,6 +81,8 @@ class Service:
         self.throughput = ThroughputRing()
         self.footprint = NOTHING
         """As it was a second ago at most, unless the fold is at work on something long."""
+        self.joins = JoinTally()
+        """Likewise."""
         self._elapsed_s = elapsed_s
         self.fold_loop = FoldLoop(
             store=store,
@@ -177,6 +180,7 @@ class Service:
         self.answering.check()
         self.fold_loop.check()
         self.throughput.check()
+        self.joins.check()
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""
@@ -192,7 +196,9 @@ class Service:
         at_s = self._elapsed_s()
         if self.throughput.is_due(at_s):
             self.throughput.note(at_s, self._progress())
-            self.footprint = footprint(engine(), self.fold_loop.statistics().held)
+            found = engine()
+            self.footprint = footprint(found, self.fold_loop.statistics().held)
+            self.joins.note(found.eddy.joins)
 
     def _progress(self) -> Progress:
         fold = self.fold_loop.statistics()

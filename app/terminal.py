@@ -166,10 +166,12 @@ def _excerpt_style(line: str) -> str:
 
 
 def _details(body: Mapping[str, object]) -> list[str]:
-    """Return the entries of `errors` and `diff`, one line each."""
+    """Return since when and why a query is suspended, and the entries of `errors` and `diff`, one line each."""
     errors = body.get("errors")
     diff = body.get("diff")
+    since = body.get("since_seq")
     return [
+        *([] if since is None else [f"since operation {since}: {body.get('reason')}"]),
         *(
             " ".join(f"{name}={value}" for name, value in one.items())
             for one in (errors if isinstance(errors, list) else [])

@@ -4,12 +4,15 @@ Deterministic: it reads no clock, draws no chance and walks over nothing unorder
 same deltas bit for bit, whether folded at once, in pieces or by an engine that took over in between.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import assert_never
 
 from engine import expire, ingest, register
 from engine.eddy.eddy import Eddy, EddyStatistics
+from engine.eddy.join_routing import JoinRouting
+from engine.eddy.joins import JoinGroupStatistics
 from engine.eddy.policy import RoutingPolicy
 from engine.errors import EngineError
 from engine.kernels.memory import keep_memory
@@ -25,7 +28,11 @@ from engine.stems.restore import restore
 from engine.stems.state import State
 from engine.tuples.batch import Seq
 
-__all__ = ["Engine", "EngineStatistics", "keep_memory", "warm_up"]
+__all__ = ["Engine", "EngineStatistics", "JoinGroupStatistics", "keep_memory", "warm_up"]
+
+
+MakeLock = Callable[[], AbstractContextManager[object]]
+"""Makes a lock; `nullcontext` where there is one thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +58,23 @@ class Engine:
         *,
         bind: Bind = bind,
         policy: RoutingPolicy | None = None,
+        routing: JoinRouting | None = None,
+        make_lock: MakeLock = nullcontext,
     ) -> None:
         """Begin before the first operation.
 
         Args:
             bind: makes the clauses of the texts that the log keeps.
             policy: how tuples are routed; None = by measured selectivity.
+            routing: how entrants are routed through the sources of a join; None = by measured fan-out.
+            make_lock: where other threads read `source`, makes their locks.
         """
-        self._state = State(bind=bind)
+        self._state = State(bind=bind, make_lock=make_lock)
         self._eddy = Eddy(
-            query_stem=self._state.query_stem, tuples=self._state.tuples, policy=policy
+            query_stem=self._state.query_stem,
+            tuples=self._state.tuples,
+            policy=policy,
+            routing=routing,
         )
         self._operations = 0
         self._voided = 0
@@ -123,6 +137,7 @@ class Engine:
         batches: Iterable[Operation],
         *,
         bind: Bind = bind,
+        make_lock: MakeLock = nullcontext,
     ) -> "Engine":
         """Return the engine at the checkpoint's position, made from its records and the log's batches.
 
@@ -133,11 +148,12 @@ class Engine:
             checkpoint: everything published but the pages.
             batches: the operations of the checkpoint's batch records, ascending by seq.
             bind: as in the constructor.
+            make_lock: as in the constructor.
 
         Raises:
             IntegrityError: batches and records do not agree, or a stored clause does not bind.
         """
-        engine = cls(bind=bind)
+        engine = cls(bind=bind, make_lock=make_lock)
         state = engine._state
         restore(state, checkpoint, batches)
         for stream in state.streams.values():

@@ -168,6 +168,18 @@ class QueryFillingError(EngineError):
     code = "query-filling"
 
 
+class QuerySuspendedError(EngineError):
+    """The query ran over a bound of joins and is answered no more; extras `since_seq`, `reason`."""
+
+    code = "query-suspended"
+
+
+class AnswerTooLargeError(EngineError):
+    """The answer of a join that is found when it is asked for is over a bound; extra `limit`."""
+
+    code = "answer-too-large"
+
+
 class BadPageError(EngineError):
     """The page token is forged, damaged, or belongs to another query."""
 

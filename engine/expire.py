@@ -140,6 +140,10 @@ def drop_segments(state: State, stream: StreamState, draft: Draft) -> None:
         draft.dropped_batches.add((record.stream_id, stream.retired.popleft().record.seq))
     state.going.append((record.stream_id, dropped_row))
     stream.record = replace(record, dropped_row=dropped_row)
+    for group in state.query_stem.groups:
+        if record.stream_id in group.shape.streams:
+            dropped_rows = [state.held_from(stream_id) for stream_id in group.shape.streams]
+            draft.dropped_composites.update(state.composites.below(group.group_id, dropped_rows))
 
 
 def forgets(stream: StreamState, floor_us: int | None) -> bool:

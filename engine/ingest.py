@@ -6,10 +6,13 @@ A verb checks first and raises before it changes anything: what it raises makes 
 import numpy as np
 
 from engine.eddy.eddy import Eddy, FreshData
+from engine.eddy.joins import Joined
 from engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
 from engine.log.operation import Declare, Drop, Operation, Rows
+from engine.release import note_joined, release, suspend
 from engine.results.delta import BatchRecord, StreamRecord
 from engine.results.draft import Draft
+from engine.results.hits import ClauseId
 from engine.stems.state import HeldBatch, State, StreamState
 from engine.tuples.batch import TupleBatch
 from engine.tuples.schema import StreamId
@@ -45,10 +48,7 @@ def drop(state: State, draft: Draft, *, eddy: Eddy, content: Drop) -> None:
             queries=len(standing),
         )
     for query_id in content.queries:
-        gone = state.release_query(query_id)
-        draft.dropped_queries.add(query_id)
-        if gone is not None:
-            draft.dropped_clauses.add(gone)
+        release(state, draft, query_id)
     held = [*stream.retired, *stream.retained]
     draft.dropped_batches |= {(content.stream_id, batch.record.seq) for batch in held}
     draft.dropped_streams.add(content.stream_id)
@@ -73,9 +73,14 @@ def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, cont
         seq=operation.seq,
         arrival_us=operation.arrival_us,
     )
-    for found in eddy.join(fresh=FreshData(batch)):
-        if len(found.block):
+    overrun: list[tuple[ClauseId, str]] = []
+    for found in eddy.join(fresh=FreshData(batch, state.held_from)):
+        if isinstance(found, Joined):
+            overrun += note_joined(state, draft, found)
+        elif len(found.block):
             draft.blocks[content.stream_id, found.chunk] = found.block
+    for clause_id, reason in overrun:
+        suspend(state, draft, clause_id, reason)
     note_batch(stream, draft, batch)
     draft.streams[content.stream_id] = stream.record
 

@@ -2,8 +2,9 @@
 
 An answer equals evaluating the query from scratch on operations 1 … seq at one instant NOW:
     visible(row) <=> the row is a hit, retained, dated up to NOW, and inside [BEGIN, END] at NOW.
-Its order is total (tuple time, tuple id). All pages of an answer belong to one position: the rows there were,
-the floors of retention, the instant. A page is exact or refused.
+A row of a join is visible iff each of its parts is, in the window of its source. The order of an answer is total
+(tuple time, tuple id; for a join the earliest part's time, then the ids in FROM order). All pages of an answer
+belong to one position: the rows there were, the floors of retention, the instant. A page is exact or refused.
 Source: Chandrasekaran & Franklin 2002, 2.4 (invocation), 4.1 (stream-prefix consistency).
 """
 
@@ -11,24 +12,39 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.errors import (
+    AnswerTooLargeError,
     EngineError,
     NotFoundError,
     NowOutOfRangeError,
     OverloadedError,
     PageExpiredError,
+    QuerySuspendedError,
 )
 from engine.log.operation import QueryId
-from engine.results.answer import Answer, PagePosition, Request
+from engine.results.answer import Answer, PagePosition, PartPosition, Request
+from engine.results.answering import nothing_yet
 from engine.results.clause_cache import ClauseCache
 from engine.results.contract import ResultsReader, Snapshot
-from engine.results.invocation import Invocation, nothing_yet
+from engine.results.invocation import Invocation
+from engine.results.join_invocation import JoinInvocation
 from engine.results.pinning import pinned
 from engine.results.source import TupleSource
 
-__all__ = ["Answer", "ClauseCache", "PagePosition", "Request", "invoke", "invoke_many"]
+__all__ = [
+    "Answer",
+    "ClauseCache",
+    "PagePosition",
+    "PartPosition",
+    "Request",
+    "invoke",
+    "invoke_many",
+]
 
 ATTEMPTS_MAX: Final = 4
 """Snapshots tried, when tuples an answer needs are dropped while it is being read."""
+
+REFUSALS: Final = (NotFoundError, NowOutOfRangeError, QuerySuspendedError, AnswerTooLargeError)
+"""What concerns one query among many: it was removed or suspended, does not reach the instant, finds too much."""
 
 
 def invoke(
@@ -46,6 +62,8 @@ def invoke(
         NotYetVisibleError: `min_seq` is not applied yet.
         NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
         PageExpiredError: the page needs tuples that are not held any more, or another history.
+        QuerySuspendedError: the query joins streams, and ran over a bound.
+        AnswerTooLargeError: it joins streams, is not kept, and finds more than an answer may have.
 
     Cost: O(chunks + hits) for the first page, O(page) for the others while the order is cached.
     """
@@ -103,7 +121,8 @@ def answered(
     at = pinned(snapshot, request)
     if at is None:
         return nothing_yet(source, snapshot, request=request, clauses=clauses)
-    asked = Invocation(results, source, snapshot, clauses, at)
+    asks = Invocation if len(snapshot.streams) == 1 else JoinInvocation
+    asked = asks(results, source, snapshot, clauses, at)
     if request.count_only and not asked.reading.clause.distinct:
         return asked.counted()
     return asked.page(request)
@@ -116,10 +135,10 @@ def answered_or_refused(
     request: Request,
     clauses: ClauseCache,
 ) -> Answer | EngineError:
-    """Return one page, or why this query has none: it was removed, or the instant is not in its reach."""
+    """Return one page, or why this query has none."""
     try:
         return answered(results, source, snapshot, request=request, clauses=clauses)
-    except (NotFoundError, NowOutOfRangeError) as refusal:
+    except REFUSALS as refusal:
         return refusal
 
 

@@ -212,6 +212,23 @@ HITS_MEMORY_BYTES_MAX: Final = 6 * GIB
 HITS_MEMORY_HIGH_PERCENT: Final = 85
 """From here on the service reports `memory-high`, as for the store's memory."""
 
+# Joins.
+JOIN_MATCHES_MAX: Final = 1_000_000
+"""Composite tuples that one entrant (a chunk of tuples, a query) may find for one clause; past it that is suspended."""
+JOIN_STEPS_MAX: Final = 50_000_000
+"""Candidates and pairs that one entrant may come to in one group, a condition asked of a pair counted as ten.
+
+Counted, never timed, so that a replay decides the same.
+"""
+JOIN_ENTRANT_BYTES_MAX: Final = GIB
+"""What the composite tuples that one entrant finds for all clauses of a group may take while they are put in order."""
+JOIN_RESULTS_MAX: Final = 10_000_000
+"""Composite tuples kept for one clause; past it that is suspended."""
+JOIN_ANSWER_ROWS_MAX: Final = 10_000_000
+"""Rows of the answer of a join that is not kept: they are put in order before the first page is cut."""
+JOIN_INDEX_BYTES_MAX: Final = GIB
+"""Of the key indexes of one stream; past it they are made again as they are asked for."""
+
 # Store.
 STORE_MEMORY_BYTES_MAX: Final = 6 * GIB
 """What the embedded server may use for data; past it appends are refused and removals still run."""

@@ -3,17 +3,22 @@
 A verb checks first and raises before it changes anything: what it raises makes the operation void.
 """
 
-from engine.eddy.eddy import Eddy, FreshQuery
+from engine.eddy.eddy import Eddy, FreshJoin, FreshQuery
 from engine.errors import NameTakenError, NotFoundError
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize, Operation, Register, Remove
 from engine.query.clause import BoundQuery, StandingQueryClause
-from engine.results.delta import ClauseRecord, QueryRecord
+from engine.query.value_set import INT64_MAX
+from engine.release import count_queries, note_joined, release, suspend
+from engine.results.delta import ClauseRecord, JoinRecord, QueryRecord
 from engine.results.draft import Draft
 from engine.results.hits import ClauseId
-from engine.stems.query_stem import is_cheap
+from engine.results.source import Span
+from engine.stems.query_stem import is_cheap, is_join_kept
 from engine.stems.state import State, StreamState
-from engine.tuples.schema import StreamId
+
+Fresh = tuple[ClauseId, StandingQueryClause, Materialize]
+"""A clause that is new, and what is to be kept of what it finds."""
 
 
 def register(
@@ -34,18 +39,10 @@ def register(
     clause_id = state.shared.get((clause.text, streams, content.materialize))
     if clause_id is None:
         clause_id = ClauseId(operation.seq)
-        stream = state.streams[streams[0]]
-        record = ClauseRecord(
-            clause_id,
-            clause.text,
-            streams,
-            content.materialize,
-            kept_row=first_kept_row(stream, clause, content.materialize),
-            block_row=stream.open_chunk * CHUNK_ROWS,
-        )
-        state.hold_clause(record)
-        draft.clauses[clause_id] = record
-        keep_pages(draft, eddy=eddy, record=record, clause=clause)
+        if len(streams) > 1:
+            begin_join(state, draft, eddy=eddy, fresh=(clause_id, clause, content.materialize))
+        else:
+            begin_clause(state, draft, eddy=eddy, fresh=(clause_id, clause, content.materialize))
     query = QueryRecord(
         query_id=content.query_id,
         seq=operation.seq,
@@ -54,6 +51,7 @@ def register(
         window=bound.window,
         name=content.name,
         labels=dict(content.labels),
+        ranges=bound.ranges,
     )
     state.hold_query(query)
     draft.queries[query.query_id] = query
@@ -65,12 +63,7 @@ def remove(state: State, draft: Draft, *, content: Remove) -> None:
     query = state.queries.get(content.query_id)
     if query is None:
         raise NotFoundError(f"No query {content.query_id} is standing.")
-    streams = state.clauses[query.clause_id].record.streams
-    gone = state.release_query(content.query_id)
-    draft.dropped_queries.add(content.query_id)
-    if gone is not None:
-        draft.dropped_clauses.add(gone)
-    count_queries(state, draft, streams, by=-1)
+    release(state, draft, query.query_id)
 
 
 def bound_query(state: State, content: Register) -> BoundQuery:
@@ -83,14 +76,50 @@ def bound_query(state: State, content: Register) -> BoundQuery:
     return state.bind(content.sql, declared)
 
 
-def keep_pages(
-    draft: Draft, *, eddy: Eddy, record: ClauseRecord, clause: StandingQueryClause
-) -> None:
-    """Join the clause, and write its pages of the whole chunks whose hits are to be kept."""
+def begin_clause(state: State, draft: Draft, *, eddy: Eddy, fresh: Fresh) -> None:
+    """Add a clause over one stream, and write its pages of the whole chunks whose hits are to be kept."""
+    clause_id, clause, materialize = fresh
+    (source,) = clause.sources
+    stream = state.streams[source.stream_id]
+    record = ClauseRecord(
+        clause_id,
+        clause.text,
+        (source.stream_id,),
+        materialize,
+        kept_row=first_kept_row(stream, clause, materialize),
+        block_row=stream.open_chunk * CHUNK_ROWS,
+    )
+    state.hold_clause(record)
+    draft.clauses[clause_id] = record
     first_row = record.kept_row if record.kept_row < record.block_row else None
-    fresh = FreshQuery(record.clause_id, clause, record.materialize, first_row)
-    for pages in eddy.join(fresh=fresh):
-        draft.pages[record.clause_id, pages.run] = pages
+    for pages in eddy.join(fresh=FreshQuery(clause_id, clause, materialize, first_row)):
+        draft.pages[clause_id, pages.run] = pages
+
+
+def begin_join(state: State, draft: Draft, *, eddy: Eddy, fresh: Fresh) -> None:
+    """Add a clause over several streams; where its composites are kept, in its group, with all there are by now."""
+    clause_id, clause, materialize = fresh
+    streams = tuple(source.stream_id for source in clause.sources)
+    if not is_join_kept(clause, materialize):
+        record = ClauseRecord(clause_id, clause.text, streams, materialize)
+        state.hold_clause(record)
+        draft.clauses[clause_id] = record
+        return
+    fronts = tuple(state.streams[stream_id].open_chunk * CHUNK_ROWS for stream_id in streams)
+    group_id = state.query_stem.groups.fitting(clause) or clause_id
+    join = JoinRecord(group_id, fronts)
+    record = ClauseRecord(clause_id, clause.text, streams, materialize, join=join)
+    state.hold_clause(record)
+    draft.clauses[clause_id] = record
+    # What retention has let go before the query came, none of its positions shows.
+    records = [state.streams[stream_id].record for stream_id in streams]
+    spans = [
+        Span(record.stream_id, record.floor_row, front, record.floor_us, INT64_MAX)
+        for record, front in zip(records, fronts, strict=True)
+    ]
+    for found in eddy.join(fresh=FreshJoin(clause_id, clause, materialize, group_id, spans)):
+        for over, reason in note_joined(state, draft, found):
+            suspend(state, draft, over, reason)
 
 
 def first_kept_row(
@@ -106,11 +135,3 @@ def first_kept_row(
     if nothing or (materialize is Materialize.AUTO and is_cheap(clause)):
         return stream.open_chunk * CHUNK_ROWS
     return stream.record.floor_row // CHUNK_ROWS * CHUNK_ROWS
-
-
-def count_queries(state: State, draft: Draft, streams: tuple[StreamId, ...], *, by: int) -> None:
-    """Bring the number of queries in the records of `streams` up to date."""
-    for stream_id in dict.fromkeys(streams):
-        stream = state.streams[stream_id]
-        stream.record = stream.record.counting(stream.record.queries + by)
-        draft.streams[stream_id] = stream.record

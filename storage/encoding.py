@@ -24,7 +24,14 @@ from engine.log.operation import (
     Txn,
 )
 from engine.query.window import Bound, Window
-from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from engine.results.delta import (
+    BatchRecord,
+    ClauseRecord,
+    JoinRecord,
+    QueryRecord,
+    StreamRecord,
+    Suspension,
+)
 from engine.results.hits import ClauseId
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema, schema_from_dict, schema_to_dict
@@ -150,19 +157,38 @@ def decode_stream(record: bytes, declaration: bytes) -> StreamRecord:
 def encode_clause(record: ClauseRecord) -> bytes:
     """Return a clause's record, its streams in front for the Function that reads them."""
     streams = ",".join(map(str, record.streams))
-    kept = [record.materialize, record.kept_row, record.block_row]
-    return streams.encode() + b" " + orjson.dumps([FORMAT, record.clause_id, record.text, *kept])
+    value: list[object] = [record.materialize, record.kept_row, record.block_row]
+    if record.join is not None:
+        value.append(_encode_join(record.join))
+    return streams.encode() + b" " + orjson.dumps([FORMAT, record.clause_id, record.text, *value])
 
 
 def decode_clause(value: bytes) -> ClauseRecord:
     """Return the record that `encode_clause` wrote."""
     streams, _, rest = value.partition(b" ")
-    version, clause_id, text, materialize, kept_row, block_row = orjson.loads(rest)
+    version, clause_id, text, materialize, kept_row, block_row, *joins = orjson.loads(rest)
     assert version == FORMAT
-    stream_ids = tuple(StreamId(int(stream_id)) for stream_id in streams.split(b","))
+    (join,) = joins or (None,)
     return ClauseRecord(
-        ClauseId(clause_id), text, stream_ids, Materialize(materialize), kept_row, block_row
+        ClauseId(clause_id),
+        text,
+        tuple(StreamId(int(stream_id)) for stream_id in streams.split(b",")),
+        Materialize(materialize),
+        kept_row,
+        block_row,
+        None if join is None else _decode_join(join),
     )
+
+
+def _encode_join(join: JoinRecord) -> list[object]:
+    since = join.suspended
+    return [join.group, join.fronts, None if since is None else [since.since_seq, since.reason]]
+
+
+def _decode_join(value: list[Any]) -> JoinRecord:
+    group, fronts, since = value
+    suspended = None if since is None else Suspension(Seq(since[0]), since[1])
+    return JoinRecord(ClauseId(group), tuple(fronts), suspended)
 
 
 def encode_query(record: QueryRecord) -> bytes:
@@ -172,16 +198,22 @@ def encode_query(record: QueryRecord) -> bytes:
         None if bound is None else [bound.us, bound.moving]
         for bound in (record.window.begin, record.window.end)
     ]
-    labels = dict(record.labels)
-    return front + orjson.dumps(
-        [FORMAT, record.query_id, record.canonical, window, record.name, labels]
-    )
+    value: list[object] = [
+        record.query_id,
+        record.canonical,
+        window,
+        record.name,
+        dict(record.labels),
+    ]
+    if record.ranges:
+        value.append(record.ranges)
+    return front + orjson.dumps([FORMAT, *value])
 
 
 def decode_query(value: bytes) -> QueryRecord:
     """Return the record that `encode_query` wrote."""
     seq, clause_id, rest = value.split(b" ", 2)
-    version, query_id, canonical, window, name, labels = orjson.loads(rest)
+    version, query_id, canonical, window, name, labels, *ranges = orjson.loads(rest)
     assert version == FORMAT
     begin, end = (None if bound is None else Bound(*bound) for bound in window)
     return QueryRecord(
@@ -192,6 +224,7 @@ def decode_query(value: bytes) -> QueryRecord:
         window=Window(begin, end),
         name=name,
         labels=labels,
+        ranges=tuple(*ranges),
     )
 
 

@@ -62,8 +62,7 @@ def decode_page(value: bytes) -> Page:
 
 def encode_blocks(block: MatchBlock) -> Iterator[tuple[int, bytes]]:
     """Yield each group of clauses that the block has, ascending, and the part of the block that is theirs."""
-    if not np.array_equal(block.places, _places(block.forms, block.counts)):
-        block = block.among(slice(0, len(block)))  # brings them into the order of the clauses
+    block = in_order(block)
     groups = block.clause_ids >> keys.GROUP_BITS
     ids = (block.clause_ids & ((1 << keys.GROUP_BITS) - 1)).astype(U16)
     counts, offsets = block.counts.astype(U16), block.offsets.astype(U16, copy=False)
@@ -105,7 +104,7 @@ def decode_block(value: bytes) -> MatchBlock:
         ids + np.int64(base),
         forms,
         counts,
-        _places(forms, counts),
+        places_of(forms, counts),
         offsets,
         bitmaps.reshape(maps, CHUNK_WORDS),
     )
@@ -132,6 +131,23 @@ def decode_hits(value: bytes, clause_id: ClauseId) -> Page | None:
     return Page(np.frombuffer(value[begin : begin + 2 * int(counts[at])], U16), None)
 
 
+def in_order(block: MatchBlock) -> MatchBlock:
+    """Return the block with its lists and bitmaps in the order of its clauses."""
+    if np.array_equal(block.places, places_of(block.forms, block.counts)):
+        return block
+    return block.among(slice(0, len(block)))
+
+
+def places_of(forms: NDArray[np.uint8], counts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return where lists and bitmaps are that lie in the order of their clauses."""
+    lists, maps = forms == Form.LIST, forms == Form.BITMAP
+    lengths = counts[lists]
+    places = np.full(len(forms), UNPLACED, dtype=np.int32)
+    places[lists] = np.cumsum(lengths) - lengths
+    places[maps] = np.arange(np.count_nonzero(maps))
+    return places
+
+
 def _bitmap(value: bytes) -> bitarray:
     bits = bitarray(endian="little")
     bits.frombytes(value)
@@ -141,13 +157,3 @@ def _bitmap(value: bytes) -> bitarray:
 def _total(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Return how many there are before each entry, and behind the last: one more than entries."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
-
-
-def _places(forms: NDArray[np.uint8], counts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return where lists and bitmaps are that lie in the order of their clauses."""
-    lists, maps = forms == Form.LIST, forms == Form.BITMAP
-    lengths = counts[lists]
-    places = np.full(len(forms), UNPLACED, dtype=np.int32)
-    places[lists] = np.cumsum(lengths) - lengths
-    places[maps] = np.arange(np.count_nonzero(maps))
-    return places

@@ -3,8 +3,18 @@
 from collections.abc import Iterable, Sequence
 
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from engine.results.composites import CompositeKey, CompositePage
 from engine.results.contract import Checkpoint
-from engine.results.delta import CHUNKS, BatchRecord, BlockKey, PageKey, StreamRecord
+from engine.results.delta import (
+    CHUNKS,
+    BatchRecord,
+    BlockKey,
+    ClauseRecord,
+    JoinRecord,
+    PageKey,
+    StreamRecord,
+)
+from engine.results.hits import ClauseId
 from engine.results.match_block import MatchBlock
 from engine.tuples.schema import StreamId
 
@@ -30,6 +40,8 @@ def check_records(checkpoint: Checkpoint) -> None:
         assert clause.clause_id <= applied
         assert 0 <= clause.kept_row <= clause.block_row
         assert clause.kept_row % CHUNK_ROWS == clause.block_row % CHUNK_ROWS == 0
+        if clause.join is not None:
+            _check_join(clause, clause.join, streams, applied)
     _check_batches(streams, checkpoint.batches)
 
 
@@ -54,6 +66,54 @@ def check_blocks(checkpoint: Checkpoint, blocks: Iterable[tuple[BlockKey, MatchB
         block.check()
         assert block.clause_ids[0] > 0
         assert block.clause_ids[-1] <= checkpoint.cut.seq
+
+
+def check_composites(
+    checkpoint: Checkpoint, pages: Iterable[tuple[CompositeKey, CompositePage]]
+) -> None:
+    """Assert that every page of composites has a clause of its group, or its own one, and names rows in whole chunks.
+
+    `pages` are all that are kept: those of the checkpoint, no fewer and no more.
+    """
+    streams = {record.stream_id: record for record in checkpoint.streams}
+    joins = {c.clause_id: (c, c.join) for c in checkpoint.clauses if c.join is not None}
+    members = {join.group: clause for clause, join in joins.values()}
+    found: set[CompositeKey] = set()
+    for key, page in pages:
+        group, entrant, number, _ = key
+        found.add(key)
+        assert group in members, "a page has a clause of its group"
+        read = [streams[stream_id] for stream_id in members[group].streams]
+        assert len(page.rows) == len(read), "a row of each source"
+        assert 0 <= entrant <= len(read)
+        fronts = tuple(stream.rows // CHUNK_ROWS * CHUNK_ROWS for stream in read)
+        if entrant == len(read):
+            assert ClauseId(number) in joins, "a clause's own page has its clause"
+            _, join = joins[ClauseId(number)]
+            assert join.group == group
+            assert page.block.clause_ids.tolist() == [number]
+            fronts = join.fronts
+        else:
+            assert (page.rows[entrant] // CHUNK_ROWS == number).all(), "of the chunk that entered"
+        assert all(past <= front for past, front in zip(page.past_rows, fronts, strict=True))
+        assert page.rows.min() >= 0
+        page.check()
+        assert page.block.clause_ids[0] > 0
+        assert page.block.clause_ids[-1] <= checkpoint.cut.seq
+    assert found == checkpoint.composites.keys(), "a restart begins with all of them"
+
+
+def _check_join(
+    clause: ClauseRecord, join: JoinRecord, streams: dict[StreamId, StreamRecord], applied: int
+) -> None:
+    read = [streams[stream_id] for stream_id in clause.streams]
+    assert 0 < join.group <= clause.clause_id, "a group is as old as its first clause"
+    assert len(join.fronts) == len(read) > 1
+    for front, stream in zip(join.fronts, read, strict=True):
+        assert front % CHUNK_ROWS == 0
+        assert 0 <= front <= stream.rows
+    if join.suspended is not None:
+        assert clause.clause_id <= join.suspended.since_seq <= applied
 
 
 def _check_held(stream: StreamRecord, chunk: int) -> None:

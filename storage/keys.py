@@ -6,12 +6,13 @@ hold ids that psoup gave, which never come again.
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
-LAYOUT_VERSION: Final = 2
+LAYOUT_VERSION: Final = 3
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
 
 # Log side: written by appends and trims.
@@ -38,6 +39,8 @@ BLOCKS_PATTERN: Final = "{ps}:b:*"
 """Matches every key of `blocks`."""
 BATCHES_PATTERN: Final = "{ps}:x:*"
 """Matches every key of `batches`."""
+COMPOSITES_PATTERN: Final = "{ps}:j:*"
+"""Matches every key of `composites`."""
 
 GROUP_BITS: Final = 6
 """Clauses whose ids differ in their last 6 bits alone share a field of a block: 64 at most.
@@ -70,6 +73,22 @@ def blocks(stream_id: StreamId, segment: int) -> str:
 def block_field(chunk: int, group: int) -> str:
     """Return the field of one group's part of a block; `chunk` counts from the segment's first."""
     return f"{chunk}:{group}"
+
+
+def composites(group: ClauseId) -> str:
+    """Return the key of a group's composite tuples."""
+    return f"{{ps}}:j:{group}"
+
+
+def composite_field(numbers: Sequence[int]) -> str:
+    """Return the field of a piece of a page of composites: entrant, number, page, piece. A first piece is 0."""
+    return ":".join(map(str, numbers if numbers[-1] else numbers[:-1]))
+
+
+def composite_numbers(field: str) -> tuple[int, int, int, int]:
+    """Return the numbers that `composite_field` was given."""
+    entrant, number, page, *piece = map(int, field.split(":"))
+    return entrant, number, page, piece[0] if piece else 0
 
 
 def numbers(text: str) -> tuple[int, int]:

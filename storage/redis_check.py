@@ -3,6 +3,7 @@
 import collections
 from collections.abc import Iterator
 
+from engine.results.composites import CompositeKey, CompositePage
 from engine.results.contract import Checkpoint
 from engine.results.delta import CHUNKS, BlockKey, PageKey
 from engine.results.hits import ClauseId
@@ -10,9 +11,11 @@ from engine.results.match_block import MatchBlock
 from engine.tuples.schema import StreamId
 from storage import keys
 from storage.encoding import decode_content
+from storage.encoding_composites import decode_composites, encode_composites
 from storage.encoding_hits import decode_block, decode_page, encode_blocks, encode_page
-from storage.invariants import check_blocks, check_pages, check_records
+from storage.invariants import check_blocks, check_composites, check_pages, check_records
 from storage.redis_client import RedisClient
+from storage.redis_composites import composite_fields
 
 
 def check_log(client: RedisClient) -> None:
@@ -52,6 +55,7 @@ def check_results(client: RedisClient, checkpoint: Checkpoint) -> None:
     check_records(checkpoint)
     check_pages(checkpoint, _pages(client))
     check_blocks(checkpoint, _blocks(client))
+    check_composites(checkpoint, _composites(client))
     held = {keys.batches(stream.stream_id).encode() for stream in checkpoint.streams}
     assert _scanned(client, keys.BATCHES_PATTERN) <= held, "a batch has its stream"
     garbage, untidy = client.fetch([("EXISTS", keys.GARBAGE), ("HGET", keys.META, "untidy")])
@@ -79,6 +83,17 @@ def _blocks(client: RedisClient) -> Iterator[tuple[BlockKey, MatchBlock]]:
             block = decode_block(value)
             assert [(group, value)] == list(encode_blocks(block)), "clauses of one group"
             yield (StreamId(stream_id), segment * CHUNKS + chunk), block
+
+
+def _composites(client: RedisClient) -> Iterator[tuple[CompositeKey, CompositePage]]:
+    """Yield each page of composites."""
+    names = _scanned(client, keys.COMPOSITES_PATTERN)
+    groups = [ClauseId(int(name.decode().rpartition(":")[2])) for name in names]
+    for key, fields in composite_fields(client, groups).items():
+        pieces = client.fetch_one("HMGET", keys.composites(key[0]), *fields)
+        page = decode_composites(pieces)
+        assert encode_composites(page) == pieces
+        yield key, page
 
 
 def _scanned(client: RedisClient, pattern: str) -> set[bytes]:

@@ -1,4 +1,4 @@
-"""The Results Structure in Redis: deltas through Functions, snapshots in one call, hits by segment."""
+"""The Results Structure in Redis: deltas through Functions, snapshots in one call, hits by segment and by group."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,10 @@ from typing import Any
 
 from engine.limits import SEGMENT_ROWS
 from engine.log.operation import QueryId
+from engine.results.composites import CompositePage
 from engine.results.contract import Checkpoint, Counts, Cut, Gen, ResultsStatistics, Snapshot
 from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
+from engine.results.hits import ClauseId
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
@@ -18,9 +20,10 @@ from storage.encoding import decode_batch, decode_clause, decode_query, decode_s
 from storage.errors import StoreUnavailableError
 from storage.redis_check import check_results
 from storage.redis_client import RedisClient
+from storage.redis_composites import composite_fields, fetch_of_clause, fetch_published
 from storage.redis_hits import fetch_pages
 from storage.redis_tidy import Untidy, scan_hash, stage, tidy
-from storage.redis_writes import Garbage, Write, delta_writes, fit_one_call, flattened
+from storage.redis_writes import Fields, Garbage, Write, delta_writes, fit_one_call, flattened
 
 
 class RedisResults:
@@ -58,6 +61,8 @@ class RedisResults:
             self._pages_written += sum(map(len, delta.blocks.values()))
             self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
             self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
+            self._pages_written += len(delta.composites)
+            self._page_bytes_written += sum(page.nbytes for page in delta.composites.values())
 
     def cut(self) -> Cut:
         """Return the present position."""
@@ -100,6 +105,11 @@ class RedisResults:
         """Return the clause's hits in those of `chunks` where it has any (`fetch_pages`)."""
         self._count_read()
         return fetch_pages(self._client, clause, chunks)
+
+    def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:
+        """Return the pages of the clause's group and its own ones (`fetch_of_clause`)."""
+        self._count_read()
+        return fetch_of_clause(self._client, clause)
 
     def streams(self) -> Sequence[StreamRecord]:
         """Return all streams, ascending by name."""
@@ -154,22 +164,26 @@ class RedisResults:
         return Counts(len(stream_records), len(_queries(cut, query_records)))
 
     def checkpoint(self) -> Checkpoint:
-        """Return everything but the pages. Nothing may be published meanwhile: asserted."""
-        cut, (clauses, queries) = self._list(keys.CLAUSES, keys.QUERIES)
+        """Return everything but the hits over single streams. Nothing may be published meanwhile: asserted."""
+        cut, (records, queries) = self._list(keys.CLAUSES, keys.QUERIES)
+        decoded = sorted(map(decode_clause, records.values()), key=lambda c: c.clause_id)
+        clauses = tuple(clause for clause in decoded if clause.clause_id <= cut.seq)
         streams = self.streams()
         batches = [
             batch
             for stream_id in sorted(stream.stream_id for stream in streams)
             for batch in self._batches(stream_id, cut)
         ]
+        by_id = {stream.stream_id: stream for stream in streams}
+        composites = fetch_published(self._client, clauses, by_id)
         assert self.cut().seq == cut.seq, "a checkpoint is read while nothing is published"
-        decoded = sorted(map(decode_clause, clauses.values()), key=lambda c: c.clause_id)
         return Checkpoint(
             cut=cut,
             streams=tuple(streams),
-            clauses=tuple(clause for clause in decoded if clause.clause_id <= cut.seq),
+            clauses=clauses,
             queries=tuple(_queries(cut, queries)),
             batches=tuple(batches),
+            composites=composites,
         )
 
     def statistics(self) -> ResultsStatistics:
@@ -228,12 +242,17 @@ class RedisResults:
         return False
 
     def _garbage(self, delta: Delta) -> Garbage:
-        """Return in which segments there may be hits of the clauses and streams that `delta` drops."""
-        if not delta.dropped_clauses and not delta.dropped_streams:
+        """Return where there may be hits of the clauses and streams that `delta` drops, and its composites."""
+        if not (delta.dropped_clauses or delta.dropped_streams or delta.dropped_composites):
             return Garbage()
         clause_ids = sorted(delta.dropped_clauses)
         values = self._client.fetch_one("HMGET", keys.CLAUSES, *clause_ids) if clause_ids else []
         clauses = [decode_clause(value) for value in values if value is not None]
+        composites: dict[ClauseId, list[Fields]] = {}
+        groups = {key[0] for key in delta.dropped_composites}
+        for key, names in composite_fields(self._client, groups).items():
+            if key in delta.dropped_composites:
+                composites.setdefault(key[0], []).append(names)
         return Garbage(
             {c.clause_id: c.paged_segments for c in clauses if c.paged_segments},
             {
@@ -243,6 +262,7 @@ class RedisResults:
                 for stream in self.streams()
                 if stream.stream_id in delta.dropped_streams
             },
+            composites,
         )
 
     def _batches(self, stream_id: StreamId, cut: Cut) -> list[BatchRecord]:

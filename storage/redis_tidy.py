@@ -3,7 +3,8 @@
 A delta too large for one call is staged before it and deleted behind it. META's field `untidy` stands from the
 first such call to the last: while it does, there may be records and hits from above the applied operation (the
 log still has their operations; other code, or a log that lost its end, might fold them otherwise), hits of
-clauses and streams that are no more, and hits and batch records of rows that are no longer held.
+clauses and streams that are no more, and hits and batch records of rows that are no longer held. Composites are
+hits of a group of clauses: those to be deleted are noted by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,8 @@ from engine.tuples.schema import StreamId
 from storage import keys, refusals
 from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
 from storage.redis_client import RedisClient
-from storage.redis_writes import Garbage, Write, flattened, sliced, unblocked, unpaged
+from storage.redis_composites import composite_fields, group_streams, is_published
+from storage.redis_writes import Garbage, Write, flattened, sliced, unblocked, unjoined, unpaged
 
 FIELDS_PER_SCAN: Final = 10_000
 """Fields of a large hash asked for at once: a call holds every other client up."""
@@ -93,7 +95,8 @@ def stage(
 def tidy(client: RedisClient) -> None:
     """Remove what an interrupted publish has left; does nothing if none was interrupted.
 
-    The engine is not publishing. Cost: O(records), and the fields of each stream's open segment.
+    The engine is not publishing. Cost: O(records), and the fields of each stream's open segment and of each group's
+    composites.
     """
     values = client.fetch_one("HMGET", keys.META, "applied", "untidy")
     if values[1] is None:
@@ -105,6 +108,7 @@ def tidy(client: RedisClient) -> None:
     garbage = Garbage.of_notes(scan_hash(client, keys.GARBAGE))
     writes = [
         *_unpublished_queries(client, applied),
+        *_stray_composites(client, clauses, streams, applied),
         *_unpublished_clauses([c for c in clauses if c.clause_id > applied]),
         *_unpublished_streams([s for s in untidy.fresh if s > applied], untidy),
         *garbage.removed(),
@@ -151,6 +155,25 @@ def _unpublished_clauses(clauses: Sequence[ClauseRecord]) -> list[Write]:
     """Return the removal of staged clauses: pages first, so that they can be found to the last."""
     pages = [w for clause in clauses for w in unpaged(clause.clause_id, clause.paged_segments)]
     return pages + [Write("HDEL", keys.CLAUSES, (clause.clause_id,)) for clause in clauses]
+
+
+def _stray_composites(
+    client: RedisClient,
+    clauses: Sequence[ClauseRecord],
+    streams: Mapping[StreamId, StreamRecord],
+    applied: Seq,
+) -> list[Write]:
+    """Return the removal of staged composites. A staged clause leads to its group, so it goes later."""
+    joins = [clause for clause in clauses if clause.join is not None]
+    fresh = {c.join.group for c in joins if c.join is not None and c.join.group > applied}
+    writes = [Write("UNLINK", keys.composites(group)) for group in sorted(fresh)]
+    published = [clause for clause in joins if clause.clause_id <= applied]
+    groups = group_streams(published, streams)
+    standing = {clause.clause_id for clause in published}
+    for key, names in composite_fields(client, groups).items():
+        if not is_published(key, groups[key[0]], standing):
+            writes += unjoined(key[0], [names])
+    return writes
 
 
 def _unpublished_streams(stream_ids: Sequence[StreamId], untidy: Untidy) -> list[Write]:

@@ -1,7 +1,8 @@
 """A delta as writes to Redis: which may be staged, which have to be one step, which may follow it.
 
 Whatever a reader masks by the applied operation may be written before it moves: hits of chunks that are not
-whole yet, records with a higher seq. Whatever has become unreachable may be deleted after it moved.
+whole yet, composites that such a chunk or a later clause has entered, records with a higher seq. Whatever has
+become unreachable may be deleted after it moved.
 Everything else goes into the one call that moves it.
 """
 
@@ -21,8 +22,12 @@ from storage.encoding import (
     encode_query,
     encode_stream,
 )
+from storage.encoding_composites import encode_composites
 from storage.encoding_hits import encode_blocks, encode_page
 from storage.redis_client import Argument
+
+Fields = Sequence[str]
+"""The fields in which a page of composites lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,55 +57,59 @@ class DeltaWrites:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """What a publish leaves without a record that leads to it: segments of clauses and streams dropped.
+    """What a publish leaves without a record that leads to it.
 
-    Where the removal takes calls of its own it is noted in the call that drops them, so that it can be
-    finished.
+    Segments with hits of clauses and streams dropped, and the fields of pages of composites. Where the removal takes
+    calls of its own it is noted in the call that drops them, so that it can be finished.
     """
 
     clauses: Mapping[ClauseId, range] = field(default_factory=dict)
     streams: Mapping[StreamId, range] = field(default_factory=dict)
+    composites: Mapping[ClauseId, Sequence[Fields]] = field(default_factory=dict)
+    """By group, of each page."""
 
     @classmethod
     def of_notes(cls, notes: Mapping[bytes, bytes]) -> "Garbage":
         """Return what `noted` wrote, from the hash it was written to."""
-        found: dict[str, dict[int, range]] = {"r": {}, "b": {}}
-        for note, segments in notes.items():
+        found: dict[str, dict[int, list[str]]] = {"r": {}, "b": {}, "j": {}}
+        for note, text in notes.items():
             kind, _, number = note.decode().partition(":")
-            found[kind][int(number)] = range(*map(int, segments.split()))
+            found[kind][int(number)] = text.decode().split()
         return cls(
-            {ClauseId(number): held for number, held in found["r"].items()},
-            {StreamId(number): held for number, held in found["b"].items()},
+            {ClauseId(number): range(*map(int, held)) for number, held in found["r"].items()},
+            {StreamId(number): range(*map(int, held)) for number, held in found["b"].items()},
+            {ClauseId(n): [page.split(",") for page in pages] for n, pages in found["j"].items()},
         )
 
     def noted(self) -> list[Write]:
         """Return the notes."""
-        return [
-            Write("HSET", keys.GARBAGE, (note, f"{held.start} {held.stop}"))
-            for note, held in self._notes()
-        ]
+        return [Write("HSET", keys.GARBAGE, note) for note in self._notes()]
 
     def removed(self) -> list[Write]:
         """Return the removal of the hits."""
         pages = [w for clause_id, held in self.clauses.items() for w in unpaged(clause_id, held)]
         blocks = [w for stream_id, held in self.streams.items() for w in unblocked(stream_id, held)]
-        return [*pages, *blocks]
+        joined = [w for group, held in self.composites.items() for w in unjoined(group, held)]
+        return [*pages, *blocks, *joined]
 
     def forgotten(self) -> list[Write]:
         """Return the removal of the notes."""
         return [Write("HDEL", keys.GARBAGE, (note,)) for note, _ in self._notes()]
 
-    def _notes(self) -> Iterator[tuple[str, range]]:
+    def _notes(self) -> Iterator[tuple[str, str]]:
         for clause_id, held in self.clauses.items():
-            yield f"r:{clause_id}", held
+            yield f"r:{clause_id}", f"{held.start} {held.stop}"
         for stream_id, held in self.streams.items():
-            yield f"b:{stream_id}", held
+            yield f"b:{stream_id}", f"{held.start} {held.stop}"
+        for group, pages in self.composites.items():
+            yield f"j:{group}", " ".join(map(",".join, pages))
 
 
 def delta_writes(delta: Delta) -> DeltaWrites:
     """Return the writes of `delta`, but for what it leaves as garbage."""
     before, moving = _records(delta)
     before += _hits(delta)
+    before += _composites(delta)
     moving += _dropped_records(delta)
     after = [
         Write("HDEL", keys.batches(stream_id), (seq,))
@@ -121,6 +130,11 @@ def unpaged(clause_id: ClauseId, segments: Iterable[int]) -> list[Write]:
 def unblocked(stream_id: StreamId, segments: Iterable[int]) -> list[Write]:
     """Return the removal of a stream's match blocks in these segments."""
     return [Write("UNLINK", keys.blocks(stream_id, segment)) for segment in segments]
+
+
+def unjoined(group: ClauseId, pages: Iterable[Fields]) -> list[Write]:
+    """Return the removal of pages of a group's composites: of all pieces of a page in one step."""
+    return [Write("HDEL", keys.composites(group), tuple(fields)) for fields in pages]
 
 
 def fit_one_call(*parts: Sequence[Write]) -> bool:
@@ -202,6 +216,16 @@ def _hits(delta: Delta) -> list[Write]:
         key = keys.blocks(stream_id, segment)
         for group, part in encode_blocks(block):
             writes.append(Write("HSET", key, (keys.block_field(chunk, group), part)))
+    return writes
+
+
+def _composites(delta: Delta) -> list[Write]:
+    """Return the writes of pages of composites, those to one key behind one another."""
+    writes: list[Write] = []
+    for (group, *numbers), page in sorted(delta.composites.items(), key=lambda item: item[0]):
+        for piece, value in enumerate(encode_composites(page)):
+            field = keys.composite_field((*numbers, piece))
+            writes.append(Write("HSET", keys.composites(group), (field, value)))
     return writes
 
 

@@ -42,6 +42,13 @@ Found = tuple[int, int, tuple[Value | None, ...]]
 """(tuple id, tuple time, values); times and timestamps in microseconds."""
 
 
+Joined = tuple[tuple[int, ...], int, tuple[Value | None, ...]]
+"""(tuple ids in FROM order, earliest tuple time, values)"""
+
+Span = tuple[int | None, int | None]
+"""First and last tuple time, both inclusive; None = open."""
+
+
 class DuckDbOracle:
     """A database in memory that holds some streams' tuples. Close it, or use it in a `with`."""
 
@@ -108,6 +115,31 @@ class DuckDbOracle:
         _micros(tree, self._connection)
         return self._connection.execute(tree.sql("duckdb")).fetchall()
 
+    def join(self, select: str, spans: Sequence[Span]) -> list[Joined]:
+        """Return the matches of a query over several streams, by earliest time, then ids. No DISTINCT.
+
+        Each stream's tuples are dated inside its span; the select list names its columns.
+        """
+        tree = _rewritten(select)
+        assert not tree.args.get("distinct"), "DISTINCT forgets ids: ask `distinct_join`"
+        aliases = _limit_each(tree, spans)
+        _micros(tree, self._connection)
+        ids = [exp.column(ID, alias, quoted=True) for alias in aliases]
+        times = [exp.column(TIME, alias, quoted=True) for alias in aliases]
+        earliest = exp.Least(this=times[0], expressions=times[1:])
+        tree.select(*(column.copy() for column in ids), earliest.copy(), copy=False)
+        tree.order_by(earliest, *ids, copy=False)
+        rows = self._connection.execute(tree.sql("duckdb")).fetchall()
+        shown = -1 - len(ids)
+        return [(row[shown:-1], row[-1], row[:shown]) for row in rows]
+
+    def distinct_join(self, select: str, spans: Sequence[Span]) -> list[tuple[Value | None, ...]]:
+        """Return the rows of a SELECT DISTINCT over several streams, in no order."""
+        tree = _rewritten(select)
+        _limit_each(tree, spans)
+        _micros(tree, self._connection)
+        return self._connection.execute(tree.sql("duckdb")).fetchall()
+
     def scalar(self, sql: str) -> object:
         """Return the one value of a query in DuckDB's own words."""
         row = self._connection.execute(sql).fetchone()
@@ -129,12 +161,22 @@ def _rewritten(select: str) -> exp.Select:
     return tree
 
 
-def _limit_times(tree: exp.Select, begin_us: int | None, end_us: int | None) -> None:
-    time = exp.column(TIME, quoted=True)
+def _limit_times(
+    tree: exp.Select, begin_us: int | None, end_us: int | None, alias: str | None = None
+) -> None:
+    time = exp.column(TIME, alias, quoted=True)
     if begin_us is not None:
         tree.where(exp.GTE(this=time.copy(), expression=exp.Literal.number(begin_us)), copy=False)
     if end_us is not None:
         tree.where(exp.LTE(this=time.copy(), expression=exp.Literal.number(end_us)), copy=False)
+
+
+def _limit_each(tree: exp.Select, spans: Sequence[Span]) -> list[str]:
+    """Limit the times of each stream in FROM; return their aliases."""
+    aliases = [table.alias_or_name for table in tree.find_all(exp.Table, bfs=False)]
+    for alias, (begin_us, end_us) in zip(aliases, spans, strict=True):
+        _limit_times(tree, begin_us, end_us, alias)
+    return aliases
 
 
 def _micros(tree: exp.Select, connection: duckdb.DuckDBPyConnection) -> None:

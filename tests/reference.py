@@ -1,11 +1,11 @@
 """The naive twin: what psoup has to answer, computed from scratch with loops and dicts.
 
 `Reference` folds the same operations as the engine and answers every invocation by walking over every
-tuple. It shares nothing with the engine but types and the binder: no columns, no SteMs, no stored hits,
-no numpy. Whatever differs from it is wrong, here or there.
+tuple, or over every combination of one from each stream. It shares nothing with the engine but types and
+the binder: no columns, no SteMs, no stored hits, no numpy. Whatever differs from it is wrong, here or there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -23,10 +23,11 @@ from engine.log.operation import (
 from engine.query.binder import bind
 from engine.query.clause import BoundQuery
 from engine.query.expression import Value
-from engine.query.window import Window
+from engine.query.factor import BooleanFactor
+from engine.query.window import Window, windows_of
 from engine.tuples.batch import Seq
 from engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
-from tests.reference_values import Row, holds, value_of
+from tests.reference_values import Row, factor_holds, sources_of, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,26 @@ class ReferenceQuery:
     streams: tuple[StreamId, ...]
 
 
+Composite = tuple[ReferenceTuple, ...]
+"""One tuple of each source, in FROM order."""
+
+Span = tuple[int | None, int | None]
+"""BEGIN and END as instants, both inclusive; None = open."""
+
 AnswerRow = tuple[str, int | None, tuple[Value | None, ...]]
 """`_id`, `_x` in microseconds, the select list's values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query at one instant: the window of each source, and the tuples inside that retention has kept."""
+
+    bound: BoundQuery
+    now_us: int
+    complete_from_us: int | None
+    windows: tuple[Window, ...]
+    spans: tuple[Span, ...]
+    sides: tuple[list[ReferenceTuple], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,55 +193,95 @@ class Reference:
         """Return everything the query has to answer at this state.
 
         Args:
-            query_id: a standing query over one stream.
+            query_id: a standing query.
             server_now_us: the server's clock.
             at_us: the instant asked for with `now=`; None = NOW.
 
         Raises:
             OutOfRangeError: `at_us` lies after NOW, or before what retention has kept.
         """
+        asked = self.ask(query_id, server_now_us=server_now_us, at_us=at_us)
+        if asked is None:
+            return Answer(self.seq, None, None, None, None, ())
+        shown = combined(asked.sides, asked.bound.clause.factors)
+        shown.sort(key=lambda parts: (min(o.time_us for o in parts), [o.tuple_id for o in parts]))
+        rows = [self._row(asked, parts) for parts in shown]
+        if asked.bound.clause.distinct:
+            rows = _distinct(rows)
+        begin_us, end_us = bounds(asked.bound.window, asked.now_us)
+        complete_us = asked.complete_from_us
+        return Answer(self.seq, asked.now_us, begin_us, end_us, complete_us, tuple(rows))
+
+    def ask(self, query_id: QueryId, *, server_now_us: int, at_us: int | None) -> Asked | None:
+        """Return what `invoke` looks at; None where there is no NOW yet. Raises as it does."""
         query = self.queries[query_id]
-        stream = self.streams[query.streams[0]]
-        newest_us = self.now_us(query_id, server_now_us)
-        oldest_us = stream.complete_from_us()
-        now_us = newest_us
+        streams = [self.streams[stream_id] for stream_id in query.streams]
+        kept_from_us = [stream.complete_from_us() for stream in streams]
+        now_us = newest_us = self.now_us(query_id, server_now_us)
         if at_us is not None:
-            reach_us = oldest_us
-            if oldest_us is not None and newest_us is not None:
-                reach_us = min(oldest_us, newest_us)
+            reach_us = max((us for us in kept_from_us if us is not None), default=None)
+            if reach_us is not None and newest_us is not None:
+                reach_us = min(reach_us, newest_us)
             too_late = newest_us is not None and at_us > newest_us
             if too_late or (reach_us is not None and at_us < reach_us):
                 raise OutOfRangeError(reach_us, newest_us)
             now_us = at_us
-        window = query.bound.window
         if now_us is None:
-            return Answer(self.seq, None, None, None, None, ())
-        begin_us, end_us = bounds(window, now_us)
-        shown = [
-            one
-            for one in stream.retained()
-            if one.time_us <= now_us
-            and (begin_us is None or begin_us <= one.time_us)
-            and (end_us is None or one.time_us <= end_us)
-            and holds(query.bound.clause, [one.values])
+            return None
+        windows = windows_of(query.bound.window, query.bound.ranges, len(streams))
+        spans = tuple(bounds(window, now_us) for window in windows)
+        sides = tuple(
+            [one for one in stream.retained() if one.time_us <= now_us and inside(one, span)]
+            for stream, span in zip(streams, spans, strict=True)
+        )
+        missed_us = [
+            kept_us
+            for kept_us, (begin_us, _) in zip(kept_from_us, spans, strict=True)
+            if kept_us is not None and (begin_us is None or begin_us < kept_us)
         ]
-        shown.sort(key=lambda one: (one.time_us, one.tuple_id))
-        complete_from_us = oldest_us
-        if oldest_us is not None and begin_us is not None and begin_us >= oldest_us:
-            complete_from_us = None
-        rows = [self._row(query.bound, one) for one in shown]
-        if query.bound.clause.distinct:
-            rows = _distinct(rows)
-        return Answer(self.seq, now_us, begin_us, end_us, complete_from_us, tuple(rows))
+        complete_us = max(missed_us, default=None)
+        return Asked(query.bound, now_us, complete_us, windows, spans, sides)
 
-    def _row(self, bound: BoundQuery, one: ReferenceTuple) -> AnswerRow:
-        begin = bound.window.begin
-        leaves_us = one.time_us + begin.us + 1 if begin is not None and begin.moving else None
-        values = tuple(value_of(output.expression, [one.values]) for output in bound.clause.outputs)
-        return str(one.tuple_id), leaves_us, values
+    def _row(self, asked: Asked, parts: Composite) -> AnswerRow:
+        leaving_us = [
+            one.time_us + window.begin.us + 1
+            for one, window in zip(parts, asked.windows, strict=True)
+            if window.begin is not None and window.begin.moving
+        ]
+        rows = [one.values for one in parts]
+        values = tuple(value_of(one.expression, rows) for one in asked.bound.clause.outputs)
+        ids = "-".join(str(one.tuple_id) for one in parts)
+        return ids, min(leaving_us, default=None), values
 
 
-def bounds(window: Window, now_us: int) -> tuple[int | None, int | None]:
+def combined(
+    sides: Sequence[Sequence[ReferenceTuple]], factors: Sequence[BooleanFactor]
+) -> list[Composite]:
+    """Return every combination of a tuple of each side for which all factors are TRUE.
+
+    One loop inside the other; a factor is looked at as soon as every source it reads has its tuple.
+    """
+    found: list[Composite] = [()]
+    for last, side in enumerate(sides):
+        ready = [one for one in factors if max(sources_of(one), default=0) == last]
+        longer = [(*parts, one) for parts in found for one in side]
+        found = [
+            parts
+            for parts in longer
+            if all(factor_holds(factor, [one.values for one in parts]) for factor in ready)
+        ]
+    return found
+
+
+def inside(one: ReferenceTuple, span: Span) -> bool:
+    """Return whether a tuple is dated inside a span."""
+    begin_us, end_us = span
+    return (begin_us is None or begin_us <= one.time_us) and (
+        end_us is None or one.time_us <= end_us
+    )
+
+
+def bounds(window: Window, now_us: int) -> Span:
     """Return BEGIN and END as instants, both inclusive; (None, None) without a window."""
     if window.begin is None or window.end is None:
         return None, None

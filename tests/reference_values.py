@@ -27,8 +27,15 @@ from engine.query.expression import (
     Not,
     Or,
     Value,
+    column_refs,
 )
-from engine.query.factor import AttributeFactor, BooleanFactor
+from engine.query.factor import (
+    AttributeFactor,
+    BandFactor,
+    BooleanFactor,
+    EquiFactor,
+    ResidualFactor,
+)
 from engine.tuples.schema import ColumnType
 
 INT64_MIN = -(2**63)
@@ -44,9 +51,12 @@ def holds(clause: StandingQueryClause, rows: Sequence[Row]) -> bool:
 
 
 def factor_holds(factor: BooleanFactor, rows: Sequence[Row]) -> bool:
-    """Return whether the factor is TRUE (neither FALSE nor unknown) for these rows."""
+    """Return whether the factor is TRUE (neither FALSE nor unknown) for these rows.
+
+    Rows of streams behind the last one that the factor reads may be missing.
+    """
     if not isinstance(factor, AttributeFactor):
-        return value_of(factor.expression, rows) is True
+        return all(value_of(one, rows) is True for one in _conditions(factor))
     value = rows[factor.column.source][factor.column.name]
     if value is None:
         return factor.values.null
@@ -61,6 +71,23 @@ def factor_holds(factor: BooleanFactor, rows: Sequence[Row]) -> bool:
         if above and below:
             return True
     return False
+
+
+def _conditions(factor: ResidualFactor | EquiFactor | BandFactor) -> tuple[Expression, ...]:
+    match factor:
+        case ResidualFactor(expression=expression):
+            return (expression,)
+        case EquiFactor(left=left, right=right):
+            return (Compare(CompareOp.EQ, left, right),)
+        case BandFactor(conditions=conditions):
+            return conditions
+
+
+def sources_of(factor: BooleanFactor) -> set[int]:
+    """Return the places in FROM of the streams that the factor reads."""
+    if isinstance(factor, AttributeFactor):
+        return {factor.column.source}
+    return {ref.source for one in _conditions(factor) for ref in column_refs(one)}
 
 
 def value_of(expression: Expression, rows: Sequence[Row]) -> Value | None:

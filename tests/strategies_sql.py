@@ -30,10 +30,32 @@ from engine.query.expression import (
     Value,
 )
 from engine.query.window import Bound, Window
-from engine.tuples.schema import ColumnType, StreamSchema
+from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 from tests.strategies import EPOCH_US, values
 
 NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What FROM brings: streams by their alias, in its order. A stream alone needs no alias."""
+
+    sources: tuple[tuple[str, StreamSchema], ...]
+
+    @property
+    def columns(self) -> tuple[ColumnSchema, ...]:
+        """The columns of all."""
+        return tuple(column for _, schema in self.sources for column in schema.columns)
+
+    def only(self, source: int) -> "Scope":
+        """Return the scope in which one source alone has columns."""
+        hidden = [(alias, replace(schema, columns=())) for alias, schema in self.sources]
+        hidden[source] = self.sources[source]
+        return Scope(tuple(hidden))
+
+
+Named = StreamSchema | Scope
+"""What the names of an expression come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +121,22 @@ def instant(time_us: int) -> str:
 # --- Values ---------------------------------------------------------------------------------------
 
 
-def columns(schema: StreamSchema, *kinds: ColumnType) -> list[Drawn]:
-    """Return the schema's columns of these types as expressions."""
+def columns(schema: Named, *kinds: ColumnType) -> list[Drawn]:
+    """Return the columns of these types as expressions."""
+    if isinstance(schema, StreamSchema):
+        return _columns(schema, 0, "", kinds)
     return [
-        Drawn(quoted(column.name), ColumnRef(0, column.name, column.type))
+        column
+        for source, (alias, stream) in enumerate(schema.sources)
+        for column in _columns(stream, source, f"{alias}.", kinds)
+    ]
+
+
+def _columns(
+    schema: StreamSchema, source: int, prefix: str, kinds: tuple[ColumnType, ...]
+) -> list[Drawn]:
+    return [
+        Drawn(prefix + quoted(column.name), ColumnRef(source, column.name, column.type))
         for column in schema.columns
         if column.type in kinds
     ]
@@ -116,7 +150,7 @@ def constants(draw: st.DrawFn, kind: ColumnType, *, edges: bool = True) -> Drawn
 
 
 @st.composite
-def numbers(draw: st.DrawFn, schema: StreamSchema, depth: int = 2) -> Drawn:
+def numbers(draw: st.DrawFn, schema: Named, depth: int = 2) -> Drawn:
     """Draw an expression over numbers: columns, literals, arithmetic."""
     leaves = columns(schema, *NUMBERS)
     if depth == 0 or draw(st.booleans()):
@@ -141,7 +175,7 @@ def numbers(draw: st.DrawFn, schema: StreamSchema, depth: int = 2) -> Drawn:
 
 
 @st.composite
-def shifted(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
+def shifted(draw: st.DrawFn, schema: Named) -> Drawn:
     """Draw a timestamp column, or one moved by an interval."""
     column = draw(st.sampled_from(columns(schema, ColumnType.TIMESTAMP)))
     if draw(st.booleans()):
@@ -157,7 +191,7 @@ def shifted(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
 
 
 @st.composite
-def comparisons(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
+def comparisons(draw: st.DrawFn, schema: Named) -> Drawn:
     """Draw `left op right`: a column and a literal most often, on either side, or two expressions."""
     kinds = sorted({column.type for column in schema.columns})
     kind = draw(st.sampled_from(kinds))
@@ -182,7 +216,7 @@ def comparisons(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
 
 
 @st.composite
-def betweens(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
+def betweens(draw: st.DrawFn, schema: Named) -> Drawn:
     """Draw `x [NOT] BETWEEN low AND high`; a reversed one is allowed, and holds for nothing."""
     column = draw(st.sampled_from(columns(schema, *ColumnType)))
     ends = [draw(constants(column.tree.type)) for _ in range(2)]
@@ -203,7 +237,7 @@ def _sort_key(constant: Drawn) -> tuple[str, Value]:
 
 
 @st.composite
-def in_lists(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
+def in_lists(draw: st.DrawFn, schema: Named) -> Drawn:
     """Draw `x [NOT] IN (...)`, now and then with a NULL among the options."""
     column = draw(st.sampled_from(columns(schema, *ColumnType)))
     kind = column.tree.type
@@ -216,7 +250,7 @@ def in_lists(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
 
 
 @st.composite
-def likes(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
+def likes(draw: st.DrawFn, schema: Named) -> Drawn:
     """Draw `x [NOT] LIKE pattern [ESCAPE c]` over a string column."""
     column = draw(st.sampled_from(columns(schema, ColumnType.STRING)))
     pieces = st.sampled_from(["%", "%", "_", "a", "b", "ü", "A"])
@@ -231,19 +265,20 @@ def likes(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
 
 
 @st.composite
-def null_tests(draw: st.DrawFn, schema: StreamSchema) -> Drawn:
+def null_tests(draw: st.DrawFn, schema: Named) -> Drawn:
     """Draw `x IS [NOT] NULL` over a column or an arithmetic expression."""
     operand = draw(st.sampled_from(columns(schema, *ColumnType)))
     if draw(st.booleans()):
         operand = draw(numbers(schema))
-    never = isinstance(operand.tree, ColumnRef) and not _nullable(schema, operand.tree.name)
+    never = isinstance(operand.tree, ColumnRef) and not _nullable(schema, operand.tree)
     if never or draw(st.booleans()):
         return Drawn(f"{operand.text} IS NOT NULL", Not(IsNull(operand.tree)))
     return Drawn(f"{operand.text} IS NULL", IsNull(operand.tree))
 
 
-def _nullable(schema: StreamSchema, name: str) -> bool:
-    return next(column.nullable for column in schema.columns if column.name == name)
+def _nullable(schema: Named, ref: ColumnRef) -> bool:
+    stream = schema if isinstance(schema, StreamSchema) else schema.sources[ref.source][1]
+    return next(column.nullable for column in stream.columns if column.name == ref.name)
 
 
 @st.composite
@@ -254,7 +289,7 @@ def maybe_not(draw: st.DrawFn, text: str, tree: Expression) -> Drawn:
     return Drawn(text.replace("{}", "", 1), tree)
 
 
-def factors(schema: StreamSchema) -> st.SearchStrategy[Drawn]:
+def factors(schema: Named) -> st.SearchStrategy[Drawn]:
     """Draw one condition without AND, OR and NOT above it."""
     some = [comparisons(schema)] * 3 + [betweens(schema), in_lists(schema), null_tests(schema)]
     if columns(schema, ColumnType.STRING):
@@ -269,7 +304,7 @@ SHAPES = ("and", "and", "or", "or", "or", "not", "true", "factor", "factor", "fa
 
 
 @st.composite
-def conditions(draw: st.DrawFn, schema: StreamSchema, depth: int = 2) -> Drawn:
+def conditions(draw: st.DrawFn, schema: Named, depth: int = 2) -> Drawn:
     """Draw a WHERE: a tree of AND, OR and NOT over factors."""
     shape = draw(st.sampled_from(SHAPES)) if depth else "factor"
     if shape == "factor":

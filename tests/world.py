@@ -9,6 +9,7 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from engine import limits
@@ -59,12 +60,13 @@ def digest(rows: Sequence[Row]) -> bytes:
 
 def rows_of(page: Page) -> list[AnswerRow]:
     """Return a page's rows in the twin's words."""
-    ids = page.tuple_ids.tolist()
+    sources = np.atleast_2d(page.tuple_ids).tolist()
+    ids = ["-".join(map(str, parts)) for parts in zip(*sources, strict=True)]
     leaves_us = [None] * len(ids) if page.leaves_us is None else page.leaves_us.tolist()
     listed = [column.to_list() for _, column in page.columns]
     return [
-        (str(tuple_id), leaves_us[i], tuple(column[i] for column in listed))
-        for i, tuple_id in enumerate(ids)
+        (row_ids, leaves_us[i], tuple(column[i] for column in listed))
+        for i, row_ids in enumerate(ids)
     ]
 
 

@@ -15,6 +15,7 @@ from app.meters import MEDIA_TYPE
 from app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
 from app.service import Service
 from app.store import StoreHealth
+from app.wire.join_figures import JoinFigures, describe_joins
 from app.wire.scalars import format_instant
 from engine import limits
 from engine.results.delta import StreamRecord
@@ -118,6 +119,7 @@ class StatusAnswer(BaseModel):
     memory: MemoryFigures
     rates: dict[str, RateFigures]
     written: WrittenFigures
+    joins: JoinFigures
     counters: dict[str, int]
 
 
@@ -204,6 +206,9 @@ def _status(call: Call) -> dict[str, object]:
         "memory": _memory(service, health, streams),
         "rates": {f"{span_s}s": asdict(rate) for span_s, rate in service.rates().items()},
         "written": _written(service, statistics.fold),
+        "joins": describe_joins(
+            service.joins.reading, {one.stream_id: one.schema.name for one in streams}
+        ),
         "counters": {
             "operations_folded": statistics.fold.operations,
             "operations_void": statistics.fold.voided,

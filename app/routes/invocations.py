@@ -202,6 +202,8 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             "now-out-of-range",
             "not-yet-visible",
             "query-filling",
+            "query-suspended",
+            "answer-too-large",
         ),
         rate="invoke",
     ),

@@ -1,5 +1,6 @@
 """Pages of lists: by a key that orders them, so that a page goes on where the last one ended."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -13,7 +14,12 @@ Entry = TypeVar("Entry")
 
 
 def list_page(
-    call: Call, entries: Sequence[Entry], *, key: Callable[[Entry], str | int], subject: str
+    call: Call,
+    entries: Sequence[Entry],
+    *,
+    key: Callable[[Entry], str | int],
+    subject: str,
+    keep: Callable[[Entry], bool] | None = None,
 ) -> tuple[Sequence[Entry], str | None]:
     """Return the entries of the page asked for, and the relative URL of the next one.
 
@@ -22,6 +28,7 @@ def list_page(
         entries: all of them, ascending by `key`.
         key: what a page goes on from; an entry that comes or goes in between moves no other.
         subject: which list this is, so that another list's token is refused.
+        keep: which of the entries are listed; asked until the page is full.
 
     Raises:
         BadPageError: the token is not this list's, or the list was filtered otherwise.
@@ -34,6 +41,8 @@ def list_page(
         if not isinstance(after, str | int):
             raise BadPageError("The page token is not this list's.")
         entries = [one for one in entries if key(one) > after]  # type: ignore[operator]
+    if keep is not None:
+        entries = list(itertools.islice(filter(keep, entries), limit + 1))
     page = entries[:limit]
     if len(entries) <= limit:
         return page, None

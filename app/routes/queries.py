@@ -12,18 +12,19 @@ from app.routes import batch_queries
 from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from app.routes.listing import list_page
 from app.routes.registering import (
-    LIVE,
     Description,
     Registration,
+    describe_snapshot,
     prepare,
     read_handle,
     standing,
+    state_of,
     tell,
 )
 from app.routes.streams import removed
 from app.submission import Submitted
 from app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
-from app.wire.queries import QueryAnswer, QueryBody, QueryList, new_handle
+from app.wire.queries import LIVE, SUSPENDED, QueryAnswer, QueryBody, QueryList, new_handle
 from engine import limits
 from engine.errors import NotFoundError
 from engine.log.operation import QueryId, Remove
@@ -48,7 +49,7 @@ async def post_query(call: Call) -> Response:
         return registration, submitted
 
     told = tell(call, *await service.catalogue.retried_once(attempt))
-    if told.status == 200:
+    if told.reads:
         description = await service.answering.run(
             told.describe, deadline_s=service.settings.invoke_deadline_s
         )
@@ -60,15 +61,20 @@ async def post_query(call: Call) -> Response:
 
 async def list_queries(call: Call) -> Response:
     """List standing queries in the order of their registration."""
+    state: str | None = call.arguments.get(STATE)
     filling = _selected_filling(call)  # before the live ones are read: in between none is missed
 
     def read() -> tuple[list[Description], str | None]:
         records: dict[QueryId, QueryRecord | FillingQuery] = {one.query_id: one for one in filling}
         records |= {one.query_id: one for one in _selected(call)}
-        ordered = sorted(records.values(), key=lambda one: one.seq)
-        page, following = list_page(call, ordered, key=lambda one: one.seq, subject="queries")
-        described = [_listed(call, one) for one in page]
-        return [one for one in described if one is not None], following
+        page, following = list_page(
+            call,
+            sorted(records.values(), key=lambda one: one.seq),
+            key=lambda one: one.seq,
+            subject="queries",
+            keep=None if state is None else lambda one: _is_in(call, one, state),
+        )
+        return _described(call, page), following
 
     queries, following = await call.service.answering.run(
         read, deadline_s=call.service.settings.invoke_deadline_s
@@ -114,23 +120,32 @@ async def _description(call: Call, query_id: QueryId) -> Description:
     )
 
 
-def _listed(call: Call, record: QueryRecord | FillingQuery) -> Description | None:
-    """Return a query's description; None where it was removed since it was found."""
-    if isinstance(record, FillingQuery):
-        return record.description
-    held = call.service.descriptions.get(record.query_id)
-    try:
-        return held or standing(call, record.query_id)
-    except NotFoundError:
-        return None
+def _is_in(call: Call, record: QueryRecord | FillingQuery, state: str) -> bool:
+    """Return whether a query that was found is in this state still."""
+    return isinstance(record, FillingQuery) or state_of(call, record.query_id) == state
+
+
+def _described(call: Call, page: Sequence[QueryRecord | FillingQuery]) -> list[Description]:
+    """Return the descriptions of these queries, all at one position, but of those removed since they were found."""
+    applied = [one.query_id for one in page if isinstance(one, QueryRecord)]
+    snapshots = dict(zip(applied, call.service.results.snapshots(applied), strict=True))
+    described: list[Description] = []
+    for one in page:
+        if isinstance(one, FillingQuery):
+            described.append(one.description)
+            continue
+        snapshot = snapshots[one.query_id]
+        if snapshot is not None:
+            described.append(describe_snapshot(call, snapshot))
+    return described
 
 
 def _selected(call: Call) -> Sequence[QueryRecord]:
     results = call.service.results
     labels: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
     stream: str | None = call.arguments.get(STREAM)
-    if call.arguments.get(STATE) not in (None, LIVE):
-        return []  # what the Results Structure holds is live: before that a query is not in it
+    if call.arguments.get(STATE) not in (None, LIVE, SUSPENDED):
+        return []  # before it is applied, a query is not in the Results Structure
     records = results.queries() if stream is None else _readers(call, stream)
     return [one for one in records if all(one.labels.get(k) == v for k, v in labels)]
 

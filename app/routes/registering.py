@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 from app.filling import FILLING, FillingQuery
 from app.routes.endpoint import Call
 from app.submission import Submitted
-from app.wire.queries import QueryBody, describe_query
+from app.wire.queries import LIVE, SUSPENDED, QueryBody, as_suspended, describe_query
 from engine import limits
 from engine.errors import NotFoundError
 from engine.log.operation import Materialize, QueryId, Register
-from engine.query.binder import Bind, Streams
+from engine.query.binder import Bind
 from engine.query.clause import BoundQuery
+from engine.query.scope import Streams
 from engine.results.contract import Snapshot
+from engine.results.delta import Suspension
 from engine.tuples.batch import Seq
 
-LIVE: Final = "live"
 Description = Mapping[str, object]
 
 
@@ -44,16 +44,17 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a registration is answered: 201 live, 202 filling, 200 there was such a query under its name.
+    """What a registration is answered: 201 applied, 202 filling, 200 there was such a query under its name.
 
-    `query_id` and `seq` are those of the query that stands. `describe` may read the store: it blocks,
-    and raises NotFoundError where the query has been removed since.
+    `query_id` and `seq` are those of the query that stands. Where `reads`, `describe` reads the results: it
+    blocks, and raises NotFoundError where the query has been removed since.
     """
 
     status: int
     query_id: QueryId
     seq: Seq
     describe: Callable[[], Description]
+    reads: bool = False
 
 
 def read_handle(text: str) -> QueryId:
@@ -92,7 +93,9 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
         description = _filling(call, registration, query_id, submitted).description
         return Told(202, query_id, seq, lambda: description)
     if standing_id is not None:
-        return Told(200, query_id, seq, lambda: standing(call, query_id))
+        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
+    if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
+        return Told(201, query_id, seq, lambda: _met(call, registration, seq), reads=True)
     return Told(201, query_id, seq, lambda: registration.describe(seq=seq, state=LIVE))
 
 
@@ -107,7 +110,10 @@ def read_by(snapshot: Snapshot) -> Streams:
 
 
 def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
-    """Return a standing query's description. Binding its text again is what it costs: some are kept."""
+    """Return a standing query's description. Binding its text again is what it costs: some are kept.
+
+    What is kept is that of a live query: whether it is suspended, its snapshot says.
+    """
     record, kept = snapshot.query, call.service.descriptions
     held = kept.get(record.query_id)
     if held is None:
@@ -123,7 +129,31 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
         if len(kept) >= limits.DESCRIPTIONS_KEPT_MAX:
             kept.clear()  # which of them will be asked for again is not known
         kept[record.query_id] = held
-    return held
+    suspended = suspension(snapshot)
+    return held if suspended is None else as_suspended(held, suspended)
+
+
+def suspension(snapshot: Snapshot) -> Suspension | None:
+    """Return since when and why the query is answered no more; None while it is."""
+    join = snapshot.clause.join
+    return None if join is None else join.suspended
+
+
+def state_of(call: Call, query_id: QueryId) -> str | None:
+    """Return whether an applied query is live or suspended; None where it was removed."""
+    try:
+        snapshot = call.service.results.snapshot(query_id)
+    except NotFoundError:
+        return None
+    return LIVE if suspension(snapshot) is None else SUSPENDED
+
+
+def _met(call: Call, registration: Registration, seq: Seq) -> Description:
+    """Return the description of a join that has met its old data; as it was, where it is removed again. Blocks."""
+    try:
+        return standing(call, registration.query_id)
+    except NotFoundError:
+        return registration.describe(seq=seq, state=LIVE)
 
 
 def _filling(

@@ -21,6 +21,8 @@ from engine.tuples.schema import ColumnType
 
 CSV_SPECIAL: Final = frozenset(',"\r\n')
 _COMMA: Final = ord(",")
+_BETWEEN: Final = "-"
+"""What stands between the tuple ids of a join row's parts."""
 _SPARSE: Final = 8
 """A dictionary of this many texts for each row is searched for those in use, not marked."""
 
@@ -29,25 +31,34 @@ Piece: TypeAlias = pa.Array | str
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Tuple ids as a column of an answer: (n,) int64, written as text (a join's are several)."""
+    """Tuple ids as a column of an answer, written as text: (n,) int64, or (s, n) where a row has s parts."""
 
     values: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """Return the number of ids."""
-        return len(self.values)
+        """Return the number of rows."""
+        return int(self.values.shape[-1])
 
     def part(self, some: slice) -> "Ids":
-        """Return the ids of a slice, as a view."""
-        return Ids(self.values[some])
+        """Return the ids of a slice of rows, as a view."""
+        return Ids(self.values[..., some])
 
     def to_list(self) -> list[str]:
         """Return the texts. For few: O(n) objects."""
-        return list(map(str, self.values.tolist()))
+        if self.values.ndim == 1:
+            return list(map(str, self.values.tolist()))
+        return [_BETWEEN.join(map(str, ids)) for ids in self.values.T.tolist()]
 
     def to_arrow(self) -> pa.StringArray:
         """Return the texts as an Arrow array."""
-        return pa.array(self.values).cast(pa.string())
+        texts = self.texts()
+        if len(texts) == 1:
+            return texts[0]
+        return pc.binary_join_element_wise(*texts, _BETWEEN)
+
+    def texts(self) -> list[pa.StringArray]:
+        """Return the texts of the ids of each part: a row's are these with `-` between them."""
+        return [pa.array(part).cast(pa.string()) for part in np.atleast_2d(self.values)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +81,11 @@ class Style:
 def pieces_of(column: Column | Ids, before: str, style: Style) -> tuple[list[Piece], str]:
     """Return pieces that make, of each value, `before` and its text; and what has yet to follow them."""
     if isinstance(column, Ids):
-        return [before + style.mark, column.to_arrow()], style.mark
+        first, *others = column.texts()
+        pieces: list[Piece] = [before + style.mark, first]
+        for text in others:
+            pieces += [_BETWEEN, text]
+        return pieces, style.mark
     if column.valid is not None and not column.valid.any():
         return [], before + style.null
     if column.type is ColumnType.INT64:

@@ -69,10 +69,11 @@ class RowSet:
 def meta_columns(
     tuple_ids: NDArray[np.int64], leaves_us: NDArray[np.int64] | None
 ) -> tuple[tuple[str, Column | Ids], ...]:
-    """Return `_id` (text: a join's are several) and `_x`, NULL where no instant that can be written is."""
+    """Return `_id` and `_x`, NULL where no instant that can be written is; ids are (n,), a join's (s, n)."""
     if leaves_us is None:
-        leaves_us = np.zeros(len(tuple_ids), dtype=np.int64)
-        valid = np.zeros(len(tuple_ids), dtype=np.bool_)
+        length = tuple_ids.shape[-1]
+        leaves_us = np.zeros(length, dtype=np.int64)
+        valid = np.zeros(length, dtype=np.bool_)
     else:
         valid = leaves_us <= limits.TIMESTAMP_US_MAX
     return ("_id", Ids(tuple_ids)), ("_x", Column(ColumnType.TIMESTAMP, leaves_us, valid))
@@ -195,7 +196,7 @@ def _estimate(column: Column | Ids) -> int:
     """Return about how many bytes of JSON a column's values make."""
     if isinstance(column, Ids):
         digits = np.searchsorted(_POWERS_OF_TEN, column.values, side="right") + 1
-        return _VALUE_BYTES * len(column) + int(digits.sum())
+        return (_VALUE_BYTES - 1) * len(column) + int(digits.sum()) + column.values.size
     if column.type is ColumnType.TIMESTAMP:
         return _INSTANT_BYTES * len(column)
     if column.type is not ColumnType.STRING:

@@ -1,6 +1,5 @@
 """Answers of invocations as they travel: the envelope, or bare rows with the envelope in headers."""
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +19,7 @@ from app.wire.encoding import (
 )
 from app.wire.scalars import format_instant
 from engine.errors import BadPageError
-from engine.invoke import Answer, PagePosition
+from engine.invoke import Answer, PagePosition, PartPosition
 from engine.query.clause import StandingQueryClause
 from engine.tuples.batch import DTYPES, Column
 from engine.tuples.schema import ColumnType
@@ -76,7 +75,7 @@ def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentat
     if not shown.meta:
         return RowSet(columns, length)
     leaves_us = None if answer.leaves_us is None else answer.leaves_us[:length]
-    return RowSet((*meta_columns(answer.tuple_ids[:length], leaves_us), *columns), length)
+    return RowSet((*meta_columns(answer.tuple_ids[..., :length], leaves_us), *columns), length)
 
 
 def encode_answer(
@@ -130,9 +129,17 @@ def answer_headers(answer: Answer, *, link: str | None) -> dict[str, str]:
     return headers
 
 
-def position_to_json(position: PagePosition) -> list[int | None]:
+def position_to_json(position: PagePosition) -> list[object]:
     """Return a page's position as plain values, for its token."""
-    return list(dataclasses.astuple(position))
+    return [
+        position.gen,
+        position.seq,
+        position.now_us,
+        [[one.past_row, one.floor_row, one.floor_us] for one in position.parts],
+        position.complete_from_us,
+        list(position.oldest_rows),
+        position.offset,
+    ]
 
 
 def position_from_json(values: object) -> PagePosition:
@@ -141,9 +148,22 @@ def position_from_json(values: object) -> PagePosition:
     Raises:
         BadPageError: it was signed by a version that knew other positions.
     """
-    if not isinstance(values, list) or len(values) != len(dataclasses.fields(PagePosition)):
-        raise BadPageError("The page token is of another version. Begin again without it.")
-    return PagePosition(*values)
+    given: list[Any] = values if isinstance(values, list) else []
+    try:
+        gen, seq, now_us, parts, complete_from_us, oldest_rows, offset = given
+        return PagePosition(
+            gen,
+            seq,
+            now_us,
+            tuple(PartPosition(*part) for part in parts),
+            complete_from_us,
+            tuple(oldest_rows),
+            offset,
+        )
+    except (TypeError, ValueError) as error:
+        raise BadPageError(
+            "The page token is of another version. Begin again without it."
+        ) from error
 
 
 def next_link(path: str, token: str | None, kept: Mapping[str, str]) -> str | None:

@@ -85,9 +85,9 @@ def first_rows(answer: Answer, rows: int) -> Answer:
     return replace(
         answer,
         columns=tuple((name, column.part(some)) for name, column in answer.columns),
-        tuple_ids=answer.tuple_ids[some],
+        tuple_ids=answer.tuple_ids[..., some],
         leaves_us=None if answer.leaves_us is None else answer.leaves_us[some],
-        next=None if at is None else replace(at, offset=at.offset + rows),
+        next=None if at is None else at.behind(at.offset + rows, at.oldest_rows),
     )
 
 

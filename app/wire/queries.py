@@ -6,16 +6,19 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.wire.scalars import format_bound
+from app.wire.scalars import format_bound, format_duration
 from engine import limits
 from engine.log.operation import Materialize, QueryId
 from engine.query.clause import BoundQuery
+from engine.results.delta import Suspension
 from engine.tuples.batch import Seq
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS: Final = [low + high for high in _BASE62 for low in _BASE62]
 _HANDLE_DIGITS: Final = 22
 HANDLE_BITS: Final = 128
+LIVE: Final = "live"
+SUSPENDED: Final = "suspended"
 HANDLE_PATTERN: Final = r"^q_[0-9A-Za-z]{22}$"
 
 Bits = Callable[[int], int]
@@ -85,6 +88,17 @@ class WindowAnswer(BaseModel):
     kind: str
     begin: str | None
     end: str | None
+    ranges: dict[str, str] = Field(
+        description="By alias in `canonical`, how far back streams reach with a window of their own.",
+        examples=[{"flights": "6h"}],
+    )
+
+
+class SuspensionAnswer(BaseModel):
+    """Since which operation a query is answered no more, and why."""
+
+    since_seq: int
+    reason: str
 
 
 class OutputAnswer(BaseModel):
@@ -107,6 +121,9 @@ class QueryAnswer(BaseModel):
     id: str = Field(pattern=HANDLE_PATTERN)
     seq: int
     state: str
+    suspended: SuspensionAnswer | None = Field(
+        description="Set where `state` is `suspended`: it ran over a bound of joins."
+    )
     name: str | None
     labels: dict[str, str]
     canonical: str
@@ -135,11 +152,14 @@ def describe_query(
     materialize: Materialize,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
+    sources = bound.clause.sources
+    ranges = zip(sources, bound.ranges or (None,) * len(sources), strict=True)
     path = f"/v1/queries/{query_id}"
     return {
         "id": query_id,
         "seq": seq,
         "state": state,
+        "suspended": None,
         "name": name,
         "labels": dict(labels),
         "canonical": bound.canonical,
@@ -147,9 +167,16 @@ def describe_query(
             "kind": bound.window.kind.value,
             "begin": format_bound(bound.window.begin),
             "end": format_bound(bound.window.end),
+            "ranges": {one.alias: format_duration(us) for one, us in ranges if us is not None},
         },
         "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
         "materialize": materialize.value,
         "warnings": [{"code": w.code, "detail": w.detail} for w in bound.warnings],
         "links": {"self": path, "results": f"{path}/results"},
     }
+
+
+def as_suspended(description: Mapping[str, object], suspended: Suspension) -> dict[str, object]:
+    """Return the description of a query that was live and is answered no more."""
+    why = {"since_seq": suspended.since_seq, "reason": suspended.reason}
+    return {**description, "state": SUSPENDED, "suspended": why}

@@ -8,13 +8,16 @@ other entrant interrupts (one operation of the log). Tuples probe a chunk at a t
 rows share every look-up. So a chunk and a clause meet exactly once: the clause meets the chunks that were
 whole when it came, and every later one meets the clause. Rows of the chunk that is still open meet a clause
 when it is invoked. Neither order nor policy can change what is found, only how much is looked at.
+Chunks and clauses over several streams meet in `joins.py`, by the same rule.
 Source: Chandrasekaran & Franklin 2002, 2.2 and 4.1; Madden et al., SIGMOD 2002 (CACQ), 3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+from engine.eddy.join_routing import JoinRouting
+from engine.eddy.joins import HeldFrom, Joined, JoinGroupStatistics, Joins
 from engine.eddy.operators import Operator
 from engine.eddy.policy import BySelectivity, RoutingPolicy
 from engine.limits import CHUNK_ROWS
@@ -23,9 +26,12 @@ from engine.query.clause import StandingQueryClause
 from engine.results.clause_pages import RUN_ROWS, ClausePages
 from engine.results.hits import ClauseId
 from engine.results.match_block import Harvest, MatchBlock
+from engine.results.source import Span
 from engine.stems.contract import Narrowing
-from engine.stems.data_stem import StoredTuples
-from engine.stems.query_stem import QuerySteM, StreamClauses, keeping_of
+from engine.stems.data_stem import DataSteM
+from engine.stems.query_stem import QuerySteM, keeping_of
+from engine.stems.stored_tuples import StoredTuples
+from engine.stems.stream_clauses import StreamClauses
 from engine.tuples.batch import TupleBatch
 from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
@@ -34,19 +40,34 @@ from engine.tuples.schema import StreamId
 
 @dataclass(frozen=True, slots=True)
 class FreshData:
-    """New tuples: every chunk that they complete meets every standing clause over their stream."""
+    """New tuples: every chunk that they complete meets every standing clause that reads their stream.
+
+    `held_from` tells the first row of a stream that a join may still take.
+    """
 
     batch: TupleBatch
+    held_from: HeldFrom
 
 
 @dataclass(frozen=True, slots=True)
 class FreshQuery:
-    """A new clause, to meet the whole chunks of its stream from row `first_row` on; None = none of them."""
+    """A new clause over one stream, to meet its whole chunks from row `first_row` on; None = none of them."""
 
     clause_id: ClauseId
     clause: StandingQueryClause
     materialize: Materialize
     first_row: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FreshJoin:
+    """A new clause over several streams, to meet the rows of these spans, all in whole chunks, in its group."""
+
+    clause_id: ClauseId
+    clause: StandingQueryClause
+    materialize: Materialize
+    group_id: ClauseId
+    spans: Sequence[Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +86,7 @@ class EddyStatistics:
     rows: int
     matched: int
     operators: int
+    joins: tuple[JoinGroupStatistics, ...] = ()
 
 
 class Eddy:
@@ -76,11 +98,13 @@ class Eddy:
         query_stem: QuerySteM,
         tuples: StoredTuples,
         policy: RoutingPolicy | None = None,
+        routing: JoinRouting | None = None,
     ) -> None:
-        """Join these two sides; without a `policy`, by measured selectivity."""
+        """Join these two sides; without a `policy`, by measured selectivity, without a `routing`, by fan-out."""
         self._query_stem = query_stem
         self._tuples = tuples
         self._policy = policy or BySelectivity()
+        self._joins = Joins(tuples, query_stem.groups, routing)
         self._operators: dict[StreamId, dict[Narrowing, Operator]] = {}
         self._harvest = Harvest()
         self._blocks = 0
@@ -88,19 +112,27 @@ class Eddy:
         self._matched = 0
 
     @overload
-    def join(self, *, fresh: FreshData) -> Iterator[Matches]: ...
+    def join(self, *, fresh: FreshData) -> Iterator[Matches | Joined]: ...
 
     @overload
     def join(self, *, fresh: FreshQuery) -> Iterator[ClausePages]: ...
 
-    def join(self, *, fresh: FreshData | FreshQuery) -> Iterator[Matches] | Iterator[ClausePages]:
+    @overload
+    def join(self, *, fresh: FreshJoin) -> Iterator[Joined]: ...
+
+    def join(
+        self, *, fresh: FreshData | FreshQuery | FreshJoin
+    ) -> Iterator[Matches | Joined] | Iterator[ClausePages] | Iterator[Joined]:
         """Build the entrant into its SteM, and return its hits as they are taken: by chunk, by run of chunks.
 
         The hits have to be taken to the end before anything else enters.
         """
         if isinstance(fresh, FreshData):
-            return self._join_data(fresh.batch)
-        self._query_stem.build(fresh.clause_id, fresh.clause, fresh.materialize)
+            return self._join_data(fresh)
+        group_id = fresh.group_id if isinstance(fresh, FreshJoin) else None
+        self._query_stem.build(fresh.clause_id, fresh.clause, fresh.materialize, group_id)
+        if isinstance(fresh, FreshJoin):
+            return iter([self._joins.join_query(fresh.clause_id, fresh.clause, fresh.spans)])
         self._harvest.clear()
         return iter(()) if fresh.first_row is None else self._join_query(fresh, fresh.first_row)
 
@@ -111,21 +143,34 @@ class Eddy:
     def statistics(self) -> EddyStatistics:
         """Return counters."""
         standing = sum(len(operators) for operators in self._operators.values())
-        return EddyStatistics(self._blocks, self._rows, self._matched, standing)
+        joins = self._joins.statistics()
+        return EddyStatistics(self._blocks, self._rows, self._matched, standing, joins)
 
-    def _join_data(self, batch: TupleBatch) -> Iterator[Matches]:
+    def _join_data(self, fresh: FreshData) -> Iterator[Matches | Joined]:
+        batch = fresh.batch
         stem = self._tuples[batch.stream_id]
         first_row = stem.build(batch)
         whole = range(first_row // CHUNK_ROWS, stem.past_row // CHUNK_ROWS)
-        if not whole:
-            return iter(())
+        return (
+            self._join_chunks(stem, batch.stream_id, whole, fresh.held_from) if whole else iter(())
+        )
+
+    def _join_chunks(
+        self, stem: DataSteM, stream_id: StreamId, whole: range, held_from: HeldFrom
+    ) -> Iterator[Matches | Joined]:
+        """Yield what each chunk that is whole now finds: among the clauses of its stream, then in each group."""
         self._harvest.clear()
-        clauses = self._query_stem.probe(batch.stream_id)
+        clauses = self._query_stem.probe(stream_id)
+        operators = []
         if clauses is None:
-            self.forget(batch.stream_id)
-            return iter(())
-        operators = self._standing(batch.stream_id, clauses)
-        return (self._settle(stem.chunk(number), clauses, operators) for number in whole)
+            self.forget(stream_id)
+        else:
+            operators = self._standing(stream_id, clauses)
+        overrun: set[ClauseId] = set()
+        for number in whole:
+            if clauses is not None:
+                yield self._settle(stem.chunk(number), clauses, operators)
+            yield from self._joins.join_chunk(stream_id, number, held_from, overrun)
 
     def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePages]:
         """Yield the clause's pages, run by run, where there are any."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.kernels import bits, clause_hits, hits, json_bodies, order, pivot
+from engine.kernels import bits, clause_hits, hits, join, json_bodies, order, pivot
 from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
 from engine.kernels.gather import ascends, gather
@@ -39,7 +39,8 @@ def warm_up() -> int:
         least_most(some)
     _scan(words)
     _read()
-    return 24 + json_bodies.warm_up()
+    _join(bitmaps)
+    return 36 + json_bodies.warm_up()
 
 
 def _scan(words: Words) -> None:
@@ -60,6 +61,25 @@ def _read() -> None:
     found = np.zeros((1, 3), dtype=np.int64)
     locate(blocks, 0, found)
     write_rows(blocks, found, 0, rows[:0])
+
+
+def _join(bitmaps: Words) -> None:
+    """Join one row with one row, for a clause that neither satisfies."""
+    keys, low, high, left, right = np.zeros((5, 1), dtype=np.int64)
+    join.find_equal(keys, keys, low, high)
+    join.find_within(keys, keys, keys, low, high)
+    join.covered(low, high, 1, left)
+    join.paired(low, high, left, right)
+    join.paired_rows(low, high, keys, keys, left, right)
+    words = bitmaps[:1, :1].copy()
+    join.paired_alive(low, high, words, words, left, right, words.copy())
+    offsets = np.zeros(0, dtype=np.uint16)
+    join.mark_lists(keys[:0], keys[:0], keys[:0], offsets, words)
+    join.mark_bitmaps(bitmaps[:64], words)
+    join.bitmaps_of(words, bitmaps[:64])
+    join.alive(words, keys)
+    join.digests(np.frombuffer(b"a", dtype=np.uint8), keys, keys.copy())
+    join.count_slots(words, keys, np.zeros(64, dtype=np.int64))
 
 
 def _match(bitmaps: Words) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from engine.query.binder import Bind, Streams, bind
+from engine.query.binder import Bind, bind
 from engine.query.clause import BoundQuery
+from engine.query.scope import Streams
 from engine.tuples.schema import StreamSchema
 
 _Alias = tuple[str, tuple[str, ...]]
@@ -38,7 +39,7 @@ class BoundCacheStatistics:
 @dataclass(frozen=True, slots=True)
 class _Kept:
     query: BoundQuery
-    schema: StreamSchema
+    schemas: tuple[StreamSchema, ...]
     alias: _Alias | None
     text_bytes: int
 
@@ -46,8 +47,8 @@ class _Kept:
 class BoundCache:
     """At most `queries_max` bound queries, the least recently used forgotten first. Deterministic.
 
-    A query is kept under its canonical text, which names its stream exactly, and under the last other text
-    that came to it. It holds for one declaration, id and schema: bound over another one, a text replaces
+    A query is kept under its canonical text, which names its streams exactly, and under the last other text
+    that came to it. It holds for one declaration of each, id and schema: bound over others, a text replaces
     what it was. Refusals are not kept.
     """
 
@@ -140,8 +141,8 @@ class BoundCache:
         size = len(key.encode()) + (0 if alias is None else len(text.encode()))
         if size > self._text_bytes_max or self._queries_max == 0:
             return query
-        _, schema = streams[query.clause.sources[0].stream]
-        self._kept[key] = _Kept(query, schema, alias, size)
+        schemas = tuple([streams[source.stream][1] for source in query.clause.sources])
+        self._kept[key] = _Kept(query, schemas, alias, size)
         self._text_bytes += size
         if alias is not None:
             self._canonical[alias] = key
@@ -160,7 +161,9 @@ class BoundCache:
 
 
 def _holds(kept: _Kept, streams: Streams) -> bool:
-    """Return whether the stream that the query reads is declared as it was when the query was bound."""
-    (source,) = kept.query.clause.sources
-    declared = streams.get(source.stream)
-    return declared is not None and declared == (source.stream_id, kept.schema)
+    """Return whether all streams that the query reads are declared as they were when it was bound."""
+    for source, schema in zip(kept.query.clause.sources, kept.schemas, strict=True):
+        declared = streams.get(source.stream)
+        if declared is None or declared != (source.stream_id, schema):
+            return False
+    return True

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.query import dialect
-from engine.query.clause import Output
+from engine.query.clause import Output, Source
 from engine.query.expression import (
     Absolute,
     And,
@@ -91,14 +91,28 @@ def default_name(expression: Expression) -> str:
 
 
 def sql_clause(
-    *, distinct: bool, outputs: tuple[Output, ...], stream: str, where: Expression | None
+    *,
+    distinct: bool,
+    outputs: tuple[Output, ...],
+    sources: tuple[Source, ...],
+    where: Expression | None,
+    ranges: tuple[int | None, ...] = (),
 ) -> str:
-    """Return the canonical SELECT-FROM-WHERE of one stream."""
+    """Return the canonical SELECT-FROM-WHERE, with the window of each source where `ranges` has one."""
     listed = ", ".join(sql_output(output) for output in outputs)
-    parts = ["SELECT", *(["DISTINCT"] if distinct else []), listed, "FROM", sql_name(stream)]
+    windows = ranges or (None,) * len(sources)
+    origins = ", ".join(map(_sql_source, sources, windows))
+    parts = ["SELECT", *(["DISTINCT"] if distinct else []), listed, "FROM", origins]
     if where is not None:
         parts += ["WHERE", sql_expression(where)]
     return " ".join(parts)
+
+
+def _sql_source(source: Source, range_us: int | None) -> str:
+    text = sql_name(source.stream)
+    if range_us is not None:
+        text += f" [RANGE {format_duration(range_us)}]"
+    return text if source.alias == source.stream else f"{text} AS {sql_name(source.alias)}"
 
 
 def sql_window(window: Window) -> str:
@@ -137,7 +151,8 @@ def _binding_by_part(expression: Expression) -> int:
 
 
 def _print_column(expression: ColumnRef) -> str:
-    return sql_name(expression.name)
+    name = sql_name(expression.name)
+    return f"{sql_name(expression.alias)}.{name}" if expression.alias else name
 
 
 def _print_absolute(expression: Absolute) -> str:

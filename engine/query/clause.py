@@ -14,7 +14,7 @@ from engine.tuples.schema import ColumnType, StreamId
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One entry of FROM: a stream under an alias (its own name where none was given)."""
+    """One entry of FROM: a stream under its canonical alias (its own name where that tells it apart)."""
 
     alias: str
     stream: str
@@ -40,8 +40,9 @@ class StandingQueryClause:
 
     Attributes:
         text: canonical SQL of the whole clause, without the window.
-        sources: FROM, in its order; one entry until joins are bound.
-        factors: conjuncts of WHERE, at most one AttributeFactor per column; () = every tuple.
+        sources: FROM, in its order.
+        factors: conjuncts of WHERE, at most one AttributeFactor per column of a source, one BandFactor per pair
+            of sides; () = every tuple.
         outputs: the select list, `*` resolved.
         distinct: rows equal in all outputs are shown once.
     """
@@ -63,9 +64,19 @@ class QueryWarning:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query text after binding: its clause, its window, its canonical text, its warnings."""
+    """A query text after binding.
+
+    Attributes:
+        clause: what is asked.
+        window: BEGIN-END.
+        canonical: one text for one query, window included.
+        warnings: what its author should know.
+        ranges: for each source how many microseconds back its own `[RANGE ...]` reaches, None where the
+            query's window holds for it; () where no source of a join has one.
+    """
 
     clause: StandingQueryClause
     window: Window
     canonical: str
     warnings: tuple[QueryWarning, ...] = ()
+    ranges: tuple[int | None, ...] = ()

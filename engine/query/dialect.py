@@ -27,7 +27,8 @@ STATEMENTS = _words(
 
 _AGGREGATE = "select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ..."
 _SUBQUERY = "write constants instead, or register the inner query on its own"
-_JOIN = "joins are not offered yet: read one stream in FROM"
+JOIN_HINT = "joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y"
+_CONDITION = "write the condition out: JOIN b ON a.x = b.x"
 _SORT = "answers come in the order of tuple time; leave it out"
 _SETS = "register each SELECT on its own"
 _PATTERN = "use LIKE with % and _"
@@ -42,16 +43,17 @@ CLAUSES = {
     "UNION": ("UNION", _SETS),
     "INTERSECT": ("INTERSECT", _SETS),
     "EXCEPT": ("EXCEPT", _SETS),
-    "JOIN": ("JOIN", _JOIN),
-    "INNER": ("JOIN", _JOIN),
-    "LEFT": ("JOIN", _JOIN),
-    "RIGHT": ("JOIN", _JOIN),
-    "FULL": ("JOIN", _JOIN),
-    "CROSS": ("JOIN", _JOIN),
-    "NATURAL": ("JOIN", _JOIN),
-    "LATERAL": ("LATERAL", _JOIN),
-    "ON": ("ON", _JOIN),
-    "USING": ("USING", _JOIN),
+    "JOIN": ("JOIN there", JOIN_HINT),
+    "INNER": ("JOIN there", JOIN_HINT),
+    "LEFT": ("LEFT JOIN", JOIN_HINT),
+    "RIGHT": ("RIGHT JOIN", JOIN_HINT),
+    "FULL": ("FULL JOIN", JOIN_HINT),
+    "OUTER": ("OUTER JOIN", JOIN_HINT),
+    "CROSS": ("CROSS JOIN there", JOIN_HINT),
+    "NATURAL": ("NATURAL JOIN", _CONDITION),
+    "LATERAL": ("LATERAL", JOIN_HINT),
+    "ON": ("ON there", JOIN_HINT),
+    "USING": ("USING", _CONDITION),
     "WINDOW": ("WINDOW", "the window of a query is BEGIN (...) END (...)"),
     "OVER": ("A window function", _AGGREGATE),
     "QUALIFY": ("QUALIFY", _AGGREGATE),
@@ -86,6 +88,9 @@ CLAUSES = {
     ">>": (">>", "the operators are + - * / %"),
 }
 """What may stand behind a finished part in SQL: its name, and the nearest supported form."""
+
+JOIN_KINDS = _words("ANTI ASOF OUTER POSITIONAL SEMI")
+"""Kinds of joins whose names are no reserved words: without this they would be read as aliases."""
 
 OPERANDS = {
     "SELECT": ("A subquery", _SUBQUERY),

@@ -58,11 +58,16 @@ class Constant(_Printed):
 
 @value_type
 class ColumnRef(_Printed):
-    """Column `name` of the FROM list's `source`-th stream (0 = the first)."""
+    """Column `name` of the FROM list's `source`-th stream (0 = the first).
+
+    `alias` is that source's canonical alias, "" where FROM has one source alone: how the column is printed. It
+    follows from the FROM list, and is no part of the value either.
+    """
 
     source: int
     name: str
     type: ColumnType
+    alias: str = field(default="", repr=False, compare=False)
 
 
 @value_type
@@ -207,3 +212,10 @@ def column_refs(expression: Expression) -> frozenset[ColumnRef]:
     if isinstance(expression, ColumnRef):
         return frozenset({expression})
     return frozenset[ColumnRef]().union(*(column_refs(child) for child in children(expression)))
+
+
+def sources_of(expression: Expression) -> frozenset[int]:
+    """Return the places in FROM of the sources whose columns the expression reads."""
+    if isinstance(expression, ColumnRef):
+        return frozenset({expression.source})
+    return frozenset[int]().union(*[sources_of(child) for child in children(expression)])

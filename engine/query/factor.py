@@ -1,9 +1,10 @@
-"""Boolean factors: the conjuncts of a WHERE, in the two forms the Query SteM takes.
+"""Boolean factors: the conjuncts of a WHERE, in the forms that SteMs take.
 
 `AttributeFactor`: everything a query asks of one attribute, as the set of values for which it is TRUE.
 All single-attribute conjuncts over that attribute are already intersected into it, so a grouped filter
 never has to combine two factors of one query (combining them with OR is CACQ's defect, papers 5.1).
-`ResidualFactor`: everything that cannot be indexed, evaluated column-wise over surviving tuples.
+`EquiFactor`, `BandFactor`: what a pair of tuples of two sources is looked up by, in the key index of either side.
+`ResidualFactor`: everything that cannot be indexed, evaluated column-wise over surviving tuples, or composites.
 """
 
 from dataclasses import dataclass
@@ -27,4 +28,46 @@ class ResidualFactor:
     expression: Expression
 
 
-BooleanFactor = AttributeFactor | ResidualFactor
+@dataclass(frozen=True, slots=True)
+class EquiFactor:
+    """`left` = `right`, each over one source, `left` over the one that stands earlier in FROM.
+
+    The sides are of one type, or both numbers. Never TRUE where a side is NULL.
+    """
+
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class BandFactor:
+    """What conjuncts say of the difference `left` - `right`, each over one source, `left` over the earlier.
+
+    Attributes:
+        left, right: INT64, FLOAT64 or TIMESTAMP; a TIMESTAMP only beside another one.
+        conditions: the factor is TRUE where all of these are.
+        low, high: the difference lies in `[low, high]` wherever the factor is TRUE; None = open. Integers but
+            where a side is FLOAT64, whose difference is that of the sides as DOUBLEs, not rounded; microseconds
+            between timestamps. Integers are at most 2**64 from 0; `low` > `high` where nothing is between.
+        low_closed, high_closed: where `exact`, whether the ends themselves belong to it.
+        exact: `left` and `right` compared with each other say all that the conditions do: every end is 0 or open.
+            Else the bounds may let a few others through, which the conditions tell apart.
+    """
+
+    left: Expression
+    right: Expression
+    conditions: tuple[Expression, ...]
+    low: int | float | None
+    high: int | float | None
+    low_closed: bool = True
+    high_closed: bool = True
+    exact: bool = False
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether a value of one side asks for a span of the other with two ends."""
+        return self.low is not None and self.high is not None
+
+
+JoinFactor = EquiFactor | BandFactor
+BooleanFactor = AttributeFactor | ResidualFactor | EquiFactor | BandFactor

@@ -1,4 +1,4 @@
-"""Query text to syntax: `SELECT list FROM stream [WHERE expression] [BEGIN t END t]`.
+"""Query text to syntax: `SELECT list FROM sources [WHERE expression] [BEGIN t END t]`.
 
 The grammar is our own, so that nothing is accepted that is not written down in it, every node knows its
 place in the text, and a query kept in the log means tomorrow what it means today. sqlglot is asked one
@@ -23,20 +23,19 @@ from engine.query.reader import (
     TokenReader,
     UnexpectedError,
     alias,
-    expect,
     name,
     refuse_rest,
     shown,
 )
 from engine.query.refusal import Refused, Span
 from engine.query.scanner import TokenKind, scan
+from engine.query.source_grammar import sources_syntax
 from engine.query.syntax import (
     ExpressionSyntax,
     LogicalSyntax,
     NotSyntax,
     OutputSyntax,
     QuerySyntax,
-    SourceSyntax,
     StarSyntax,
     operands,
 )
@@ -94,12 +93,14 @@ def _query(reader: TokenReader) -> QuerySyntax:
     _select(reader)
     distinct = reader.take_if("DISTINCT") is not None
     outputs = _outputs(reader)
-    sources = _sources(reader)
-    where = None
-    if reader.take_if("WHERE"):
-        where = expression(reader)
-        _check_height(where)
-        _check_factors(where)
+    sources = sources_syntax(reader)
+    where = expression(reader) if reader.take_if("WHERE") else None
+    conditions = [source.on for source in sources if source.on is not None]
+    if where is not None:
+        conditions.append(where)
+    for condition in conditions:
+        _check_height(condition)
+    _check_factors(conditions)
     window = window_syntax(reader) if reader.token.keyword in _WINDOW else None
     _check_end(reader)
     return QuerySyntax(distinct, outputs, sources, where, window)
@@ -155,32 +156,6 @@ def _output(reader: TokenReader) -> OutputSyntax:
     return OutputSyntax(found, alias(reader))
 
 
-def _sources(reader: TokenReader) -> tuple[SourceSyntax, ...]:
-    expect(reader, "FROM", "a comma or FROM")
-    found: list[SourceSyntax] = []
-    while not found or reader.take_if(","):
-        token = reader.token
-        if token.keyword == "(":
-            raise Refused(
-                UnsupportedSqlError,
-                "A subquery in FROM is not offered.",
-                token.span,
-                "FROM takes the name of a stream",
-            )
-        if len(found) == limits.QUERY_STREAMS_MAX:
-            raise Refused(
-                QueryTooComplexError,
-                f"FROM has more than {limits.QUERY_STREAMS_MAX} streams.",
-                token.span,
-                "join fewer streams",
-                limit=limits.QUERY_STREAMS_MAX,
-                actual=len(found) + 1,
-            )
-        stream = name(reader, "the name of a stream")
-        found.append(SourceSyntax(stream, alias(reader)))
-    return tuple(found)
-
-
 def _check_height(top: ExpressionSyntax) -> None:
     """Refuse an expression of more operators above each other than the limit; level by level."""
     level = [top]
@@ -200,10 +175,10 @@ def _check_height(top: ExpressionSyntax) -> None:
             )
 
 
-def _check_factors(where: ExpressionSyntax) -> None:
-    """Refuse a WHERE of more conditions than the limit; the height is bounded already."""
+def _check_factors(conditions: list[ExpressionSyntax]) -> None:
+    """Refuse a WHERE, with what stands behind ON, of more conditions than the limit; heights are bounded already."""
     found = 0
-    waiting = [where]
+    waiting = conditions[::-1]
     while waiting:
         node = waiting.pop()
         if isinstance(node, LogicalSyntax | NotSyntax):

@@ -14,9 +14,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from engine import limits
-from engine.query.binder import Streams, bind
+from engine.query.binder import bind
 from engine.query.clause import BoundQuery
 from engine.query.refusal import Span
+from engine.query.scope import Streams
 from engine.query.template import Template, template_of
 
 _WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)

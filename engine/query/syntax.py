@@ -231,11 +231,21 @@ class OutputSyntax:
 
 
 @value_type
+class RangeSyntax:
+    """[RANGE us]: a window of one source that reaches so many microseconds back."""
+
+    us: int
+    span: Span
+
+
+@value_type
 class SourceSyntax:
-    """One entry of FROM."""
+    """One entry of FROM; `on` is the condition that JOIN joins it by to those before it."""
 
     stream: Name
     alias: Name | None
+    range: RangeSyntax | None = None
+    on: ExpressionSyntax | None = None
 
 
 @value_type

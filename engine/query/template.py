@@ -1,8 +1,8 @@
 """What the queries of one simple shape share, and the numbers of one put into it.
 
-A shape (`shapes.py`) is a text with holes where numbers stand in its WHERE. It is simple where WHERE is an
-AND of comparisons of a column with a number, and every hole is one of these numbers. Then all texts of the
-shape are bound alike:
+A shape (`shapes.py`) is a text with holes where numbers stand in its WHERE. It is simple where FROM has one
+stream, WHERE is an AND of comparisons of a column with a number, and every hole is one of these numbers. Then all
+texts of the shape are bound alike:
 
 - The scanner sees the same tokens, for a hole is one whole number in each of them, with its sign or without:
   what stands around it ends no number and no word, and no number begins or ends a string or a comment.
@@ -20,7 +20,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from engine import limits
-from engine.query.binder import Streams
 from engine.query.canonical import sql_clause, sql_constant, sql_expression
 from engine.query.clause import BoundQuery, StandingQueryClause
 from engine.query.coercion import alike, bound_number
@@ -28,6 +27,7 @@ from engine.query.expression import ColumnRef, CompareOp, Constant
 from engine.query.factor import AttributeFactor
 from engine.query.parser import parse
 from engine.query.refusal import Refused, Span
+from engine.query.scope import Streams
 from engine.query.syntax import (
     BetweenSyntax,
     ColumnSyntax,
@@ -63,7 +63,7 @@ class Template:
         shared = sql_clause(
             distinct=clause.distinct,
             outputs=clause.outputs,
-            stream=clause.sources[0].stream,
+            sources=clause.sources,
             where=None,
         )
         self._query = query
@@ -124,6 +124,8 @@ def template_of(
         query: what the text is bound to over `streams`.
         streams: the declared streams.
     """
+    if len(query.clause.sources) > 1:
+        return None
     syntax = parse(text)
     (source,) = query.clause.sources
     columns = _columns(query)

@@ -5,6 +5,7 @@ Both ends are inclusive, as in TelegraphCQ. A row dated `t` is in the window at 
 Source: Chandrasekaran & Franklin 2002, 2.1; TelegraphCQ 2003, 4.1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -106,3 +107,16 @@ class Window:
         if self.begin is None or not self.begin.moving:  # it does not slide
             return None
         return times_us + (self.begin.us + 1)
+
+
+def windows_of(window: Window, ranges: Sequence[int | None], sources: int) -> tuple[Window, ...]:
+    """Return the window of each of so many sources: its own `[RANGE ...]`, else the query's.
+
+    `[RANGE r]` is `BEGIN (NOW - r) END (NOW)` for one source.
+    """
+    if not ranges:
+        return (window,) * sources
+    return tuple(
+        window if us is None else Window(Bound(us, moving=True), Bound(0, moving=True))
+        for us in ranges
+    )

@@ -1,6 +1,7 @@
-"""The window: `BEGIN bound END bound`, a bound with brackets around it or without.
+"""Windows: `BEGIN bound END bound`, a bound with brackets around it or without; `[RANGE reach]` of one source.
 
-bound := NOW [- (seconds | INTERVAL)] | TIMESTAMP string | string
+bound := NOW [- reach] | TIMESTAMP string | string
+reach := seconds | INTERVAL
 """
 
 from engine import limits
@@ -9,9 +10,10 @@ from engine.query.instant import whole_us
 from engine.query.reader import TokenReader, expect, interval, shown, string
 from engine.query.refusal import Refused, Span
 from engine.query.scanner import Token, TokenKind
-from engine.query.syntax import BoundSyntax, WindowSyntax
+from engine.query.syntax import BoundSyntax, RangeSyntax, WindowSyntax
 
 _FUTURE = "A bound after NOW is not offered: tuples of the future are not known."
+_RANGE_HINT = "write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)"
 _BOUND_HINT = "a bound is NOW, NOW - 600 (seconds), NOW - INTERVAL '10' MINUTE or TIMESTAMP '2014-01-05 12:00:00'"
 
 
@@ -22,6 +24,36 @@ def window_syntax(reader: TokenReader) -> WindowSyntax:
     expect(reader, "END", "END (...) after BEGIN (...)")
     end = _bound(reader)
     return WindowSyntax(begin, end, start.span.to(reader.last_span))
+
+
+def range_syntax(reader: TokenReader) -> RangeSyntax:
+    """Return the window of one source that begins at the next token, `[`; the reader stands behind it."""
+    start = reader.take()
+    word = reader.token
+    if not reader.take_if("RANGE"):
+        rows = word.keyword == "ROWS"
+        raise Refused(
+            UnsupportedSqlError if rows or word.kind is TokenKind.WORD else SqlSyntaxError,
+            "A window that counts rows is not offered."
+            if rows
+            else f"Expected RANGE, found {shown(word)}.",
+            word.span,
+            _RANGE_HINT,
+        )
+    at = reader.token
+    offset = _reach(
+        reader, f"Expected seconds or an INTERVAL after RANGE, found {shown(at)}.", _RANGE_HINT
+    )
+    span = at.span.to(reader.last_span)
+    us = _checked_offset(offset, span, "A RANGE reaches back from NOW.", _RANGE_HINT)
+    if not reader.at("]"):
+        raise Refused(
+            SqlSyntaxError,
+            f"Expected a closing bracket behind the window, found {shown(reader.token)}.",
+            reader.token.span,
+            _RANGE_HINT,
+        )
+    return RangeSyntax(us, start.span.to(reader.take().span))
 
 
 def _bound(reader: TokenReader) -> BoundSyntax:
@@ -77,35 +109,27 @@ def _now_minus(reader: TokenReader, start: Token) -> BoundSyntax:
         )
     if not reader.take_if("-"):
         return BoundSyntax(None, 0, start.span)
-    token = reader.token
-    offset: int | None
-    if token.keyword == "INTERVAL":
-        offset = interval(reader).us
-    elif token.kind is TokenKind.NUMBER:
-        offset = whole_us(reader.take().text, limits.SECOND_US)
-    else:
-        raise Refused(
-            SqlSyntaxError,
-            f"Expected seconds or an INTERVAL after NOW -, found {shown(token)}.",
-            token.span,
-            _BOUND_HINT,
-        )
+    expected = f"Expected seconds or an INTERVAL after NOW -, found {shown(reader.token)}."
+    offset = _reach(reader, expected, _BOUND_HINT)
     span = start.span.to(reader.last_span)
-    return BoundSyntax(None, _checked_offset(offset, span), span)
+    return BoundSyntax(None, _checked_offset(offset, span, _FUTURE, _BOUND_HINT), span)
 
 
-def _checked_offset(offset: int | None, span: Span) -> int:
+def _reach(reader: TokenReader, expected: str, hint: str) -> int | None:
+    """Return the microseconds that seconds or an INTERVAL are; None where that is no whole number."""
+    token = reader.token
+    if token.keyword == "INTERVAL":
+        return interval(reader).us
+    if token.kind is TokenKind.NUMBER:
+        return whole_us(reader.take().text, limits.SECOND_US)
+    raise Refused(SqlSyntaxError, expected, token.span, hint)
+
+
+def _checked_offset(offset: int | None, span: Span, backwards: str, hint: str) -> int:
     if offset is None:
-        raise Refused(
-            SqlSyntaxError, "The offset is no whole number of microseconds.", span, _BOUND_HINT
-        )
+        raise Refused(SqlSyntaxError, "The offset is no whole number of microseconds.", span, hint)
     if offset < 0:
-        raise Refused(
-            UnsupportedSqlError,
-            _FUTURE,
-            span,
-            _BOUND_HINT,
-        )
+        raise Refused(UnsupportedSqlError, backwards, span, hint)
     if offset > limits.WINDOW_US_MAX:
         raise Refused(
             QueryTooComplexError,

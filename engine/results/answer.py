@@ -1,5 +1,7 @@
 """What is asked of a query at an invocation, and what it answers."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,28 +11,61 @@ from engine.tuples.batch import Column, Seq
 from engine.tuples.value_type import value_type
 
 
+class PartPosition(NamedTuple):
+    """One stream of FROM at the position of an answer. Hashed and compared without a call of Python.
+
+    Attributes:
+        past_row: rows of the stream at that position.
+        floor_row, floor_us: retention's floors at that position.
+    """
+
+    past_row: int
+    floor_row: int
+    floor_us: int | None
+
+
 @value_type
 class PagePosition:
     """Where a page begins, and which answer it belongs to: what a page token holds.
 
     Attributes:
         gen, seq, now_us: the position and the instant of the answer.
-        past_row: rows of the stream at that position.
-        floor_row, floor_us: retention's floors at that position.
+        parts: its streams, in FROM order.
         complete_from_us: as in the answer.
-        oldest_row: the smallest row number in the answer: once it is dropped, so is the answer.
+        oldest_rows: for each of them the smallest row number in the answer, or a smaller one: once it is dropped,
+            so is the answer.
         offset: rows of the answer before this page.
     """
 
     gen: Gen
     seq: Seq
     now_us: int
-    past_row: int
-    floor_row: int
-    floor_us: int | None
+    parts: tuple[PartPosition, ...]
     complete_from_us: int | None
-    oldest_row: int = 0
+    oldest_rows: tuple[int, ...]
     offset: int = 0
+
+    def behind(self, offset: int, oldest_rows: tuple[int, ...]) -> "PagePosition":
+        """Return the position in the same answer behind `offset` rows. Faster than `replace`."""
+        return PagePosition(
+            self.gen,
+            self.seq,
+            self.now_us,
+            self.parts,
+            self.complete_from_us,
+            oldest_rows,
+            offset,
+        )
+
+    def whole(self) -> "PagePosition":
+        """Return the position of the answer that the page belongs to: one for all of its pages."""
+        if not self.offset and not any(self.oldest_rows):
+            return self
+        return self.behind(0, (0,) * len(self.parts))
+
+    def first_row(self, source: int) -> int:
+        """Return the first row of a source that may be in the answer."""
+        return max(self.oldest_rows[source], self.parts[source].floor_row)
 
 
 @value_type
@@ -64,7 +99,7 @@ class Answer:
         count: rows of the whole answer.
         complete_from_us: None if the window lies inside retention, else the time from which it does.
         columns: name and values of each output; () for a count.
-        tuple_ids: (n,) the rows' tuple ids.
+        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams.
         leaves_us: (n,) the instants at which they leave the window; None = they never do.
         at: the position of this page; None where `now_us` is.
         next: the position of the next page; None = there is none.

@@ -13,6 +13,7 @@ from engine.query.binder import Bind, bind
 from engine.query.clause import StandingQueryClause
 from engine.query.expression import column_refs
 from engine.results.answer import PagePosition
+from engine.results.composite_hits import CompositeHits
 from engine.results.contract import Gen, Snapshot
 from engine.results.hits import ClauseId
 from engine.results.recent import ENTRY_BYTES, Recent, RecentStatistics
@@ -27,13 +28,13 @@ class Order:
     """An answer in order: what its pages are cut from.
 
     Attributes:
-        rows: the row numbers shown.
-        oldest_row: the smallest row number among those shown, of equal rows too.
-        last: for DISTINCT, for each row shown the latest of those equal to it.
+        rows: (m,) the row numbers shown; (p, m) those of the parts, in FROM order, of a join of p streams.
+        oldest_rows: for each stream the smallest row number among those shown, of equal rows too.
+        last: as `rows`; for DISTINCT, for each row shown the one equal to it that leaves last.
     """
 
     rows: NDArray[np.int64]
-    oldest_row: int
+    oldest_rows: tuple[int, ...]
     last: NDArray[np.int64] | None = None
 
     @property
@@ -44,10 +45,10 @@ class Order:
 
 @value_type
 class Reading:
-    """A clause, and the columns that its select list reads, ascending by name."""
+    """A clause, and for each of its streams the columns that its select list reads, ascending by name."""
 
     clause: StandingQueryClause
-    names: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]
 
 
 class ClauseCache:
@@ -73,8 +74,8 @@ class ClauseCache:
         self._clauses: Recent[tuple[Gen, ClauseId], Reading] = Recent(
             QUERIES_COUNT_MAX, make_lock()
         )
-        self._hits: Recent[tuple[Gen, ClauseId], Mapping[int, SegmentHits]] = Recent(
-            hits_bytes_max, make_lock()
+        self._hits: Recent[tuple[Gen, ClauseId], Mapping[int, SegmentHits] | CompositeHits] = (
+            Recent(hits_bytes_max, make_lock())
         )
         self.orders: Recent[tuple[QueryId, PagePosition], Order] = Recent(
             order_bytes_max, make_lock()
@@ -91,19 +92,40 @@ class ClauseCache:
         if found is None:
             streams = {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
             clause = self._bind(snapshot.clause.text, streams).clause
-            names = {ref.name for one in clause.outputs for ref in column_refs(one.expression)}
-            found = Reading(clause, tuple(sorted(names)))
+            names: list[set[str]] = [set() for _ in snapshot.streams]
+            for output in clause.outputs:
+                for ref in column_refs(output.expression):
+                    names[ref.source].add(ref.name)
+            found = Reading(clause, tuple(tuple(sorted(some)) for some in names))
             self._clauses.put(key, found)
         return found
 
     def hits(self, snapshot: Snapshot) -> Mapping[int, SegmentHits]:
         """Return what is known of the hits of the snapshot's clause, by segment."""
-        return self._hits.get((snapshot.cut.gen, snapshot.clause.clause_id)) or NO_HITS
+        found = self._hits.get((snapshot.cut.gen, snapshot.clause.clause_id))
+        return NO_HITS if found is None or isinstance(found, CompositeHits) else found
 
     def remember(self, snapshot: Snapshot, hits: Mapping[int, SegmentHits]) -> None:
         """Keep the hits of the snapshot's clause, in place of what was known. They are not written any more."""
         key = (snapshot.cut.gen, snapshot.clause.clause_id)
         self._hits.put(key, hits, size=sum(one.nbytes for one in hits.values()))
+
+    def composites(self, snapshot: Snapshot) -> CompositeHits | None:
+        """Return what is known of the composites of the snapshot's clause, over several streams."""
+        found = self._hits.get((snapshot.cut.gen, snapshot.clause.clause_id))
+        return found if isinstance(found, CompositeHits) else None
+
+    def remember_composites(self, snapshot: Snapshot, hits: CompositeHits) -> None:
+        """Keep the composites of the snapshot's clause, in place of what was known."""
+        self._hits.put((snapshot.cut.gen, snapshot.clause.clause_id), hits, size=hits.nbytes)
+
+    def order(self, query_id: QueryId, at: PagePosition) -> Order | None:
+        """Return the order of the answer that a page belongs to, where an earlier page has left it."""
+        return self.orders.get((query_id, at.whole())) if self.orders else None
+
+    def keep_order(self, query_id: QueryId, at: PagePosition, order: Order) -> None:
+        """Keep the order of the answer that a page belongs to, for the pages to come."""
+        self.orders.put((query_id, at.whole()), order, size=order.nbytes)
 
     def statistics(self) -> tuple[RecentStatistics, RecentStatistics]:
         """Return what is held: clauses by number, orders by bytes."""

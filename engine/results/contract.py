@@ -1,15 +1,16 @@
 """The Results Structure: what the engine publishes and any worker reads.
 
 One writer publishes deltas; any number of readers take snapshots. A reader never sees part of a delta:
-everything it gets belongs to one applied seq. Join results will be a second kind of page beside `Page`.
+everything it gets belongs to one applied seq.
 Source: Chandrasekaran & Franklin 2002, 2.4 and 4.1 (stream-prefix consistency).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NewType, Protocol
 
 from engine.log.operation import QueryId
+from engine.results.composites import CompositeKey, CompositePage
 from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
 from engine.results.page import Page
 from engine.tuples.batch import Seq
@@ -43,7 +44,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything published at the applied seq but the pages: where a restarted engine begins."""
+    """Everything published at the applied seq but the hits over single streams: where a restarted engine begins.
+
+    Composite tuples are in it: the process holds them in memory from the beginning, whole groups of them.
+    """
 
     cut: Cut
     streams: tuple[StreamRecord, ...]
@@ -51,6 +55,7 @@ class Checkpoint:
     queries: tuple[QueryRecord, ...]
     batches: tuple[BatchRecord, ...]
     """Ascending by seq within each stream."""
+    composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class ResultsStatistics:
-    """Counters of a Results Structure since the start. Pages: of clauses' own, and clauses in blocks."""
+    """Counters of a Results Structure since the start.
+
+    Pages: of clauses' own, clauses in blocks, pages of composites.
+    """
 
     publishes: int
     pages_written: int
@@ -99,6 +107,19 @@ class ResultsReader(Protocol):
         """
         ...
 
+    def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:
+        """Return the pages in which a clause over several streams may have composite tuples, ascending by key.
+
+        Args:
+            clause: as it was published, over n streams.
+
+        Returns:
+            All pages of its group that chunks have entered (entrant < n), whatever clauses they are of, and
+            those that the clause itself has (entrant n, number = its id). None for a clause that has been dropped,
+            or of which nothing is kept.
+        """
+        ...
+
     def now_us(self) -> int:
         """Return the store's clock: as it was last seen, carried on since. Asks nobody."""
         ...
@@ -128,7 +149,10 @@ class ResultsReader(Protocol):
         ...
 
     def checkpoint(self) -> Checkpoint:
-        """Return everything but the pages at the applied seq, for a restart. O(records)."""
+        """Return everything but the hits over single streams at the applied seq, for a restart.
+
+        Cost: O(records + composites).
+        """
         ...
 
     def statistics(self) -> ResultsStatistics:

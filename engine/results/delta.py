@@ -13,6 +13,7 @@ from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
 from engine.query.window import Window
 from engine.results.clause_pages import ClausePages
+from engine.results.composites import CompositeKey, CompositePage
 from engine.results.hits import ClauseId
 from engine.results.match_block import MatchBlock
 from engine.tuples.batch import Seq, TupleId
@@ -125,6 +126,30 @@ class StreamRecord:
 
 
 @value_type
+class Suspension:
+    """A clause that ran over a bound: since which operation nothing more is looked for, and why."""
+
+    since_seq: Seq
+    reason: str
+
+
+@value_type
+class JoinRecord:
+    """What is kept of a clause over several streams.
+
+    Attributes:
+        group: the group whose composite tuples it shares: the id of the clause that began it.
+        fronts: for each source, the rows in whole chunks when the clause came. Composites all of whose parts lie
+            below are in pages of its own, the others in pages of the group.
+        suspended: None while it is alive.
+    """
+
+    group: ClauseId
+    fronts: tuple[int, ...]
+    suspended: Suspension | None = None
+
+
+@value_type
 class ClauseRecord:
     """A standing query clause.
 
@@ -135,6 +160,8 @@ class ClauseRecord:
         kept_row: hits are kept for whole chunks from this row on; those of earlier rows are evaluated.
         block_row: hits in chunks from this row on are in the blocks of the stream, those in earlier ones in
             pages of its own. Both rows begin a chunk, and `kept_row` is not the larger.
+        join: of a clause over several streams whose composite tuples are kept; None where they are found when
+            it is invoked, and for clauses over one stream.
     """
 
     clause_id: ClauseId
@@ -143,6 +170,7 @@ class ClauseRecord:
     materialize: Materialize = Materialize.AUTO
     kept_row: int = 0
     block_row: int = 0
+    join: JoinRecord | None = None
 
     @property
     def paged_segments(self) -> range:
@@ -169,6 +197,8 @@ class QueryRecord:
     window: Window
     name: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    ranges: tuple[int | None, ...] = ()
+    """As in `BoundQuery`."""
 
 
 @value_type
@@ -212,6 +242,8 @@ class Delta:
         dropped_batches: batch records removed because no row of theirs is held any more.
         dropped_segments: segments that are no longer held: their blocks are removed.
         dropped_pages: clauses and segments of theirs that are no longer held: their pages are removed.
+        composites: what joins have found; written once, like blocks.
+        dropped_composites: pages of composites of which no tuple is held any more, or no clause stands.
     """
 
     expect: Seq
@@ -229,6 +261,8 @@ class Delta:
     dropped_batches: frozenset[tuple[StreamId, Seq]] = frozenset()
     dropped_segments: frozenset[tuple[StreamId, int]] = frozenset()
     dropped_pages: frozenset[tuple[ClauseId, int]] = frozenset()
+    composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
+    dropped_composites: frozenset[CompositeKey] = frozenset()
 
 
 def merge(deltas: Sequence[Delta]) -> Delta:
@@ -245,6 +279,7 @@ def merge(deltas: Sequence[Delta]) -> Delta:
     batches = frozenset[tuple[StreamId, Seq]]().union(*(d.dropped_batches for d in deltas))
     segments = frozenset[tuple[StreamId, int]]().union(*(d.dropped_segments for d in deltas))
     pages = frozenset[tuple[ClauseId, int]]().union(*(delta.dropped_pages for delta in deltas))
+    composites = frozenset[CompositeKey]().union(*(delta.dropped_composites for delta in deltas))
     return Delta(
         expect=deltas[0].expect,
         seq=deltas[-1].seq,
@@ -275,6 +310,8 @@ def merge(deltas: Sequence[Delta]) -> Delta:
         dropped_batches=batches,
         dropped_segments=segments,
         dropped_pages=pages,
+        composites=_written((delta.composites for delta in deltas), composites),
+        dropped_composites=composites,
     )
 
 

@@ -21,6 +21,19 @@ def first_and_last(
 
     Cost: one sort of `count` numbers a column.
     """
+    group, first = groups_of(columns, count)
+    last = np.zeros(len(first), dtype=np.int64)
+    np.maximum.at(last, group, np.arange(count, dtype=np.int64))
+    return first, last
+
+
+def groups_of(columns: Sequence[Column], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each of `count` rows the number of the set of equal rows it is in, and for each set its first row.
+
+    NULL equals NULL. Sets are numbered from 0 in order of their first rows.
+
+    Cost: one sort of `count` numbers a column.
+    """
     group = np.zeros(count, dtype=np.int64)
     for column in columns:
         codes = codes_of(column)
@@ -28,10 +41,10 @@ def first_and_last(
         together = group * (int(codes.max(initial=0)) + 1) + codes
         _, group = np.unique(together, return_inverse=True)
     _, first = np.unique(group, return_index=True)
-    last = np.zeros(len(first), dtype=np.int64)
-    np.maximum.at(last, group, np.arange(count, dtype=np.int64))
     order = np.argsort(first)
-    return first[order], last[order]
+    numbers = np.empty(len(first), dtype=np.int64)
+    numbers[order] = np.arange(len(first))
+    return numbers[group], first[order]
 
 
 def codes_of(column: Column) -> NDArray[np.int64]:

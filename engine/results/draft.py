@@ -2,6 +2,7 @@
 
 from engine.log.operation import QueryId
 from engine.results.clause_pages import ClausePages
+from engine.results.composites import CompositeKey, CompositePage
 from engine.results.delta import (
     BatchRecord,
     BlockKey,
@@ -26,8 +27,10 @@ class Draft:
         "batches",
         "blocks",
         "clauses",
+        "composites",
         "dropped_batches",
         "dropped_clauses",
+        "dropped_composites",
         "dropped_pages",
         "dropped_queries",
         "dropped_segments",
@@ -50,12 +53,14 @@ class Draft:
         self.batches: dict[tuple[StreamId, Seq], BatchRecord] = {}
         self.blocks: dict[BlockKey, MatchBlock] = {}
         self.pages: dict[RunKey, ClausePages] = {}
+        self.composites: dict[CompositeKey, CompositePage] = {}
         self.dropped_streams: set[StreamId] = set()
         self.dropped_clauses: set[ClauseId] = set()
         self.dropped_queries: set[QueryId] = set()
         self.dropped_batches: set[tuple[StreamId, Seq]] = set()
         self.dropped_segments: set[tuple[StreamId, int]] = set()
         self.dropped_pages: set[tuple[ClauseId, int]] = set()
+        self.dropped_composites: set[CompositeKey] = set()
 
     def delta(self) -> Delta:
         """Return the delta, with which the draft is finished; nothing in it is both written and dropped."""
@@ -75,6 +80,8 @@ class Draft:
             frozenset(self.dropped_batches),
             frozenset(self.dropped_segments),
             frozenset(self.dropped_pages),
+            self.composites,
+            frozenset(self.dropped_composites),
         )
         return written if self._is_disjoint() else merge((written,))
 
@@ -86,5 +93,6 @@ class Draft:
             or (self.dropped_queries and self.queries)
             or (self.dropped_segments and self.blocks)
             or (self.dropped_pages and self.pages)
+            or (self.dropped_composites and self.composites)
             or not self.dropped_batches.isdisjoint(self.batches)
         )

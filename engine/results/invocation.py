@@ -1,33 +1,30 @@
-"""One query at one position, being answered: counted, or a page of its rows.
+"""One query over one stream at one position, being answered: counted, or a page of its rows.
 
     visible(row) <=> the row is a hit, retained, dated up to NOW, and inside [BEGIN, END] at NOW.
 What is read belongs to one snapshot; what was dropped while it was read is noticed, and refused.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import PageExpiredError
 from engine.kernels.gather import ascends
-from engine.query.evaluate import evaluate
-from engine.query.expression import ColumnRef
 from engine.results.answer import Answer, PagePosition, Request
-from engine.results.clause_cache import ClauseCache, Order, Reading
+from engine.results.answering import answer_at, outputs
+from engine.results.clause_cache import ClauseCache, Order
 from engine.results.contract import ResultsReader, Snapshot
 from engine.results.distinct import first_and_last
 from engine.results.finding import Finding
 from engine.results.segment_hits import NO_ROWS
-from engine.results.source import Run, Tuples, TupleSource
-from engine.tuples.batch import Column
+from engine.results.source import Run, TupleSource
 
 Rows = NDArray[np.int64]
 
 
 class Invocation:
-    """One query at one position, being answered. Used by one thread, once."""
+    """One query over one stream at one position, being answered. Used by one thread, once."""
 
     __slots__ = (
         "_at",
@@ -78,12 +75,18 @@ class Invocation:
             total += count
             oldest_row = first if oldest_row is None else oldest_row
         self._settle(finding)
-        at = at_offset(
-            self._at, self._at.offset, self._at.past_row if oldest_row is None else oldest_row
-        )
+        oldest_row = self._at.parts[0].past_row if oldest_row is None else oldest_row
+        at = self._at.behind(self._at.offset, (oldest_row,))
         leaves_us = NO_ROWS if self._window.slides else None
-        return self._answer(
-            at, total, tuple_ids=NO_ROWS, columns=(), leaves_us=leaves_us, following=None
+        return answer_at(
+            self._snapshot,
+            at,
+            total,
+            window_us=(self._begin_us, self._end_us),
+            tuple_ids=NO_ROWS,
+            columns=(),
+            leaves_us=leaves_us,
+            following=None,
         )
 
     def page(self, request: Request) -> Answer:
@@ -106,55 +109,57 @@ class Invocation:
             leaves_us = self._window.leaves(self._source.times(self._stream_id, leaving))
         following: PagePosition | None = None
         if past < len(order.rows) and not request.count_only:
-            following = at_offset(at, past, order.oldest_row)
-        tuples = self._source.tuples(self._stream_id, self.reading.names, rows)
-        return self._answer(
-            at_offset(at, at.offset, order.oldest_row),
+            following = at.behind(past, order.oldest_rows)
+        tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
+        return answer_at(
+            self._snapshot,
+            at.behind(at.offset, order.oldest_rows),
             len(order.rows),
+            window_us=(self._begin_us, self._end_us),
             tuple_ids=tuples.tuple_ids,
-            columns=() if request.count_only else outputs(self.reading, tuples),
+            columns=() if request.count_only else outputs(self.reading, (tuples,)),
             leaves_us=leaves_us,
             following=following,
         )
 
     def _whole_page(self, rows: Rows) -> Answer:
         """Return the answer of these rows, which ascend, on one page."""
-        tuples = self._source.tuples(self._stream_id, self.reading.names, rows)
+        tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
         if not ascends(tuples.times):
             ordered = np.argsort(
                 tuples.times, kind="stable"
             )  # rows ascend, and so do their tuple ids
             tuples = tuples.take(ordered)
-        oldest_row = rows.item(0) if len(rows) else self._at.past_row
-        return self._answer(
-            at_offset(self._at, 0, oldest_row),
+        oldest_row = rows.item(0) if len(rows) else self._at.parts[0].past_row
+        return answer_at(
+            self._snapshot,
+            self._at.behind(0, (oldest_row,)),
             len(rows),
+            window_us=(self._begin_us, self._end_us),
             tuple_ids=tuples.tuple_ids,
-            columns=outputs(self.reading, tuples),
+            columns=outputs(self.reading, (tuples,)),
             leaves_us=self._window.leaves(tuples.times),
             following=None,
         )
 
     def _kept_order(self) -> Order | None:
         """Return the order of the answer's rows where an earlier page has left it."""
-        orders = self._clauses.orders
-        return orders.get((self._snapshot.query.query_id, whole(self._at))) if orders else None
+        return self._clauses.order(self._snapshot.query.query_id, self._at)
 
     def _order(self, rows: Rows, limit: int) -> Order:
         """Return the answer's rows, which ascend, in order; kept where there are pages to come."""
-        oldest_row = int(rows[0]) if len(rows) else self._at.past_row
+        oldest_rows = (int(rows[0]) if len(rows) else self._at.parts[0].past_row,)
         times = self._source.times(self._stream_id, rows)
         if not ascends(times):
             rows = rows[np.argsort(times, kind="stable")]
-        order = Order(rows, oldest_row)
+        order = Order(rows, oldest_rows)
         if self.reading.clause.distinct:
-            tuples = self._source.tuples(self._stream_id, self.reading.names, rows)
-            values = [column for _, column in outputs(self.reading, tuples)]
+            tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
+            values = [column for _, column in outputs(self.reading, (tuples,))]
             first, last = first_and_last(values, len(rows))
-            order = Order(rows[first], oldest_row, rows[last])
+            order = Order(rows[first], oldest_rows, rows[last])
         if len(order.rows) > limit:
-            key = (self._snapshot.query.query_id, whole(self._at))
-            self._clauses.orders.put(key, order, size=order.nbytes)
+            self._clauses.keep_order(self._snapshot.query.query_id, self._at, order)
         return order
 
     def _shown(self) -> Rows:
@@ -172,14 +177,14 @@ class Invocation:
     def _runs(self) -> Sequence[Run]:
         """Return where the rows of the answer lie. Raises PageExpiredError if they are not all held any more."""
         at, begin_us, end_us = self._at, self._begin_us, self._end_us
-        first_row = max(at.oldest_row, at.floor_row)
-        if first_row >= at.past_row:
+        first_row, part = at.first_row(0), at.parts[0]
+        if first_row >= part.past_row:
             return ()
-        if begin_us is None or (at.floor_us is not None and at.floor_us > begin_us):
-            begin_us = at.floor_us
+        if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
+            begin_us = part.floor_us
         if end_us is None or end_us > at.now_us:
             end_us = at.now_us  # nothing dated later is ever shown
-        return self._source.reach(self._stream_id, first_row, at.past_row, begin_us, end_us)
+        return self._source.reach(self._stream_id, first_row, part.past_row, begin_us, end_us)
 
     def _dated(self, parts: Sequence[Rows]) -> list[Rows]:
         """Return those of the rows that are dated as the window and retention have it, part by part."""
@@ -187,8 +192,9 @@ class Invocation:
         for rows in parts:
             times = self._source.times(self._stream_id, rows)
             inside = self._window.visible(times, self._at.now_us)
-            if self._at.floor_us is not None:
-                inside &= times >= self._at.floor_us
+            floor_us = self._at.parts[0].floor_us
+            if floor_us is not None:
+                inside &= times >= floor_us
             found.append(rows[inside])
         return found
 
@@ -204,92 +210,6 @@ class Invocation:
         at, before, cut = self._at, self._snapshot.cut, self._results.cut()
         if (cut.gen, cut.seq) != (before.gen, before.seq):
             later = self._results.snapshot(self._snapshot.query.query_id)
-            lowest = max(at.oldest_row, at.floor_row)
-            if later.cut.gen != at.gen or later.streams[0].dropped_row > lowest:
+            if later.cut.gen != at.gen or later.streams[0].dropped_row > at.first_row(0):
                 raise PageExpiredError
         finding.remember()
-
-    def _answer(
-        self,
-        at: PagePosition,
-        count: int,
-        *,
-        tuple_ids: Rows,
-        columns: tuple[tuple[str, Column], ...],
-        leaves_us: Rows | None,
-        following: PagePosition | None,
-    ) -> Answer:
-        cut = self._snapshot.cut
-        return Answer(
-            cut if cut.seq == at.seq else replace(cut, seq=at.seq),
-            self._snapshot.query,
-            at.now_us,
-            self._begin_us,
-            self._end_us,
-            count,
-            at.complete_from_us,
-            columns,
-            tuple_ids,
-            leaves_us,
-            at,
-            following,
-        )
-
-
-def outputs(reading: Reading, tuples: Tuples) -> tuple[tuple[str, Column], ...]:
-    """Return the select list computed for tuples that have the columns it reads."""
-    columns = tuples.columns
-    found = [
-        (
-            output.name,
-            columns[output.expression.name]
-            if isinstance(output.expression, ColumnRef)
-            else evaluate(output.expression, lambda ref: columns[ref.name], len(tuples.times)),
-        )
-        for output in reading.clause.outputs
-    ]
-    return tuple(found)
-
-
-def nothing_yet(
-    source: TupleSource, snapshot: Snapshot, *, request: Request, clauses: ClauseCache
-) -> Answer:
-    """Return the answer of a query whose streams have no tuple to tell NOW by."""
-    columns: tuple[tuple[str, Column], ...] = ()
-    if not request.count_only:
-        reading, stream_id = clauses.reading(snapshot), snapshot.streams[0].stream_id
-        columns = outputs(reading, source.tuples(stream_id, reading.names, NO_ROWS))
-    return Answer(
-        cut=snapshot.cut,
-        query=snapshot.query,
-        now_us=None,
-        begin_us=None,
-        end_us=None,
-        count=0,
-        complete_from_us=None,
-        columns=columns,
-        tuple_ids=NO_ROWS,
-        leaves_us=None,
-        at=None,
-        next=None,
-    )
-
-
-def whole(at: PagePosition) -> PagePosition:
-    """Return the position of the answer that a page belongs to."""
-    return at_offset(at, 0, 0) if at.offset or at.oldest_row else at
-
-
-def at_offset(at: PagePosition, offset: int, oldest_row: int) -> PagePosition:
-    """Return the position in the same answer behind `offset` rows. Faster than `replace`."""
-    return PagePosition(
-        at.gen,
-        at.seq,
-        at.now_us,
-        at.past_row,
-        at.floor_row,
-        at.floor_us,
-        at.complete_from_us,
-        oldest_row,
-        offset,
-    )

@@ -1,11 +1,10 @@
 """Results in the memory of one process: what invocations beside the engine read, and all there is of `memory://`.
 
 Deltas are applied under one lock, reads copy what they need under the same, so a reader never sees part of
-one. Match blocks and pages are values: they are handed out as they are.
+one. Match blocks and pages of any kind are values: they are handed out as they are.
 """
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +15,7 @@ from engine.errors import NotFoundError
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import QueryId
 from engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
+from engine.results.composites import CompositePage
 from engine.results.contract import (
     Checkpoint,
     Counts,
@@ -33,6 +33,7 @@ from engine.results.delta import (
     RunKey,
     StreamRecord,
 )
+from engine.results.live_composites import LiveComposites
 from engine.results.page import Page
 from engine.results.segment_blocks import (
     NO_BLOCKS,
@@ -41,6 +42,7 @@ from engine.results.segment_blocks import (
     rows_of_page,
     rows_of_pages,
 )
+from engine.results.text_bytes import text_bytes
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 
@@ -102,8 +104,9 @@ class LiveResults:
             # By segment: what is dropped together lies together.
             self._blocks: dict[StreamId, dict[int, SegmentBlocks]] = {}
             self._pages: dict[RunKey, ClausePages] = {}
+            self._composites = LiveComposites(checkpoint.composites)
             self._hit_bytes = 0
-            self._text_bytes = _text_bytes([*checkpoint.clauses, *checkpoint.queries])
+            self._text_bytes = text_bytes([*checkpoint.clauses, *checkpoint.queries])
 
     @property
     def applied(self) -> Seq:
@@ -113,7 +116,7 @@ class LiveResults:
     @property
     def held(self) -> HeldBytes:
         """Return the bytes held, counted as they come and go."""
-        return HeldBytes(self._hit_bytes, self._text_bytes)
+        return HeldBytes(self._hit_bytes + self._composites.nbytes, self._text_bytes)
 
     def apply(self, delta: Delta) -> None:
         """Apply the delta that follows, atomically."""
@@ -123,11 +126,11 @@ class LiveResults:
             self._drop(delta)
             self._applied, self._arrival_us = delta.seq, delta.arrival_us
             self._publishes += 1
-            if delta.pages or delta.blocks:
+            if delta.pages or delta.blocks or delta.composites:
                 self._pages_written += sum(map(len, delta.pages.values()))
-                self._pages_written += sum(map(len, delta.blocks.values()))
-                self._page_bytes_written += sum(page.nbytes for page in delta.pages.values())
-                self._page_bytes_written += sum(block.nbytes for block in delta.blocks.values())
+                self._pages_written += sum(map(len, delta.blocks.values())) + len(delta.composites)
+                for written in (delta.pages, delta.blocks, delta.composites):
+                    self._page_bytes_written += sum(one.nbytes for one in written.values())
 
     def cut(self) -> Cut:
         """Return the present position."""
@@ -162,9 +165,8 @@ class LiveResults:
                 return found
             blocks = self._blocks.get(clause.streams[0], {})
             older_past = self._older_chunks.get(clause.streams[0], 0)
-            held_from = self._streams[
-                clause.streams[0]
-            ].dropped_row  # a run outlives its first segments
+            # A run outlives its first segments.
+            held_from = self._streams[clause.streams[0]].dropped_row
             for chunk in chunks:
                 page: Page | None = None
                 if chunk * CHUNK_ROWS < clause.block_row and clause.clause_id > self._began_at:
@@ -185,10 +187,8 @@ class LiveResults:
 
     def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> list[KeptRows]:
         """Return what `pages` does of consecutive chunks, as rows, in parts that follow each other."""
-        stream_id, segments = (
-            clause.streams[0],
-            range(first_chunk // CHUNKS, past_chunk // CHUNKS + 1),
-        )
+        stream_id = clause.streams[0]
+        segments = range(first_chunk // CHUNKS, past_chunk // CHUNKS + 1)
         with self._lock:
             self._reads += 1
             if clause.clause_id not in self._clauses:
@@ -214,6 +214,12 @@ class LiveResults:
             if first < past:
                 found.append(one.rows(clause.clause_id, first, past))
         return found
+
+    def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:
+        """Return the pages in which a clause may have composite tuples (`ResultsStructure.composites`)."""
+        with self._lock:
+            self._reads += 1
+            return self._composites.of(clause) if clause.clause_id in self._clauses else ()
 
     def streams(self) -> Sequence[StreamRecord]:
         """Return all streams, ascending by name."""
@@ -253,7 +259,7 @@ class LiveResults:
             return Counts(len(self._streams), len(self._queries))
 
     def checkpoint(self) -> Checkpoint:
-        """Return everything but the hits."""
+        """Return everything but the hits over single streams."""
         with self._lock:
             return Checkpoint(
                 cut=self.cut(),
@@ -265,6 +271,7 @@ class LiveResults:
                     for stream_id in sorted(self._batches)
                     for seq in sorted(self._batches[stream_id])
                 ),
+                composites=self._composites.every(),
             )
 
     def statistics(self) -> ResultsStatistics:
@@ -296,7 +303,9 @@ class LiveResults:
                 pages.check()
             counted = sum(one.nbytes for held in self._blocks.values() for one in held.values())
             counted += sum(pages.nbytes for pages in self._pages.values())
-            texts = _text_bytes([*self._clauses.values(), *self._queries.values()])
+            self._composites.check(self._clauses.values())
+            counted += self._composites.nbytes
+            texts = text_bytes([*self._clauses.values(), *self._queries.values()])
             assert HeldBytes(counted, texts) == self.held, "bytes are counted"
 
     def _standing(self, query_id: QueryId) -> QueryRecord:
@@ -320,9 +329,9 @@ class LiveResults:
                 self._names[record.schema.name] = stream_id
             self._streams[stream_id] = record
         if delta.clauses or delta.queries:
-            self._text_bytes += _text_bytes([*delta.clauses.values(), *delta.queries.values()])
-            self._text_bytes -= _text_bytes(map(self._clauses.get, delta.clauses))
-            self._text_bytes -= _text_bytes(map(self._queries.get, delta.queries))
+            self._text_bytes += text_bytes([*delta.clauses.values(), *delta.queries.values()])
+            self._text_bytes -= text_bytes(map(self._clauses.get, delta.clauses))
+            self._text_bytes -= text_bytes(map(self._queries.get, delta.queries))
             self._clauses.update(delta.clauses)
             self._queries.update(delta.queries)
         for (stream_id, seq), batch in delta.batches.items():
@@ -333,6 +342,7 @@ class LiveResults:
             self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
         for key, pages in delta.pages.items():
             self._keep(self._pages, key, pages)
+        self._composites.write(delta.composites)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -345,11 +355,11 @@ class LiveResults:
                 self._forget(segments, number)
         for clause_id in delta.dropped_clauses:
             clause = self._clauses.pop(clause_id, None)
-            self._text_bytes -= _text_bytes([clause])
+            self._text_bytes -= text_bytes([clause])
             for run in () if clause is None else runs_of(clause.paged_segments):
                 self._forget(self._pages, (clause_id, run))
         for query_id in delta.dropped_queries:
-            self._text_bytes -= _text_bytes([self._queries.pop(query_id, None)])
+            self._text_bytes -= text_bytes([self._queries.pop(query_id, None)])
         for stream_id, seq in delta.dropped_batches:
             self._batches.get(stream_id, {}).pop(seq, None)
         self._drop_segments(delta)
@@ -363,6 +373,7 @@ class LiveResults:
                 self._forget(self._pages, key)
         for stream_id, segment in delta.dropped_segments:
             self._forget(self._blocks.get(stream_id, {}), segment)
+        self._composites.drop(delta.dropped_composites)
 
     def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
         """Hold hits in place of what was there, and count them."""
@@ -375,15 +386,3 @@ class LiveResults:
         gone = held.pop(key, None)
         if gone is not None:
             self._hit_bytes -= gone.nbytes
-
-
-def _text_bytes(records: Iterable[ClauseRecord | QueryRecord | None]) -> int:
-    """Return the memory that the texts of these records take; None has none."""
-    texts: list[str] = []
-    for record in records:
-        if isinstance(record, ClauseRecord):
-            texts.append(record.text)
-        elif record is not None:
-            texts += [record.query_id, record.canonical, record.name or ""]
-            texts += [*record.labels, *record.labels.values()]
-    return sum(map(sys.getsizeof, texts))

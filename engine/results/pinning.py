@@ -1,8 +1,10 @@
 """Which position an invocation is answered from, and at which instant: what stays the same on all its pages."""
 
+from collections.abc import Iterable
+
 from engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
-from engine.query.window import Window
-from engine.results.answer import PagePosition, Request
+from engine.query.window import Window, windows_of
+from engine.results.answer import PagePosition, PartPosition, Request
 from engine.results.contract import Snapshot
 from engine.results.delta import StreamRecord
 from engine.tuples.schema import ClockKind
@@ -16,11 +18,14 @@ def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
         NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
         PageExpiredError: the page belongs to another history, or its tuples are not held any more.
     """
-    cut, stream, position = snapshot.cut, snapshot.streams[0], request.position
+    cut, streams, position = snapshot.cut, snapshot.streams, request.position
     if position is not None or request.min_seq is not None:
         check_reached(snapshot, request)
     if position is not None:
-        if position.oldest_row < stream.dropped_row:
+        if any(
+            oldest_row < stream.dropped_row
+            for oldest_row, stream in zip(position.oldest_rows, streams, strict=True)
+        ):
             raise PageExpiredError
         return position
     now_us = instant(snapshot, request.now_us)
@@ -30,10 +35,9 @@ def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
         cut.gen,
         cut.seq,
         now_us,
-        stream.rows,
-        stream.floor_row,
-        stream.floor_us,
-        complete_from(stream, snapshot.query.window, now_us),
+        tuple([PartPosition(one.rows, one.floor_row, one.floor_us) for one in streams]),
+        complete_from(snapshot, now_us),
+        (0,) * len(streams),
     )
 
 
@@ -54,12 +58,10 @@ def check_reached(snapshot: Snapshot, request: Request) -> None:
 
 def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
     """Return the instant to answer for: NOW, or the one asked for; None = there is no NOW yet."""
-    stream = snapshot.streams[0]
-    on_server = stream.schema.clock is ClockKind.SERVER
-    newest_us = snapshot.cut.server_now_us if on_server else stream.high_water_us
+    newest_us = newest(snapshot)
     if asked_us is None or asked_us == newest_us:
         return newest_us
-    oldest_us = stream.complete_from_us
+    oldest_us = latest(one.complete_from_us for one in snapshot.streams)
     if oldest_us is not None and newest_us is not None:
         oldest_us = min(oldest_us, newest_us)  # whatever was forgotten, NOW can be asked for
     if newest_us is not None and asked_us > newest_us:
@@ -77,11 +79,41 @@ def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
     return asked_us
 
 
-def complete_from(stream: StreamRecord, window: Window, now_us: int) -> int | None:
-    """Return the time from which an answer is complete; None if its whole window is retained."""
+def newest(snapshot: Snapshot) -> int | None:
+    """Return NOW: the server's clock, or the largest tuple time seen; None before the first tuple.
+
+    Streams of unlike clocks are in no query.
+    """
+    streams = snapshot.streams
+    if streams[0].schema.clock is ClockKind.SERVER:
+        return snapshot.cut.server_now_us
+    if len(streams) == 1:
+        return streams[0].high_water_us
+    return latest(one.high_water_us for one in streams)
+
+
+def complete_from(snapshot: Snapshot, now_us: int) -> int | None:
+    """Return the time from which an answer is complete; None if the windows of all its streams are retained."""
+    streams, query = snapshot.streams, snapshot.query
+    if len(streams) == 1:
+        return stream_complete_from(streams[0], query.window, now_us)
+    windows = windows_of(query.window, query.ranges, len(streams))
+    return latest(
+        stream_complete_from(stream, window, now_us)
+        for stream, window in zip(streams, windows, strict=True)
+    )
+
+
+def stream_complete_from(stream: StreamRecord, window: Window, now_us: int) -> int | None:
+    """Return the time from which a stream's part of an answer is complete; None if its window is retained."""
     if stream.forgotten_us is None and stream.floor_us is None:
         return None
     from_us = stream.complete_from_us
     begin_us, _ = window.bind(now_us)
     inside = from_us is not None and begin_us is not None and begin_us >= from_us
     return None if inside else from_us
+
+
+def latest(instants: Iterable[int | None]) -> int | None:
+    """Return the largest of the instants that there are."""
+    return max((one for one in instants if one is not None), default=None)

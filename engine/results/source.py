@@ -20,6 +20,17 @@ Run = tuple[int, int, bool]
 
 
 @value_type
+class Span:
+    """Rows `[first_row, past_row)` of a stream dated `[begin_us, end_us]`, both inclusive; `begin_us` None = open."""
+
+    stream_id: StreamId
+    first_row: int
+    past_row: int
+    begin_us: int | None
+    end_us: int
+
+
+@value_type
 class Tuples:
     """What is shown of n rows.
 
@@ -73,6 +84,27 @@ class TupleSource(Protocol):
         """Return the rows among `[first_row, past_row)` that satisfy the clause, ascending.
 
         Raises PageExpiredError if one of these rows is not held any more.
+        """
+        ...
+
+    def joining(self, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+        """Return the composite tuples that satisfy a clause over several sources: (n, p) rows, in any order.
+
+        Args:
+            clause: over n sources.
+            spans: for each of them the rows that may be part of a composite.
+
+        Raises:
+            PageExpiredError: one of these rows is not held any more.
+            AnswerTooLargeError: there are more than JOIN_ANSWER_ROWS_MAX, or it takes more than
+                JOIN_STEPS_MAX steps to find them.
+        """
+        ...
+
+    def joining_count(self, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+        """Return how many composites `joining` returns; where factors allow it without making them.
+
+        Raises as `joining` does, but for the number of them where they are not made.
         """
         ...
 

@@ -17,7 +17,7 @@ from engine.limits import CHUNK_ROWS
 from engine.query.clause import StandingQueryClause
 from engine.query.evaluate import truth
 from engine.query.expression import Expression
-from engine.query.factor import AttributeFactor
+from engine.query.factor import AttributeFactor, ResidualFactor
 from engine.query.value_set import INT64_MAX, INT64_MIN, ValueSet
 from engine.stems.factor_table import closed_intervals
 from engine.stems.scannable import CHUNKS, ScanTable
@@ -63,7 +63,7 @@ def scan(
     within(table.rows, factors, ends, first, past, words, counts)
     if len(indexed) == len(clause.factors):
         return
-    rest = [one.expression for one in clause.factors if not isinstance(one, AttributeFactor)]
+    rest = [one.expression for one in clause.factors if isinstance(one, ResidualFactor)]
     first_chunk = first // CHUNK_ROWS
     for segment in range(first_chunk // CHUNKS, len(table)):
         begin = max(0, segment * CHUNKS - first_chunk)

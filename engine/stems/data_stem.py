@@ -1,4 +1,4 @@
-"""Data SteM: the tuples of one stream, in segments. And all Data SteMs together, as a `TupleSource`.
+"""Data SteM: the tuples of one stream, in segments.
 
 Appends go to the last segment, eviction takes whole segments from the front; tables of segments are replaced,
 never changed, so a reader keeps what it began with.
@@ -6,24 +6,27 @@ Source: Chandrasekaran & Franklin 2002, 2.3 (Data SteM), by columns instead of t
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import PageExpiredError
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, positions
+from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.query.clause import StandingQueryClause
-from engine.results.source import Run, Tuples
+from engine.results.source import Run, Span
 from engine.stems.clause_scan import compared, scan
 from engine.stems.gathering import Gathering
+from engine.stems.join_keys import SideKey
+from engine.stems.key_index import KeyIndex, KeyIndexes
 from engine.stems.reach import reach
 from engine.stems.scannable import ScanTable
 from engine.stems.segment import Segment
 from engine.tuples.batch import TupleBatch
 from engine.tuples.chunk import Chunk
-from engine.tuples.schema import StreamId, StreamSchema
+from engine.tuples.schema import StreamSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,20 @@ class DataSteMStatistics:
 class DataSteM:
     """The tuples of one stream from row `first_row` on. `past_row` is the next row's number."""
 
-    def __init__(self, schema: StreamSchema, *, first_row: int = 0) -> None:
-        """Begin empty; the first row built gets the number `first_row`."""
+    def __init__(
+        self,
+        schema: StreamSchema,
+        *,
+        first_row: int = 0,
+        guard: AbstractContextManager[object] | None = None,
+    ) -> None:
+        """Begin empty; the first row built gets the number `first_row`. Threads that share it have the lock `guard`."""
         self.schema = schema
         self.first_row = first_row
         self.past_row = first_row
         self.segments: Mapping[int, Segment] = {}
         self._gathering: Gathering | None = None
+        self.key_indexes = KeyIndexes(guard)
         names = [column.name for column in schema.columns]
         self._sealed = first_row // SEGMENT_ROWS, ScanTable.empty(names)
         """Number of the first held segment, and the full ones as scans read them; replaced as a whole."""
@@ -136,10 +146,25 @@ class DataSteM:
             if (number + 1) * SEGMENT_ROWS > below_row
         }
         self._gathering = None  # it holds what goes
+        self.key_indexes.forget(below_row // SEGMENT_ROWS * SEGMENT_ROWS)
         self.first_row = max(self.first_row, below_row // SEGMENT_ROWS * SEGMENT_ROWS)
         first, table = self._sealed
         gone = max(0, below_row // SEGMENT_ROWS - first)
         self._sealed = first + gone, table.since(gone)
+
+    def reach(self, span: Span) -> Sequence[Run]:
+        """Return the runs of the span's rows that may be dated in it (`reach`)."""
+        return reach(self.segments, span.first_row, span.past_row, span.begin_us, span.end_us)
+
+    def indexed(self, key: SideKey, first_row: int, past_row: int) -> Iterator[KeyIndex]:
+        """Yield key indexes that have the rows `[first_row, past_row)`, all in whole chunks (`KeyIndexes.over`).
+
+        Raises PageExpiredError if one of these rows is not held any more.
+        """
+        segments = self.segments
+        if first_row < past_row and first_row // SEGMENT_ROWS not in segments:
+            raise PageExpiredError
+        return self.key_indexes.over(key, segments, first_row, past_row)
 
     @property
     def gathering(self) -> Gathering:
@@ -155,7 +180,7 @@ class DataSteM:
         return DataSteMStatistics(
             segments=len(held),
             rows=sum(segment.past - segment.start for segment in held),
-            nbytes=sum(segment.nbytes for segment in held),
+            nbytes=sum(segment.nbytes for segment in held) + self.key_indexes.nbytes,
         )
 
     def check(self) -> None:
@@ -179,72 +204,3 @@ class DataSteM:
         """Yield each segment held with the number of its first row."""
         for number, segment in self.segments.items():
             yield number * SEGMENT_ROWS, segment
-
-
-class StoredTuples:
-    """The Data SteMs of all streams: the `TupleSource` of the process that folds."""
-
-    def __init__(self) -> None:
-        """Begin without streams."""
-        self._stems: Mapping[StreamId, DataSteM] = {}
-
-    def __getitem__(self, stream_id: StreamId) -> DataSteM:
-        """Return the Data SteM of a stream that is held."""
-        return self._stems[stream_id]
-
-    def hold(self, stream_id: StreamId, stem: DataSteM) -> None:
-        """Hold one more stream."""
-        self._stems = {**self._stems, stream_id: stem}
-
-    def release(self, stream_id: StreamId) -> None:
-        """Hold a stream no longer; readers at work keep what they have."""
-        self._stems = {held: stem for held, stem in self._stems.items() if held != stream_id}
-
-    def reach(
-        self,
-        stream_id: StreamId,
-        first_row: int,
-        past_row: int,
-        begin_us: int | None,
-        end_us: int,
-    ) -> Sequence[Run]:
-        """Return the runs of rows that may be dated `[begin_us, end_us]` (`reach`)."""
-        return reach(self._stem(stream_id).segments, first_row, past_row, begin_us, end_us)
-
-    def oldest(
-        self, stream_id: StreamId, *, floor_row: int, floor_us: int | None, past_row: int
-    ) -> int | None:
-        """Return the smallest time among rows `[floor_row, past_row)` dated `floor_us` or later.
-
-        Cost: O(segments), and O(rows) of those that a floor or the end cuts.
-        """
-        stem = self._stems.get(stream_id)
-        found = [
-            segment.oldest(floor_row - base, past_row - base, floor_us)
-            for base, segment in (stem.based() if stem is not None else ())
-        ]
-        return min((time_us for time_us in found if time_us is not None), default=None)
-
-    def matching(
-        self, stream_id: StreamId, clause: StandingQueryClause, first_row: int, past_row: int
-    ) -> NDArray[np.int64]:
-        """Return the rows among `[first_row, past_row)` that satisfy the clause, ascending.
-
-        Raises PageExpiredError if one of these rows is not held any more.
-        """
-        first_chunk, words, _ = self._stem(stream_id).probe(clause, first_row, past_row)
-        return positions(words) + first_chunk * CHUNK_ROWS
-
-    def times(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the tuple times of `rows`. Raises PageExpiredError if one is not held any more."""
-        return self._stem(stream_id).gathering.times(rows)
-
-    def tuples(self, stream_id: StreamId, names: Sequence[str], rows: NDArray[np.int64]) -> Tuples:
-        """Return the tuples of `rows`. Raises PageExpiredError if one is not held any more."""
-        return self._stem(stream_id).gathering.tuples(names, rows)
-
-    def _stem(self, stream_id: StreamId) -> DataSteM:
-        stem = self._stems.get(stream_id)
-        if stem is None:
-            raise PageExpiredError
-        return stem

@@ -1,76 +1,24 @@
-"""Query SteM: all standing query clauses, by stream and dense slot, in the form in which tuples meet them.
+"""Query SteM: all standing query clauses, in the form in which tuples meet them.
 
-Per stream: grouped filters over the attributes that clauses name, one residual factor for every distinct
-expression that cannot be indexed, and the slots in use. Slots are reused; a slot that is given away has no
-factor left anywhere, so a new clause never inherits a bit. It knows neither handles nor windows nor time:
-equal clauses are one clause here. A clause of which nothing is kept meets no tuples and has no slot.
+Those over one stream by stream (`stream_clauses.py`), those over several in groups of one FROM list and the same join
+factors (`join_group.py`). It knows neither handles nor windows nor time: equal clauses are one clause here. A
+clause of which nothing is kept meets no tuples and has no slot.
 Source: Chandrasekaran & Franklin 2002, 2.3; Madden et al., SIGMOD 2002 (CACQ), 3.1-3.2.
 """
 
-import heapq
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from engine.kernels.bits import CHUNK_WORDS, Words, mask_of, positions
 from engine.log.operation import Materialize
 from engine.query.clause import StandingQueryClause
-from engine.query.evaluate import truth
-from engine.query.expression import Expression
 from engine.query.factor import AttributeFactor
+from engine.query.join_graph import is_bounded
 from engine.results.hits import ClauseId
 from engine.results.match_block import Keeping
-from engine.stems.contract import ClauseIndex, Passed
 from engine.stems.grouped_filter import GroupedFilters
-from engine.tuples.block import Block
+from engine.stems.join_groups import JoinGroups
+from engine.stems.stream_clauses import IndexMaker, StreamClauses
 from engine.tuples.lineage import Slot
 from engine.tuples.schema import StreamId
-
-IndexMaker = Callable[[], ClauseIndex]
-
-NOBODY = -1
-"""The clause of a slot that is free."""
-
-
-class ResidualStep:
-    """One expression that cannot be indexed, and the slots of the clauses it is a conjunct of."""
-
-    def __init__(self, expression: Expression) -> None:
-        """Begin without slots."""
-        self.expression = expression
-        self.slots: set[Slot] = set()
-        self._ordered: NDArray[np.int32] | None = None
-
-    def change(self, slot: Slot, *, asks: bool) -> None:
-        """Let a slot begin, or cease, to ask for this expression."""
-        if asks:
-            self.slots.add(slot)
-        else:
-            self.slots.remove(slot)
-        self._ordered = None
-
-    def narrow(self, block: Block) -> Passed:
-        """Evaluate the expression for the rows that some of its clauses still ask for, once.
-
-        Counts rows evaluated and rows for which it is TRUE.
-        Cost: O(slots x CHUNK_WORDS), and one evaluation over those rows.
-        """
-        lineage = block.lineage
-        if self._ordered is None:
-            self._ordered = np.array(sorted(self.slots), dtype=np.int32)
-        _, places, _ = np.intersect1d(
-            lineage.slots, self._ordered, assume_unique=True, return_indices=True
-        )
-        places = places[lineage.alive[places]]
-        if not len(places):
-            return Passed(0, 0)
-        rows = positions(lineage.asked(places))
-        true = truth(self.expression, lambda ref: block.chunk.values(ref.name, rows), len(rows))
-        satisfied: Words = mask_of(rows[true], CHUNK_WORDS)
-        lineage.keep(places, satisfied)
-        return Passed(len(rows), int(np.count_nonzero(true)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,102 +34,30 @@ class QuerySteMStatistics:
     index_bytes: int
 
 
-class StreamClauses:
-    """The clauses over one stream.
-
-    Attributes:
-        slots: what stands in each slot in use.
-        index: what they ask of single attributes.
-        residuals: one step per distinct expression.
-    """
-
-    def __init__(self, make_index: IndexMaker = GroupedFilters) -> None:
-        """Begin without clauses."""
-        self.slots: dict[Slot, tuple[ClauseId, StandingQueryClause]] = {}
-        self.index = make_index()
-        self.residuals: dict[Expression, ResidualStep] = {}
-        self._free: list[Slot] = []
-        self._clause_ids = np.full(1, NOBODY, dtype=np.int64)
-        self._keeping = np.zeros(1, dtype=np.uint8)
-        self._past = 0
-
-    def build(self, clause_id: ClauseId, clause: StandingQueryClause, keeping: Keeping) -> Slot:
-        """Give a clause the lowest free slot, and its factors their places."""
-        slot = heapq.heappop(self._free) if self._free else Slot(self._past)
-        self._past = max(self._past, slot + 1)
-        self.slots[slot] = (clause_id, clause)
-        self._make_room()
-        self._clause_ids[slot], self._keeping[slot] = clause_id, keeping
-        indexed = [factor for factor in clause.factors if isinstance(factor, AttributeFactor)]
-        self.index.build(slot, indexed, is_open=len(indexed) < len(clause.factors))
-        for expression in residual_expressions(clause):
-            self.residuals.setdefault(expression, ResidualStep(expression)).change(slot, asks=True)
-        return slot
-
-    def evict(self, slot: Slot) -> None:
-        """Forget the clause in this slot, and every residual factor that nobody needs any more."""
-        _, clause = self.slots.pop(slot)
-        self.index.evict(slot)
-        for expression in residual_expressions(clause):
-            residual = self.residuals[expression]
-            residual.change(slot, asks=False)
-            if not residual.slots:
-                del self.residuals[expression]
-        heapq.heappush(self._free, slot)
-        self._clause_ids[slot] = NOBODY
-
-    @property
-    def width(self) -> int:
-        """Return the number of slots, in use or free."""
-        return self._past
-
-    @property
-    def clause_ids(self) -> NDArray[np.int64]:
-        """Return the clause in each slot, NOBODY in those that are free."""
-        return self._clause_ids
-
-    @property
-    def wanted(self) -> NDArray[np.uint8]:
-        """Return what is kept of the hits of the clause in each slot, a Keeping."""
-        return self._keeping
-
-    def check(self) -> None:
-        """Assert that slots, index and residual factors agree, and free slots hold nothing."""
-        assert set(range(self._past)) == set(self.slots) | set(self._free), "slots are dense"
-        assert len(self.slots) + len(self._free) == self._past, "a slot is used or free"
-        used = np.flatnonzero(self._clause_ids != NOBODY).tolist()
-        assert sorted(self.slots) == used, "slots in use are known"
-        assert all(self._clause_ids[slot] == held for slot, (held, _) in self.slots.items())
-        assert len(self.index) == len(self.slots), "the index has every clause"
-        residual: dict[Expression, set[Slot]] = {}
-        for slot, (_, clause) in self.slots.items():
-            for expression in residual_expressions(clause):
-                residual.setdefault(expression, set()).add(slot)
-        assert residual == {step.expression: step.slots for step in self.residuals.values()}
-        self.index.check()
-
-    def _make_room(self) -> None:
-        """Double the arrays by slot where the last slot lies past their end."""
-        room = len(self._clause_ids)
-        if self._past > room:
-            self._clause_ids = np.append(self._clause_ids, np.full(room, NOBODY, dtype=np.int64))
-            self._keeping = np.append(self._keeping, np.zeros(room, dtype=np.uint8))
-
-
 class QuerySteM:
-    """All standing query clauses."""
+    """All standing query clauses. `groups` are those over several streams."""
 
     def __init__(self, make_index: IndexMaker = GroupedFilters) -> None:
         """Begin without clauses; `make_index` makes the index of a stream's."""
         self._make_index = make_index
         self._streams: dict[StreamId, StreamClauses] = {}
         self._slots: dict[ClauseId, tuple[StreamId, Slot]] = {}
+        self.groups = JoinGroups()
 
     def build(
-        self, clause_id: ClauseId, clause: StandingQueryClause, materialize: Materialize
+        self,
+        clause_id: ClauseId,
+        clause: StandingQueryClause,
+        materialize: Materialize,
+        group_id: ClauseId | None = None,
     ) -> None:
-        """Keep a clause, unless nothing is to be kept of its hits."""
+        """Keep a clause, unless nothing is to be kept of its hits: a join is kept that has a `group_id`."""
         assert clause_id not in self._slots, "a clause is built once"
+        if len(clause.sources) > 1:
+            if group_id is not None:
+                keeping = keeping_of(clause, materialize)
+                self.groups.build(clause_id, clause, group_id, keeping)
+            return
         if materialize is Materialize.NONE:
             return
         (source,) = clause.sources
@@ -197,6 +73,7 @@ class QuerySteM:
 
     def evict(self, clause_id: ClauseId) -> None:
         """Forget a clause; one of which nothing is kept was never here."""
+        self.groups.evict(clause_id)
         found = self._slots.pop(clause_id, None)
         if found is None:
             return
@@ -209,7 +86,7 @@ class QuerySteM:
         """Return counters."""
         streams = self._streams.values()
         return QuerySteMStatistics(
-            clauses=len(self._slots),
+            clauses=len(self._slots) + len(self.groups),
             residuals=sum(len(one.residuals) for one in streams),
             slots=sum(one.width for one in streams),
             index_bytes=sum(one.index.nbytes for one in streams),
@@ -223,6 +100,7 @@ class QuerySteM:
         for clauses in self._streams.values():
             assert clauses.slots, "a stream without clauses is not kept"
             clauses.check()
+        self.groups.check()
 
 
 def keeping_of(clause: StandingQueryClause, materialize: Materialize) -> Keeping:
@@ -238,13 +116,17 @@ def keeping_of(clause: StandingQueryClause, materialize: Materialize) -> Keeping
     return Keeping.SPARSE
 
 
-def residual_expressions(clause: StandingQueryClause) -> Iterator[Expression]:
-    """Yield what of a clause is not over one attribute."""
-    for factor in clause.factors:
-        if not isinstance(factor, AttributeFactor):
-            yield factor.expression
-
-
 def is_cheap(clause: StandingQueryClause) -> bool:
     """Return whether a scan of the columns decides the clause: every factor is over one attribute."""
     return all(isinstance(factor, AttributeFactor) for factor in clause.factors)
+
+
+def is_join_kept(clause: StandingQueryClause, materialize: Materialize) -> bool:
+    """Return whether the composites of a clause over several streams are kept.
+
+    By `auto` those of a bounded join are: of an inequality nearly every pair of tuples may be one, and only those
+    that somebody asks for are made, when they are asked for.
+    """
+    if materialize is Materialize.AUTO:
+        return is_bounded(clause)
+    return materialize is not Materialize.NONE

@@ -26,9 +26,9 @@ def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) 
     for record in sorted(checkpoint.streams, key=lambda record: record.stream_id):
         state.hold_stream(record)
     for clause_record in sorted(checkpoint.clauses, key=lambda record: record.clause_id):
-        clause = bound_clause(state, clause_record)
-        state.hold_clause(clause_record)
-        state.query_stem.build(clause_record.clause_id, clause, clause_record.materialize)
+        hold_clause(state, clause_record)
+    for key, page in checkpoint.composites.items():
+        state.composites.note(key, page)
     for query in sorted(checkpoint.queries, key=lambda record: record.seq):
         if query.clause_id not in state.clauses:
             raise IntegrityError(f"Query {query.query_id} has no clause {query.clause_id}.")
@@ -44,6 +44,15 @@ def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) 
                 f"Stream {stream.record.schema.name} has {stream.record.rows} rows, its batches end at"
                 f" {stream.stem.past_row}."
             )
+
+
+def hold_clause(state: State, record: ClauseRecord) -> None:
+    """Hold a clause, and let it meet tuples again; one that is suspended never does."""
+    clause, join = bound_clause(state, record), record.join
+    state.hold_clause(record)
+    if join is None or join.suspended is None:
+        group_id = None if join is None else join.group
+        state.query_stem.build(record.clause_id, clause, record.materialize, group_id)
 
 
 def bound_clause(state: State, record: ClauseRecord) -> StandingQueryClause:

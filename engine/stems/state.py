@@ -6,16 +6,22 @@ tuples, so a restart can make them again.
 
 import itertools
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
 from engine.query.binder import Bind, bind
+from engine.results.composites import CompositeKey
 from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
-from engine.stems.data_stem import DataSteM, StoredTuples
+from engine.stems.composite_ledger import CompositeLedger
+from engine.stems.data_stem import DataSteM
 from engine.stems.grouped_filter import GroupedFilters
-from engine.stems.query_stem import IndexMaker, QuerySteM
+from engine.stems.query_stem import QuerySteM
+from engine.stems.stored_tuples import StoredTuples
+from engine.stems.stream_clauses import IndexMaker
 from engine.tuples.batch import Seq
 from engine.tuples.batch_reader import BatchReader
 from engine.tuples.schema import ClockKind, StreamId
@@ -119,8 +125,17 @@ class StandingClause:
 class State:
     """All streams, clauses and queries, and the SteMs they are joined in."""
 
-    def __init__(self, make_index: IndexMaker = GroupedFilters, bind: Bind = bind) -> None:
-        """Begin before the first operation; `bind` makes clauses of the texts that the log keeps."""
+    def __init__(
+        self,
+        make_index: IndexMaker = GroupedFilters,
+        bind: Bind = bind,
+        make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Begin before the first operation; `bind` makes clauses of the texts that the log keeps.
+
+        Where threads read tuples meanwhile, `make_lock` makes their locks.
+        """
+        self._make_lock = make_lock
         self.bind = bind
         self.applied = Seq(0)
         self.arrival_us = 0
@@ -130,6 +145,7 @@ class State:
         self.shared: dict[ClauseKey, ClauseId] = {}
         self.queries: dict[QueryId, QueryRecord] = {}
         self.query_stem = QuerySteM(make_index)
+        self.composites = CompositeLedger()
         self.tuples = StoredTuples()
         self.going: list[tuple[StreamId, int | None]] = []
         """Tuples dropped and still held: of a stream those below a row, or all of them (None)."""
@@ -137,7 +153,7 @@ class State:
     def hold_stream(self, record: StreamRecord) -> StreamState:
         """Add a stream; its first row to come is `record.dropped_row`."""
         schema = record.schema
-        stem = DataSteM(schema, first_row=record.dropped_row)
+        stem = DataSteM(schema, first_row=record.dropped_row, guard=self._make_lock())
         stream = StreamState(
             record,
             stem,
@@ -179,10 +195,24 @@ class State:
         del self.clauses[clause_id]
         del self.shared[standing.key]
         self.query_stem.evict(clause_id)
-        for stream_id in standing.record.streams:
+        for stream_id in dict.fromkeys(standing.record.streams):
             del self.streams[stream_id].clauses[clause_id]
             self.streams[stream_id].paged.pop(clause_id, None)
         return clause_id
+
+    def held_from(self, stream_id: StreamId) -> int:
+        """Return the first row of a stream that is held: the same in every fold of the same log."""
+        return self.streams[stream_id].record.dropped_row
+
+    def drop_composites(self, record: ClauseRecord) -> list[CompositeKey]:
+        """Forget the composites of a clause that meets tuples no more; return the pages that go with it."""
+        if record.join is None:
+            return []
+        group = record.join.group
+        gone = self.composites.own(group, record.clause_id, len(record.streams))
+        if all(one.group_id != group for one in self.query_stem.groups):
+            gone += self.composites.all(group)
+        return gone
 
     def release_stream(self, stream_id: StreamId) -> None:
         """Take a stream without clauses out of everything."""
@@ -203,8 +233,10 @@ class State:
     def check(self) -> None:
         """Assert that records, SteMs and handles agree. O(everything), for tests."""
         self.query_stem.check()
-        kept = [c for c in self.clauses.values() if c.record.materialize is not Materialize.NONE]
+        kept = [c for c in self.clauses.values() if is_kept(c.record)]
         assert self.query_stem.statistics().clauses == len(kept)
+        joined = {c.record.clause_id: c.record.join for c in kept if c.record.join is not None}
+        self.composites.check({clause_id: join.group for clause_id, join in joined.items()})
         assert self.names == {s.record.schema.name: i for i, s in self.streams.items()}
         assert self.shared == {standing.key: i for i, standing in self.clauses.items()}
         for stream_id, stream in self.streams.items():
@@ -221,3 +253,10 @@ class State:
         for query_id, query in self.queries.items():
             assert query_id in self.clauses[query.clause_id].queries, "a query has its clause"
         assert len(self.queries) == sum(len(c.queries) for c in self.clauses.values())
+
+
+def is_kept(record: ClauseRecord) -> bool:
+    """Return whether a clause meets tuples as they come."""
+    if len(record.streams) > 1:
+        return record.join is not None and record.join.suspended is None
+    return record.materialize is not Materialize.NONE

@@ -56,7 +56,15 @@ def published_digest(world: World) -> str:
     ):
         summed.update(repr(part).encode())
     streams = {stream.stream_id: stream for stream in checkpoint.streams}
+    for key, composites in sorted(checkpoint.composites.items()):
+        summed.update(repr((key, composites.rows.shape)).encode())
+        for array in (composites.rows, composites.earliest, composites.latest):
+            summed.update(array.tobytes())
+        for clause_id, hits in composites.block.pages():
+            summed.update(repr((clause_id, hits.rows(0).tolist())).encode())
     for clause in checkpoint.clauses:
+        if len(clause.streams) > 1:
+            continue
         rows = streams[clause.streams[0]].rows
         kept = [chunk for chunk in range(rows // CHUNK_ROWS) if clause.keeps(chunk, rows)]
         for chunk, page in sorted(world.store.results.pages(clause, kept).items()):

@@ -22,7 +22,7 @@ from engine.limits import SECOND_US
 from engine.log.operation import QueryId
 from engine.results.answer import Request
 from engine.tuples.schema import StreamSchema
-from tests import strategies, strategies_sql
+from tests import strategies, strategies_join, strategies_sql
 from tests.agreement.comparison import Paging, compare
 from tests.reference import Reference
 from tests.world import World
@@ -42,8 +42,8 @@ class ServiceMachine(RuleBasedStateMachine):
         self.world = self.open_world()
         self.reference = Reference()
         self.schemas: dict[str, StreamSchema] = {}
-        self.queries: dict[QueryId, tuple[str, strategies_sql.DrawnQuery]] = {}
-        """Standing queries: stream, and what they were drawn as."""
+        self.queries: dict[QueryId, tuple[tuple[str, ...], strategies_sql.DrawnQuery]] = {}
+        """Standing queries: their streams, and what they were drawn as."""
         self.names: dict[str, QueryId] = {}
         self.versions: dict[tuple[str, str], int] = {}
         """Last version committed, by stream and app."""
@@ -72,7 +72,7 @@ class ServiceMachine(RuleBasedStateMachine):
         rows = data.draw(st.lists(strategies.rows(schema), min_size=3, max_size=6))
         self.world.append("s", rows, fold=False)
         everything = strategies_sql.everything(schema)
-        self.queries[self.world.register(everything.sql, fold=False)] = ("s", everything)
+        self.queries[self.world.register(everything.sql, fold=False)] = (("s",), everything)
         self.settle()
 
     # --- Streams ----------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class ServiceMachine(RuleBasedStateMachine):
     def drop(self, data):
         """A stream goes alone if nothing reads it, else only with all that do."""
         name = data.draw(st.sampled_from(sorted(self.schemas)))
-        readers = [query_id for query_id, (stream, _) in self.queries.items() if stream == name]
+        readers = [query_id for query_id, (streams, _) in self.queries.items() if name in streams]
         if readers:
             with pytest.raises(HasQueriesError):
                 self.world.drop(name, fold=False)
@@ -158,29 +158,44 @@ class ServiceMachine(RuleBasedStateMachine):
     def register(self, data, name):
         """A query is registered over old data; its name then is that query's, and no other's, until it goes."""
         stream = data.draw(st.sampled_from(sorted(self.schemas)))
-        self._register(stream, data.draw(strategies_sql.queries(self.schemas[stream])), name)
+        self._register((stream,), data.draw(strategies_sql.queries(self.schemas[stream])), name)
         self.count("register")
+
+    @precondition(lambda self: self.schemas)
+    @rule(data=st.data())
+    def register_join(self, data):
+        """A query over two streams of one clock, or over one of them twice."""
+        one = self.schemas[data.draw(st.sampled_from(sorted(self.schemas)))]
+        alike = [name for name in sorted(self.schemas) if self.schemas[name].clock is one.clock]
+        other = self.schemas[data.draw(st.sampled_from(alike))]
+        query = data.draw(strategies_join.pairs(one, other))
+        self._register((one.name, other.name), query, None)
+        self.count("register-join")
 
     @precondition(lambda self: self.queries)
     @rule(data=st.data())
     def register_shared(self, data):
         """A clause that stands already is registered again under another window: one result, two handles."""
-        stream, query = self.queries[data.draw(st.sampled_from(sorted(self.queries)))]
+        streams, query = self.queries[data.draw(st.sampled_from(sorted(self.queries)))]
         window = data.draw(strategies_sql.windows())
-        self._register(stream, strategies_sql.with_window(query, window), None)
+        self._register(streams, strategies_sql.with_window(query, window), None)
         self.count("register-shared")
 
-    def _register(self, stream: str, query: strategies_sql.DrawnQuery, name: str | None) -> None:
+    def _register(
+        self, streams: tuple[str, ...], query: strategies_sql.DrawnQuery, name: str | None
+    ) -> None:
         if name in self.names:
             self.world.remove(self.names[name], fold=False)
             self._forget_query(self.names[name])
         query_id = self.world.register(query.sql, name=name, fold=False)
-        self.queries[query_id] = (stream, query)
+        self.queries[query_id] = (streams, query)
         if name is not None:
             self.names[name] = query_id
             assert query_id == self.world.register(query.sql, name=name, fold=False)
             with pytest.raises(NameTakenError):
-                self.world.register(f"SELECT * FROM {stream} BEGIN (NOW - 7) END (NOW)", name=name)
+                self.world.register(
+                    f"SELECT * FROM {streams[0]} BEGIN (NOW - 7) END (NOW)", name=name
+                )
             self.count("register-named")
         self.settle()
 

@@ -4,12 +4,16 @@ import os
 import pickle
 import subprocess
 import sys
+from random import Random
 
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.log.operation import Operation
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Materialize, Operation, QueryId
+from tests.agreement.join_world import Join, JoinWorld, drawn_join
 from tests.agreement.replay import published_digest, replayed
+from tests.oracle_duckdb import DuckDbOracle
 from tests.simulation.simulator import Simulator
 
 
@@ -30,6 +34,34 @@ def test_replay_in_pieces_and_through_restarts_publishes_the_same_bits(seed, ste
         replayed(history, operations_max=pieces),
         replayed(history, restart_every=1),
         replayed(history, restart_every=pieces),
+    ):
+        world.check()
+        assert expected == published_digest(world)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed):
+    """What joins found of whole chunks is the same composites in the same pages, however often the engine restarts."""
+    rng = Random(seed)
+    with DuckDbOracle() as oracle:
+        running = JoinWorld(oracle, keys=5_000, seed=seed, rows=7_000)
+        standing: list[QueryId] = []
+        for name in rng.choices("rst", k=24):
+            if rng.random() < 0.5:
+                join = Join(drawn_join(rng))
+                standing += running.register(join, rng.choice([*Materialize]), Materialize.COMPLETE)
+            if rng.random() < 0.2 and standing:
+                running.world.remove(standing.pop(rng.randrange(len(standing))))
+            running.send(name, rng.choice([500, 2_048, CHUNK_ROWS]))
+    history = running.world.history
+    expected = published_digest(running.world)
+    assert running.world.store.results.checkpoint().composites, (
+        "the case is the one it claims to be"
+    )
+    for world in (
+        replayed(history, operations_max=3),
+        replayed(history, restart_every=4),
+        replayed(history, restart_every=7),
     ):
         world.check()
         assert expected == published_digest(world)

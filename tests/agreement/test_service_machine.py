@@ -21,6 +21,7 @@ VERBS = {
     "append-version",
     "fold",
     "register",
+    "register-join",
     "register-shared",
     "register-named",
     "remove",

@@ -71,9 +71,11 @@ def columns_and_rows(draw):
         columns.append((name, column_of(kind, values, unused=draw(st.sampled_from([0, 3, 300])))))
         cells.append([format_instant(v) if kind is ColumnType.TIMESTAMP else v for v in values])
     if draw(st.booleans()):
-        ids = draw(st.lists(st.integers(1, 2**63 - 1), min_size=length, max_size=length))
-        columns = [("_id", Ids(np.array(ids, np.int64))), *columns]
-        cells = [list(map(str, ids)), *cells]
+        many = st.lists(st.integers(1, 2**63 - 1), min_size=length, max_size=length)
+        parts = draw(st.lists(many, min_size=1, max_size=4))
+        ids = np.array(parts if len(parts) > 1 else parts[0], np.int64)
+        columns = [("_id", Ids(ids)), *columns]
+        cells = [["-".join(map(str, one)) for one in zip(*parts, strict=True)], *cells]
     rows = list(zip(*cells, strict=True))
     return RowSet(tuple(columns), length), rows
 
@@ -129,14 +131,15 @@ def test_rows_as_arrow_hold_the_same_values(drawn):
     assert cells == list(zip(*found, strict=True))
 
 
+@pytest.mark.parametrize("parts", [1, 2, 4])
 @pytest.mark.parametrize("length", [149, 150, 151, 400, 401, 1_000, 1_001, 16_384, 16_385])
-def test_differential_pages_around_each_threshold_are_the_same(length, monkeypatch):
+def test_differential_pages_around_each_threshold_are_the_same(length, parts, monkeypatch):
     """Where the way changes, and where slices meet, the bytes do not show it."""
     rng = np.random.default_rng(length)
     valid = rng.random(length) < 0.9
     texts = tuple(f"S{i}" for i in range(500))
     columns = (
-        *meta_columns(rng.integers(1, 10**12, length), None),
+        *meta_columns(rng.integers(1, 10**12, (parts, length) if parts > 1 else length), None),
         ("i", Column(ColumnType.INT64, rng.integers(-(10**6), 10**12, length), valid)),
         ("f", Column(ColumnType.FLOAT64, 10.0 ** rng.uniform(-8, 20, length), valid)),
         ("s", Column(ColumnType.STRING, rng.integers(0, 500, length, np.int32), valid, texts)),

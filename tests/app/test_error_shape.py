@@ -25,8 +25,6 @@ pytestmark = pytest.mark.anyio
 
 NEVER_TRAVEL = {"setting", "store-url", "store-unsuitable", "usage"}
 """Met only at the start of the service: by its exit code and its log."""
-LATER = {"query-suspended"}
-"""In the table, and nothing raises it while queries have no cap on matches."""
 QUICK = dataclasses.replace(
     SETTINGS, ingest_deadline_s=0.05, register_deadline_s=0.05, invoke_deadline_s=0.05
 )
@@ -69,7 +67,7 @@ def test_every_error_has_its_row_in_the_table():
     abstract = {"SqlError", "EngineError"}
     codes = {one.code for one in all_errors() if one.__name__ not in abstract}
     assert set() == codes - set(PROBLEM_TYPES) - NEVER_TRAVEL
-    assert set() == set(PROBLEM_TYPES) - codes - LATER - {"internal"}
+    assert set() == set(PROBLEM_TYPES) - codes - {"internal"}
 
 
 def test_every_error_is_described():

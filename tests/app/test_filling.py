@@ -94,6 +94,22 @@ async def test_queries_filling_are_listed_and_filtered():
         assert [] == await listed("state=filling")
 
 
+async def test_join_filling_is_listed_under_each_of_its_streams():
+    """A join whose old tuples are not met by the deadline is 202, filling, and a query of both streams."""
+    async with held_back() as (api, store):
+        sql = "SELECT a.px FROM trades a, other b WHERE a.sym = b.sym"
+        with store.waiting("log", "read"):
+            answer = await api.send("POST", "/v1/queries", json={"sql": sql})
+            body = answer.json()
+            assert (202, "filling", None) == (answer.status_code, body["state"], body["suspended"])
+            for stream in ("trades", "other"):
+                found = (await api.get(f"/v1/queries?stream={stream}")).json()["queries"]
+                assert [body] == found
+            assert_problem(await api.get(body["links"]["results"]), "query-filling")
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        assert body | {"state": "live"} == (await api.get(body["links"]["self"])).json()
+
+
 async def test_query_filling_and_removed_is_gone_when_that_is_applied():
     """A removal behind a registration is taken, and once both are applied the handle is 404."""
     async with held_back() as (api, store):

@@ -25,7 +25,8 @@ async def test_query_registered_is_described(api: Api):
     assert 201 == answer.status_code
     assert re.fullmatch(r"q_[0-9A-Za-z]{22}", body["id"])
     assert f"/v1/queries/{body['id']}" == answer.headers["location"]
-    assert {"kind": "sliding", "begin": "now-10m", "end": "now"} == body["window"]
+    window = {"kind": "sliding", "begin": "now-10m", "end": "now", "ranges": {}}
+    assert (window, None) == (body["window"], body["suspended"])
     assert [{"name": "sym", "type": "string"}, {"name": "px", "type": "float64"}] == body["columns"]
     assert ("live", "dear", {"user": "42"}, 2) == tuple(
         body[name] for name in ("state", "name", "labels", "seq")

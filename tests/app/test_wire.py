@@ -11,6 +11,7 @@ from app.page_tokens import PageTokens, page_key
 from app.wire.content import decode_body
 from app.wire.digest import digest_rows
 from app.wire.encoding import RowSet, meta_columns, row_objects
+from app.wire.invocations import position_from_json, position_to_json
 from app.wire.json_body import find_long_number
 from app.wire.negotiation import choose_format, encode_content
 from app.wire.row_errors import RowError, RowErrors
@@ -24,6 +25,9 @@ from app.wire.scalars import (
 from app.wire.tuples import CSV, JSON, NDJSON, read_rows
 from engine import limits
 from engine.errors import BadPageError, RowsRejectedError
+from engine.results.answer import PagePosition, PartPosition
+from engine.results.contract import Gen
+from engine.tuples.batch import Seq
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 SCHEMA = StreamSchema(
@@ -33,6 +37,7 @@ SCHEMA = StreamSchema(
     clock=ClockKind.SERVER,
 )
 INSTANTS = st.integers(limits.TIMESTAMP_US_MIN, limits.TIMESTAMP_US_MAX)
+ROW_NUMBERS = st.integers(0, 2**40)
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -144,6 +149,48 @@ def test_page_tokens_open_only_what_they_were_signed_for(tmp_path):
     for reader, subject in ((tokens, "p"), (PageTokens(page_key(None)), "q")):
         with pytest.raises(BadPageError):
             reader.read(subject, token)
+
+
+@given(
+    parts=st.lists(
+        st.tuples(ROW_NUMBERS, ROW_NUMBERS, st.none() | INSTANTS), min_size=1, max_size=4
+    ),
+    complete_from_us=st.none() | INSTANTS,
+    offset=ROW_NUMBERS,
+)
+def test_positions_of_pages_travel_unchanged(parts, complete_from_us, offset):
+    """A position of any number of streams is read from its token as it was, and finds its order again."""
+    position = PagePosition(
+        Gen(7),
+        Seq(9),
+        5,
+        tuple(PartPosition(*one) for one in parts),
+        complete_from_us,
+        tuple(past_row for past_row, *_ in parts),
+        offset,
+    )
+    read = position_from_json(orjson.loads(orjson.dumps(position_to_json(position))))
+    assert (position, hash(position)) == (read, hash(read))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        None,
+        {},
+        7,
+        [],
+        [1, 2, 3, 10, 0, None, None, 0, 0],
+        [1, 2, 3, 4, None, [0], 0],
+        [1, 2, 3, [[4, 0]], None, [0], 0],
+        [1, 2, 3, [4], None, [0], 0],
+        [1, 2, 3, [[4, 0, None]], None, 0, 0],
+    ],
+)
+def test_positions_of_another_version_are_refused(values):
+    """What another release signed, one of a single stream among it, is a bad page and never a bug."""
+    with pytest.raises(BadPageError, match="another version"):
+        position_from_json(values)
 
 
 def test_expiry_that_cannot_be_written_is_never():

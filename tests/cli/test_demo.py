@@ -20,6 +20,7 @@ from app.demo_screen import Frame, Shown, screen, tables
 from engine.limits import SECOND_US
 
 START_US = 1_795_255_200 * SECOND_US
+QUERIES = len(demo_queries(START_US))
 COMMAND = [sys.executable, "-m", "app.cli", "demo", "--seconds"]
 
 
@@ -84,7 +85,7 @@ def drawn(renderable_of, width, height):
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 12), (80, 24), (120, 40), (200, 60)])
-@pytest.mark.parametrize("shown", [0, 5, 6])
+@pytest.mark.parametrize("shown", [0, QUERIES - 1, QUERIES])
 def test_screen_of_any_size_fits_the_terminal(width, height, shown):
     """The frame never outgrows the terminal, and says how many panels it left out."""
     text = drawn(lambda console: screen(frame_of(shown), console), width, height)
@@ -94,12 +95,12 @@ def test_screen_of_any_size_fits_the_terminal(width, height, shown):
     assert "http://127.0.0.1:1/docs" in text
     left_out = re.search(r"(\d+) more in a larger window", text)
     panels = len(re.findall("rows  10:00|registered in", text))
-    assert 6 == panels + (int(left_out[1]) if left_out else 0)
+    assert QUERIES == panels + (int(left_out[1]) if left_out else 0)
 
 
 def test_screen_of_a_large_terminal_shows_the_queries_and_their_rows():
     """SQL, window kind, count, bounds and the latest rows of each query."""
-    text = drawn(lambda console: screen(frame_of(5), console), 160, 50)
+    text = drawn(lambda console: screen(frame_of(QUERIES - 1), console), 160, 50)
     assert "SELECT DISTINCT room FROM readings" in text
     assert "1,234 rows  10:00:00.0 to -  1.2 ms" in text
     assert "10:00:07.5" in text
@@ -108,8 +109,8 @@ def test_screen_of_a_large_terminal_shows_the_queries_and_their_rows():
 
 def test_tables_without_a_terminal_show_the_same():
     """In a pipe the queries follow each other as plain text."""
-    text = drawn(lambda _: tables(frame_of(6)), 200, 50)
-    assert 6 == text.count("SELECT")
+    text = drawn(lambda _: tables(frame_of(QUERIES)), 200, 50)
+    assert QUERIES == text.count("SELECT")
     assert "5,678 tuples" in text
 
 

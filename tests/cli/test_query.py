@@ -172,3 +172,25 @@ def test_streams_and_status_as_tables_and_as_data(loaded):
     assert "2024-01-01 00:00:04" in table
     assert isinstance(orjson.loads(loaded("status").stdout_bytes), dict)
     assert "durability" in loaded("status", "--format", "table").stdout
+
+
+def test_query_over_two_streams_shows_the_rows_of_both(loaded, tmp_path):
+    """A join is an answer like any other: as data, with the ids of both parts, and as a table."""
+    path = tmp_path / "labels.csv"
+    path.write_text("ts,n,label\n2024-01-01T00:00:02Z,2,two\n2024-01-01T00:00:03Z,3,three\n")
+    loaded("load", path, "--stream", "labels", "--time", "ts")
+    sql = "SELECT s.n, l.label FROM s, labels AS l WHERE s.n = l.n AND l.n > 1"
+    expected = [{"n": 2, "label": "two"}, {"n": 3, "label": "three"}]
+    assert expected == [
+        orjson.loads(line) for line in loaded("query", sql).stdout_bytes.splitlines()
+    ]
+    (shown,) = csv.DictReader(
+        io.StringIO(loaded("query", sql, "--ids", "--limit", 1, "--format", "csv").stdout)
+    )
+    assert ("2-5", "2", "two") == (shown["_id"], shown["n"], shown["label"])
+    table = loaded("query", sql, "--ids", "--format", "table").stdout
+    assert "3-6" in table
+    assert "2 rows" in table
+    refused = loaded("query", "SELECT s.n FROM s, labels AS l", code=ExitCode.REFUSED)
+    assert "hint" in refused.stderr
+    assert "joins.groups" in loaded("status", "--format", "table").stdout

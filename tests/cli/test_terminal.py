@@ -63,6 +63,19 @@ def test_problem_of_a_query_shows_excerpt_caret_hint_and_details():
     assert "time: declared None, given ts" in text
 
 
+def test_problem_of_a_suspended_query_shows_since_when_and_why():
+    """What the join ran over is told below the refusal."""
+    body = {
+        "code": "query-suspended",
+        "detail": "Suspended.",
+        "since_seq": 17,
+        "reason": "too many",
+    }
+    lines = shown(problem(ServiceProblem(409, body))).splitlines()
+    assert "refused query-suspended  Suspended." == lines[0].rstrip()
+    assert "  since operation 17: too many" == lines[1].rstrip()
+
+
 def test_problem_without_a_body_shows_its_status():
     """An answer of a proxy, say, has no problem body: the status still speaks."""
     assert "Bad Gateway" in shown(problem(ServiceProblem(502, {})))

@@ -30,7 +30,7 @@ class RealStream:
     tuples: pa.Table
 
 
-def _declared(name: str, **kinds: ColumnType) -> StreamSchema:
+def _declared(name: str, /, **kinds: ColumnType) -> StreamSchema:
     """Return an event-time stream: `ts` dates a tuple, every other column may be NULL."""
     columns = [ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False)]
     columns += [ColumnSchema(column, kind) for column, kind in kinds.items()]
@@ -46,6 +46,88 @@ def _stream(schema: StreamSchema, cells: list[pa.Array]) -> RealStream:
 def _read_csv(data: bytes, **options: object) -> pa.Table:
     keep_empty = arrow_csv.ConvertOptions(strings_can_be_null=False, **options)
     return arrow_csv.read_csv(io.BytesIO(data), convert_options=keep_empty)
+
+
+def flights(folder: Path) -> RealStream:
+    """Departures from Seattle and Portland; those that slipped past midnight are sent a day too early."""
+    read = _read_csv(
+        gzip.decompress((folder / _FLIGHTS / "flights-2014-01-to-08.csv.gz").read_bytes())
+    )
+    read = read.filter(pc.is_valid(read["dep_time"]))  # the others were cancelled
+    minutes = pc.add(pc.multiply(read["hour"], 60), read["minute"])
+    slipped = pc.less(pc.subtract(minutes, read["dep_delay"]), 0)
+    minutes = pc.add(minutes, pc.multiply(slipped.cast(pa.int64()), 1_440))
+    days = pc.assume_timezone(_days(read), "UTC").cast(pa.int64())
+    text = ColumnType.STRING
+    schema = _declared(
+        "flights",
+        origin=text,
+        hour=ColumnType.INT64,
+        carrier=text,
+        flight=ColumnType.INT64,
+        tailnum=text,
+        dest=text,
+        dep_delay=ColumnType.FLOAT64,
+    )
+    names = [column.name for column in schema.columns[1:]]
+    times = pc.add(days, pc.multiply(minutes, 60 * SECOND_US))
+    return _stream(schema, [times, *(read[name] for name in names)])
+
+
+_FLIGHTS = "flights-weather"
+
+
+def _days(read: pa.Table) -> pa.ChunkedArray:
+    """Return the dates that three columns spell, at midnight."""
+    cells = [
+        pc.utf8_lpad(read[name].cast(pa.string()), 2, "0") for name in ("year", "month", "day")
+    ]
+    return pc.strptime(pc.binary_join_element_wise(*cells, "-"), "%Y-%m-%d", "us")
+
+
+def weather(folder: Path) -> RealStream:
+    """The weather at both airports, hour by hour."""
+    path = folder / _FLIGHTS / "weather-2014-01-to-08.csv.gz"
+    kinds = {"date": pa.timestamp("us"), "wind_dir": pa.float64(), "humid": pa.float64()}
+    read = _read_csv(gzip.decompress(path.read_bytes()), column_types=kinds)
+    numbers = ("temp", "humid", "wind_speed", "visib", "pressure")
+    columns = dict.fromkeys(numbers, ColumnType.FLOAT64)
+    schema = _declared("weather", origin=ColumnType.STRING, hour=ColumnType.INT64, **columns)
+    return _stream(schema, [read[name] for name in ("date", "origin", "hour", *numbers)])
+
+
+def mentions(folder: Path) -> RealStream:
+    """How often six companies were named in messages, in steps of five minutes."""
+    tables = []
+    for path in sorted((folder / "ops-metrics" / "realTweets").glob("*.csv.gz")):
+        symbol = path.name.removesuffix(".csv.gz").rpartition("_")[2]
+        kinds = {"timestamp": pa.timestamp("us"), "value": pa.int64()}
+        read = _read_csv(gzip.decompress(path.read_bytes()), column_types=kinds)
+        tables.append(read.append_column("symbol", pa.array([symbol] * len(read))))
+    read = pa.concat_tables(tables).sort_by([("timestamp", "ascending"), ("symbol", "ascending")])
+    schema = _declared("mentions", symbol=ColumnType.STRING, n=ColumnType.INT64)
+    return _stream(schema, [read["timestamp"], read["symbol"], read["value"]])
+
+
+def retail_lines(folder: Path, lines: int) -> tuple[RealStream, RealStream]:
+    """Return the sales and the cancellations among the first so many lines of a shop's invoices."""
+    path = folder / "online-retail" / "lines-2010-12-to-2011-08.csv.xz"
+    kinds = {
+        "InvoiceDate": pa.timestamp("us"),
+        "CustomerID": pa.float64(),
+        "InvoiceNo": pa.string(),
+    }
+    read = _read_csv(lzma.decompress(path.read_bytes()), column_types=kinds).slice(0, lines)
+    text, whole = ColumnType.STRING, ColumnType.INT64
+    columns = {"invoice": text, "stock": text, "quantity": whole, "price": ColumnType.FLOAT64}
+    names = ("InvoiceDate", "InvoiceNo", "StockCode", "Quantity", "UnitPrice", "CustomerID")
+    cancels = pc.starts_with(read["InvoiceNo"], "C")
+    found = []
+    for name, chosen in (("sales", pc.invert(cancels)), ("cancels", cancels)):
+        part = read.filter(chosen)
+        found.append(_stream(_declared(name, **columns, customer=whole), [part[n] for n in names]))
+    sales, cancelled = found
+    return sales, cancelled
 
 
 def earthquakes(folder: Path) -> RealStream:
@@ -116,11 +198,18 @@ def dns(folder: Path) -> RealStream:
 def tls(folder: Path) -> RealStream:
     """TLS connections, written when they ended: four of five arrive late, by up to 501 s."""
     kinds = {
+        "uid": ColumnType.STRING,
         "version": ColumnType.STRING,
         "server_name": ColumnType.STRING,
         "established": ColumnType.BOOL,
     }
     return _zeek(folder / "network-zeek" / "ssl.log.gz", "tls", kinds)
+
+
+def weird(folder: Path) -> RealStream:
+    """Oddities of protocols, by the connection they were seen in."""
+    kinds = {"uid": ColumnType.STRING, "name": ColumnType.STRING, "addl": ColumnType.STRING}
+    return _zeek(folder / "network-zeek" / "weird.log.gz", "weird", kinds)
 
 
 def _zeek(path: Path, name: str, kinds: dict[str, ColumnType]) -> RealStream:

@@ -64,7 +64,7 @@ def test_invoke_for_counts_oracle_agrees_with_rows_and_with_a_list(policy):
             assert stored[ordered, 0].tolist() == times(whole)
             assert [row + 1 for row in ordered] == whole.tuple_ids.tolist()
             assert whole.at == count.at
-            assert min(ordered, default=past) == count.at.oldest_row
+            assert min(ordered, default=past) == count.at.oldest_rows[0]
             assert ((), None, 0) == (count.columns, count.next, len(count.tuple_ids))
 
 
@@ -106,7 +106,7 @@ def test_invoke_for_counts_while_rows_come_in_and_segments_go_is_that_of_one_pos
                         request=Request(limit=100_000, count_only=count_only),
                         clauses=clauses,
                     )
-                    past_row = 0 if answer.at is None else answer.at.past_row
+                    past_row = 0 if answer.at is None else answer.at.parts[0].past_row
                     expected = hits[past_row] - hits[max(0, past_row - SEGMENT_ROWS)]
                     listed = expected if count_only else len(answer.tuple_ids)
                     if (expected, expected) != (answer.count, listed):

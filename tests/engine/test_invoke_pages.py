@@ -40,6 +40,12 @@ class Counting:
         self.scanned.append((first_row, past_row))
         return self._source.matching(stream_id, clause, first_row, past_row)
 
+    def joining(self, clause, spans):
+        return self._source.joining(clause, spans)
+
+    def joining_count(self, clause, spans):
+        return self._source.joining_count(clause, spans)
+
     def times(self, stream_id, rows):
         self.times_read += len(rows)
         return self._source.times(stream_id, rows)

@@ -518,3 +518,292 @@ SELECT sym FROM trades WHERE qty > -(-9223372036854775808)
 --> none: sym string
 --> factor residual -(-9223372036854775808) < qty
 --> warning not-indexed
+
+-- joins
+SELECT px, lot FROM trades, symbols WHERE sym = id
+--> SELECT trades.px, symbols.lot FROM trades, symbols WHERE symbols.id = trades.sym
+--> none: px float64, lot int64
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT t.px, s.lot FROM trades t JOIN symbols AS s ON t.sym = s.id WHERE t.px > 5 BEGIN (NOW - 60) END (NOW)
+--> SELECT trades.px, symbols.lot FROM trades, symbols WHERE symbols.id = trades.sym AND trades.px > 5.0 BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)
+--> sliding: px float64, lot int64
+--> factor trades.px in (5.0, ..)
+--> factor equal trades.sym = symbols.id
+
+SELECT px, lot FROM symbols INNER JOIN trades ON sym = id AND px > 5 AND lot IS NOT NULL
+--> SELECT trades.px, symbols.lot FROM symbols, trades WHERE symbols.id = trades.sym AND symbols.lot IS NOT NULL AND trades.px > 5.0
+--> none: px float64, lot int64
+--> factor symbols.lot in (.., ..)
+--> factor trades.px in (5.0, ..)
+--> factor equal symbols.id = trades.sym
+--> warning join-unbounded
+
+SELECT t.px FROM trades t CROSS JOIN symbols s WHERE t.sym = s.id
+--> SELECT trades.px FROM trades, symbols WHERE symbols.id = trades.sym
+--> none: px float64
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT * FROM trades, symbols WHERE sym = id
+--> SELECT trades.sym, trades.px, trades.qty, trades.open, trades.ts, trades.Name, trades."order", symbols.id, symbols.lot, symbols.since FROM trades, symbols WHERE symbols.id = trades.sym
+--> none: sym string, px float64, qty int64, open bool, ts timestamp, Name string, "order" int64, id string, lot int64, since timestamp
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT * FROM trades t, Quotes AS "big q" WHERE t.sym = "big q".sym AND t.qty < "big q".qty
+--> SELECT trades.sym AS "t.sym", trades.px AS "t.px", trades.qty AS "t.qty", trades.open AS "t.open", trades.ts AS "t.ts", trades.Name AS "t.Name", trades."order" AS "t.order", Quotes.sym AS "big q.sym", Quotes.px AS "big q.px", Quotes.qty AS "big q.qty", Quotes.open AS "big q.open", Quotes.ts AS "big q.ts", Quotes.Name AS "big q.Name", Quotes."order" AS "big q.order" FROM trades, Quotes WHERE Quotes.qty > trades.qty AND Quotes.sym = trades.sym
+--> none: "t.sym" string, "t.px" float64, "t.qty" int64, "t.open" bool, "t.ts" timestamp, "t.Name" string, "t.order" int64, "big q.sym" string, "big q.px" float64, "big q.qty" int64, "big q.open" bool, "big q.ts" timestamp, "big q.Name" string, "big q.order" int64
+--> factor equal trades.sym = Quotes.sym
+--> factor band trades.qty less Quotes.qty in (.., 0) exactly
+--> warning join-unbounded
+
+SELECT s.*, t.px * 2 FROM trades t, symbols s WHERE t.sym = s.id
+--> SELECT symbols.id, symbols.lot, symbols.since, trades.px * 2.0 FROM trades, symbols WHERE symbols.id = trades.sym
+--> none: id string, lot int64, since timestamp, "trades.px * 2.0" float64
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT DISTINCT a.sym FROM trades a, trades b WHERE a.sym = b.sym AND a.px < b.px
+--> SELECT DISTINCT trades_1.sym FROM trades AS trades_1, trades AS trades_2 WHERE trades_1.px < trades_2.px AND trades_1.sym = trades_2.sym
+--> none: sym string
+--> factor equal trades_1.sym = trades_2.sym
+--> factor band trades_1.px less trades_2.px in (.., 0.0) exactly
+--> warning join-unbounded
+
+SELECT b.px, a.px AS other FROM trades AS b JOIN trades AS a ON a.sym = b.sym WHERE b.qty > a.qty + 7
+--> SELECT trades_1.px, trades_2.px AS other FROM trades AS trades_1, trades AS trades_2 WHERE trades_1.qty > trades_2.qty + 7 AND trades_1.sym = trades_2.sym
+--> none: px float64, other float64
+--> factor equal trades_1.sym = trades_2.sym
+--> factor band trades_1.qty less trades_2.qty in [8, ..) by 1
+--> warning join-unbounded
+
+SELECT a.px FROM trades a, Quotes q, trades c, symbols s WHERE a.sym = q.sym AND q.sym = c.sym AND c.sym = s.id
+--> SELECT trades_1.px FROM trades AS trades_1, Quotes, trades AS trades_2, symbols WHERE Quotes.sym = trades_1.sym AND Quotes.sym = trades_2.sym AND symbols.id = trades_2.sym
+--> none: px float64
+--> factor equal trades_1.sym = Quotes.sym
+--> factor equal Quotes.sym = trades_2.sym
+--> factor equal trades_2.sym = symbols.id
+--> warning join-unbounded
+
+SELECT a.px, "trades".qty FROM quotes a, TRADES WHERE A.sym = Trades.SYM
+--> SELECT Quotes.px, trades.qty FROM Quotes, trades WHERE Quotes.sym = trades.sym
+--> none: px float64, qty int64
+--> factor equal Quotes.sym = trades.sym
+--> warning join-unbounded
+
+SELECT t.px FROM trades t JOIN symbols s ON s.lot = "order" JOIN Quotes q ON q.sym = t.sym
+--> SELECT trades.px FROM trades, symbols, Quotes WHERE Quotes.sym = trades.sym AND symbols.lot = trades."order"
+--> none: px float64
+--> factor equal trades.sym = Quotes.sym
+--> factor equal trades."order" = symbols.lot
+--> warning join-unbounded
+
+-- join factors
+SELECT t.px FROM trades t, Quotes q WHERE q.qty = t.px
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty = trades.px
+--> none: px float64
+--> factor equal trades.px = Quotes.qty
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.open = q.open AND t.ts = q.ts
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.open = trades.open AND Quotes.ts = trades.ts
+--> none: px float64
+--> factor equal trades.open = Quotes.open
+--> factor equal trades.ts = Quotes.ts
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty + 1 = q.qty - 2
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty - 2 = trades.qty + 1
+--> none: px float64
+--> factor equal trades.qty + 1 = Quotes.qty - 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE ABS(t.px - q.px) < 5
+--> SELECT trades.px FROM trades, Quotes WHERE ABS(trades.px - Quotes.px) < 5.0
+--> none: px float64
+--> factor band trades.px less Quotes.px in [-5.000000000000001, 5.000000000000001] by 1
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE ABS(q.qty - t.qty) <= 5
+--> SELECT trades.px FROM trades, Quotes WHERE ABS(Quotes.qty - trades.qty) <= 5
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in [-5, 5] by 1
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE 5 > ABS(t.qty - q.qty) AND t.qty < q.qty
+--> SELECT trades.px FROM trades, Quotes WHERE ABS(trades.qty - Quotes.qty) < 5 AND Quotes.qty > trades.qty
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in [-4, 0] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty BETWEEN q.qty - 5 AND q.qty + 5
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty + 5 >= trades.qty AND Quotes.qty - 5 <= trades.qty
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in [-5, 5] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.px BETWEEN q.px - 0.5 AND q.px + 0.5
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.px + 0.5 >= trades.px AND Quotes.px - 0.5 <= trades.px
+--> none: px float64
+--> factor band trades.px less Quotes.px in [-1.0, 1.0] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.px BETWEEN q.qty - 5 AND q.qty + 5
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty + 5 >= trades.px AND Quotes.qty - 5 <= trades.px
+--> none: px float64
+--> factor band trades.px less Quotes.qty in [-1029.0, 1029.0] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty BETWEEN q.qty - 0.5 AND q.qty + 0.5
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty + 0.5 >= trades.qty AND Quotes.qty - 0.5 <= trades.qty
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in [-1025, 1025] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.ts BETWEEN q.ts AND q.ts + INTERVAL '5' MINUTE
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.ts + INTERVAL '5' MINUTE >= trades.ts AND Quotes.ts <= trades.ts
+--> none: px float64
+--> factor band trades.ts less Quotes.ts in [0, 300000000] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE q.ts - INTERVAL '1' SECOND < t.ts AND t.ts - INTERVAL '1' SECOND < q.ts
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.ts - INTERVAL '1' SECOND < trades.ts AND Quotes.ts > trades.ts - INTERVAL '1' SECOND
+--> none: px float64
+--> factor band trades.ts less Quotes.ts in [-999999, 999999] by 2
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.px >= q.px AND t.px <= q.px
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.px <= trades.px AND Quotes.px >= trades.px
+--> none: px float64
+--> factor band trades.px less Quotes.px in [0.0, 0.0] exactly
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty > q.qty + 7
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty + 7 < trades.qty
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in [8, ..) by 1
+--> warning join-unbounded
+--> warning join-not-kept
+
+SELECT t.px FROM trades t, Quotes q WHERE q.qty - t.qty = 5
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty - trades.qty = 5
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in [-5, -5] by 1
+--> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty - q.qty + 1 < 2.5
+--> SELECT trades.px FROM trades, Quotes WHERE trades.qty - Quotes.qty + 1 < 2.5
+--> none: px float64
+--> factor band trades.qty less Quotes.qty in (.., 1] by 1
+--> warning join-unbounded
+--> warning join-not-kept
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty * 2 < q.qty + q."order"
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty + Quotes."order" > trades.qty * 2
+--> none: px float64
+--> factor band trades.qty * 2 less Quotes.qty + Quotes."order" in (.., 0) exactly
+--> warning join-unbounded
+--> warning join-not-kept
+
+SELECT t.px FROM trades t, Quotes q WHERE ABS(t.qty - q.qty) > 5
+--> SELECT trades.px FROM trades, Quotes WHERE ABS(trades.qty - Quotes.qty) > 5
+--> none: px float64
+--> factor residual ABS(trades.qty - Quotes.qty) > 5
+--> warning join-unbounded
+--> warning join-not-kept
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q WHERE t.sym < q.sym
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.sym > trades.sym
+--> none: px float64
+--> factor residual Quotes.sym > trades.sym
+--> warning join-unbounded
+--> warning join-not-kept
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q WHERE NOT t.sym = q.sym
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.sym <> trades.sym
+--> none: px float64
+--> factor residual Quotes.sym <> trades.sym
+--> warning join-unbounded
+--> warning join-not-kept
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q WHERE t.qty + q.qty = 10
+--> SELECT trades.px FROM trades, Quotes WHERE trades.qty + Quotes.qty = 10
+--> none: px float64
+--> factor residual trades.qty + Quotes.qty = 10
+--> warning join-unbounded
+--> warning join-not-kept
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q, symbols s WHERE t.qty + q.qty < s.lot
+--> SELECT trades.px FROM trades, Quotes, symbols WHERE symbols.lot > trades.qty + Quotes.qty
+--> none: px float64
+--> factor residual symbols.lot > trades.qty + Quotes.qty
+--> warning join-unbounded
+--> warning join-not-kept
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q WHERE t.sym = q.sym AND (t.px = 1 OR q.px = 1)
+--> SELECT trades.px FROM trades, Quotes WHERE (Quotes.px = 1.0 OR trades.px = 1.0) AND Quotes.sym = trades.sym
+--> none: px float64
+--> factor equal trades.sym = Quotes.sym
+--> factor residual Quotes.px = 1.0 OR trades.px = 1.0
+--> warning join-unbounded
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q WHERE t.px > 5 AND q.px > 5 AND t.sym LIKE '%a'
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.px > 5.0 AND trades.px > 5.0 AND trades.sym LIKE '%a'
+--> none: px float64
+--> factor trades.px in (5.0, ..)
+--> factor Quotes.px in (5.0, ..)
+--> factor residual trades.sym LIKE '%a'
+--> warning join-unbounded
+--> warning join-not-kept
+--> warning not-indexed
+
+SELECT t.px FROM trades t, Quotes q WHERE t.sym = q.sym AND 1 = 2
+--> SELECT trades.px FROM trades, Quotes WHERE FALSE
+--> none: px float64
+--> factor residual FALSE
+--> warning join-unbounded
+--> warning join-not-kept
+
+-- windows of streams
+SELECT px FROM trades [RANGE INTERVAL '5' MINUTE]
+--> SELECT px FROM trades BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)
+--> sliding: px float64
+
+SELECT px FROM trades t [range 7200.5]
+--> SELECT px FROM trades BEGIN (NOW - INTERVAL '7200500' MILLISECOND) END (NOW)
+--> sliding: px float64
+--> warning window-exceeds-retention
+
+SELECT px, lot FROM trades [RANGE INTERVAL '5' MINUTE] t, symbols [RANGE 0] WHERE sym = id
+--> SELECT trades.px, symbols.lot FROM trades [RANGE INTERVAL '5' MINUTE], symbols [RANGE INTERVAL '0' DAY] WHERE symbols.id = trades.sym
+--> none: px float64, lot int64
+--> ranges [300000000, 0]
+--> factor equal trades.sym = symbols.id
+
+SELECT px, lot FROM trades AS t [RANGE INTERVAL '2' HOUR] JOIN symbols ON sym = id BEGIN ('2014-01-05') END (NOW)
+--> SELECT trades.px, symbols.lot FROM trades [RANGE INTERVAL '2' HOUR], symbols WHERE symbols.id = trades.sym BEGIN (TIMESTAMP '2014-01-05 00:00:00') END (NOW)
+--> landmark: px float64, lot int64
+--> ranges [7200000000, None]
+--> factor equal trades.sym = symbols.id
+--> warning window-exceeds-retention
+
+SELECT px, lot FROM trades, symbols AS s [RANGE INTERVAL '2' HOUR] WHERE sym = id BEGIN (NOW - INTERVAL '2' HOUR) END (NOW)
+--> SELECT trades.px, symbols.lot FROM trades, symbols [RANGE INTERVAL '2' HOUR] WHERE symbols.id = trades.sym BEGIN (NOW - INTERVAL '2' HOUR) END (NOW)
+--> sliding: px float64, lot int64
+--> ranges [None, 7200000000]
+--> factor equal trades.sym = symbols.id
+--> warning window-exceeds-retention
+
+SELECT a.px FROM trades [RANGE 60] AS a, trades [RANGE 120] AS b WHERE a.sym = b.sym
+--> SELECT trades_1.px FROM trades [RANGE INTERVAL '1' MINUTE] AS trades_1, trades [RANGE INTERVAL '2' MINUTE] AS trades_2 WHERE trades_1.sym = trades_2.sym
+--> none: px float64
+--> ranges [60000000, 120000000]
+--> factor equal trades_1.sym = trades_2.sym

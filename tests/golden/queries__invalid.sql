@@ -180,18 +180,6 @@ SELECT sym FROM trades UNION SELECT sym FROM trades
 --> unsupported-sql 1:24:5 UNION
 --> UNION is not offered.
 
-SELECT sym FROM trades, Quotes
---> unsupported-sql 1:25:6 Quotes
---> FROM names more than one stream.
-
-SELECT sym FROM trades JOIN Quotes ON px = px
---> unsupported-sql 1:24:4 JOIN
---> JOIN is not offered.
-
-SELECT sym FROM trades NATURAL JOIN Quotes
---> unsupported-sql 1:24:7 NATURAL
---> JOIN is not offered.
-
 SELECT sym FROM (SELECT sym FROM trades)
 --> unsupported-sql 1:17:1 (
 --> A subquery in FROM is not offered.
@@ -574,3 +562,249 @@ SELECT sym FROM trades BEGIN (NOW - 5 END (NOW)
 SELECT sym FROM trades BEGIN (NOW() - 5) END (NOW)
 --> unsupported-sql 1:31:4 NOW(
 --> NOW is no function.
+
+-- joins
+SELECT sym FROM trades, Quotes
+--> unknown-column 1:8:3 sym
+--> Several sources of FROM have a column 'sym'.
+
+SELECT sym FROM trades JOIN Quotes ON px = px
+--> unknown-column 1:8:3 sym
+--> Several sources of FROM have a column 'sym'.
+
+SELECT t.px FROM trades t, Quotes q WHERE t.px = q.px AND SYM = 'a'
+--> unknown-column 1:59:3 SYM
+--> Several sources of FROM have a column 'SYM'.
+
+SELECT t.px FROM trades t, symbols WHERE lots = 5
+--> unknown-column 1:42:4 lots
+--> No source of FROM has a column 'lots'.
+
+SELECT t.px FROM trades t, symbols s WHERE t.sym = s.ids
+--> unknown-column 1:54:3 ids
+--> symbols has no column 'ids'.
+
+SELECT t.px FROM trades t, symbols s WHERE t.sym = trades.sym
+--> unknown-column 1:52:6 trades
+--> FROM brings no 'trades'.
+
+SELECT t.px FROM trades t, symbols s WHERE t.sym = q.sym
+--> unknown-column 1:52:1 q
+--> FROM brings no 'q'.
+
+SELECT px FROM trades, symbols WHERE sym = id AND since > NOW
+--> unknown-column 1:59:3 NOW
+--> No source of FROM has a column 'NOW'.
+
+SELECT t.sym, q.sym FROM trades t, Quotes q WHERE t.sym = q.sym
+--> unsupported-sql 1:15:5 q.sym
+--> Two outputs are named 'sym'.
+
+SELECT *, q.sym AS "t.sym" FROM trades t, Quotes q WHERE t.sym = q.sym
+--> unsupported-sql 1:20:7 "t.sym"
+--> Two outputs are named 't.sym'.
+
+SELECT px FROM trades, trades WHERE sym = sym
+--> unsupported-sql 1:24:6 trades
+--> Two sources of FROM are named 'trades'.
+
+SELECT x.px FROM trades x, Quotes AS x WHERE x.sym = x.sym
+--> unsupported-sql 1:38:1 x
+--> Two sources of FROM are named 'x'.
+
+SELECT trades.px FROM trades, Trades WHERE trades.sym = 'a'
+--> unsupported-sql 1:31:6 Trades
+--> Two sources of FROM are named 'trades'.
+
+SELECT px FROM trades, nowhere WHERE sym = id
+--> unknown-stream 1:24:7 nowhere
+--> There is no stream 'nowhere'.
+
+SELECT px FROM trades, arrivals WHERE trades.sym = arrivals.sym
+--> unsupported-sql 1:24:8 arrivals
+--> Streams of unlike clocks do not join: trades has the clock high-water, arrivals server.
+
+SELECT t.px FROM trades t, Quotes q
+--> unsupported-sql 1:28:6 Quotes
+--> Nothing joins 'q' to 't'.
+
+SELECT t.px FROM trades t, Quotes q WHERE t.px > 5
+--> unsupported-sql 1:28:6 Quotes
+--> Nothing joins 'q' to 't'.
+
+SELECT t.px FROM trades t, Quotes q WHERE t.sym = q.sym OR t.px = 1
+--> unsupported-sql 1:28:6 Quotes
+--> Nothing joins 'q' to 't'.
+
+SELECT t.px FROM trades t, Quotes q, symbols s WHERE t.sym = q.sym
+--> unsupported-sql 1:38:7 symbols
+--> Nothing joins 's' to 't'.
+
+SELECT t.px FROM trades t, Quotes q, symbols s WHERE q.sym = s.id AND q.px > 1 AND s.lot > 1
+--> unsupported-sql 1:28:6 Quotes
+--> Nothing joins 'q' to 't'.
+
+SELECT t.px FROM trades t CROSS JOIN Quotes q
+--> unsupported-sql 1:38:6 Quotes
+--> Nothing joins 'q' to 't'.
+
+SELECT px FROM trades LEFT JOIN symbols ON sym = id
+--> unsupported-sql 1:23:4 LEFT
+--> LEFT JOIN is not offered.
+
+SELECT px FROM trades RIGHT OUTER JOIN symbols ON sym = id
+--> unsupported-sql 1:23:5 RIGHT
+--> RIGHT JOIN is not offered.
+
+SELECT px FROM trades t FULL JOIN symbols ON sym = id
+--> unsupported-sql 1:25:4 FULL
+--> FULL JOIN is not offered.
+
+SELECT px FROM trades OUTER JOIN symbols ON sym = id
+--> unsupported-sql 1:23:5 OUTER
+--> OUTER JOIN is not offered.
+
+SELECT px FROM trades NATURAL JOIN Quotes
+--> unsupported-sql 1:23:7 NATURAL
+--> NATURAL JOIN is not offered.
+
+SELECT px FROM trades ASOF JOIN symbols ON sym = id
+--> unsupported-sql 1:23:4 ASOF
+--> ASOF JOIN is not offered.
+
+SELECT px FROM trades t SEMI JOIN symbols ON sym = id
+--> unsupported-sql 1:25:4 SEMI
+--> SEMI JOIN is not offered.
+
+SELECT px FROM trades JOIN LATERAL symbols ON sym = id
+--> sql-syntax 1:28:7 LATERAL
+--> Expected the name of a stream, found the keyword LATERAL.
+
+SELECT px FROM trades JOIN symbols
+--> sql-syntax 1:35:0
+--> Expected ON and a condition after JOIN, found the end of the text.
+
+SELECT px FROM trades JOIN symbols WHERE sym = id
+--> sql-syntax 1:36:5 WHERE
+--> Expected ON and a condition after JOIN, found 'WHERE'.
+
+SELECT px FROM trades JOIN symbols USING (sym)
+--> unsupported-sql 1:36:5 USING
+--> USING is not offered.
+
+SELECT px FROM trades, symbols ON sym = id
+--> unsupported-sql 1:32:2 ON
+--> A comma takes no ON.
+
+SELECT px FROM trades CROSS JOIN symbols ON sym = id
+--> unsupported-sql 1:42:2 ON
+--> CROSS JOIN takes no ON.
+
+SELECT px FROM trades INNER symbols ON sym = id
+--> sql-syntax 1:29:7 symbols
+--> Expected JOIN after INNER, found 'symbols'.
+
+SELECT px FROM trades CROSS symbols
+--> sql-syntax 1:29:7 symbols
+--> Expected JOIN after CROSS, found 'symbols'.
+
+SELECT px FROM trades JOIN symbols ON
+--> sql-syntax 1:38:0
+--> Expected a value, found the end of the text.
+
+SELECT px FROM trades JOIN symbols ON sym
+--> type-mismatch 1:39:3 sym
+--> Expected a condition, found VARCHAR.
+
+SELECT px FROM (trades JOIN symbols ON sym = id)
+--> unsupported-sql 1:16:1 (
+--> A bracket in FROM is not offered.
+
+SELECT t.px FROM trades t JOIN symbols s ON s.id = q.sym JOIN Quotes q ON q.sym = t.sym
+--> unknown-column 1:52:1 q
+--> FROM brings no 'q' up to there.
+
+SELECT px FROM trades, symbols,
+--> sql-syntax 1:32:0
+--> Expected the name of a stream, found the end of the text.
+
+SELECT a.px FROM trades a, trades b, trades c, trades d, trades e
+--> query-too-complex 1:58:6 trades
+--> FROM has more than 4 streams.
+
+SELECT t.px FROM trades t, symbols s WHERE t.px = s.id
+--> type-mismatch 1:49:1 =
+--> DOUBLE does not compare with VARCHAR.
+
+SELECT t.px FROM trades t, Quotes q WHERE ABS(t.ts - q.ts) < 5
+--> type-mismatch 1:47:4 t.ts
+--> Expected a number, found TIMESTAMP.
+
+-- windows of streams
+SELECT px FROM trades [ROWS 5]
+--> unsupported-sql 1:24:4 ROWS
+--> A window that counts rows is not offered.
+
+SELECT px FROM trades [NOW]
+--> unsupported-sql 1:24:3 NOW
+--> Expected RANGE, found 'NOW'.
+
+SELECT px FROM trades []
+--> sql-syntax 1:24:1 ]
+--> Expected RANGE, found ']'.
+
+SELECT px FROM trades [5]
+--> sql-syntax 1:24:1 5
+--> Expected RANGE, found '5'.
+
+SELECT px FROM trades [RANGE]
+--> sql-syntax 1:29:1 ]
+--> Expected seconds or an INTERVAL after RANGE, found ']'.
+
+SELECT px FROM trades [RANGE UNBOUNDED]
+--> sql-syntax 1:30:9 UNBOUNDED
+--> Expected seconds or an INTERVAL after RANGE, found 'UNBOUNDED'.
+
+SELECT px FROM trades [RANGE -5]
+--> sql-syntax 1:30:1 -
+--> Expected seconds or an INTERVAL after RANGE, found '-'.
+
+SELECT px FROM trades [RANGE INTERVAL '-5' MINUTE]
+--> unsupported-sql 1:30:20 INTERVAL '-5' MINUTE
+--> A RANGE reaches back from NOW.
+
+SELECT px FROM trades [RANGE 0.0000001]
+--> sql-syntax 1:30:9 0.0000001
+--> The offset is no whole number of microseconds.
+
+SELECT px FROM trades [RANGE INTERVAL '36526' DAY]
+--> query-too-complex 1:30:20 INTERVAL '36526' DAY
+--> A window reaches at most 36525 days back.
+
+SELECT px FROM trades [RANGE 5
+--> sql-syntax 1:31:0
+--> Expected a closing bracket behind the window, found the end of the text.
+
+SELECT px FROM trades [RANGE 5 MINUTE]
+--> sql-syntax 1:32:6 MINUTE
+--> Expected a closing bracket behind the window, found 'MINUTE'.
+
+SELECT px FROM trades [RANGE 5] AS t [RANGE 6]
+--> unsupported-sql 1:38:1 [
+--> A stream of FROM has one window.
+
+SELECT px FROM trades [RANGE 5] [RANGE 6]
+--> unsupported-sql 1:33:1 [
+--> A stream of FROM has one window.
+
+SELECT px FROM trades [RANGE 5] BEGIN (NOW - 5) END (NOW)
+--> unsupported-sql 1:33:25 BEGIN (NOW - 5) END (NOW)
+--> BEGIN-END holds for no stream: each has a window of its own.
+
+SELECT t.px FROM trades [RANGE 5] t, Quotes q [RANGE 6] WHERE t.sym = q.sym BEGIN (NOW - 5) END (NOW)
+--> unsupported-sql 1:77:25 BEGIN (NOW - 5) END (NOW)
+--> BEGIN-END holds for no stream: each has a window of its own.
+
+SELECT px FROM trades WHERE px > 5 [RANGE 5]
+--> unsupported-sql 1:36:1 [
+--> A subscript is not offered.

@@ -14,7 +14,13 @@ from engine.errors import SqlError
 from engine.query.binder import bind
 from engine.query.canonical import sql_constant, sql_expression, sql_name
 from engine.query.expression import Constant
-from engine.query.factor import AttributeFactor, BooleanFactor
+from engine.query.factor import (
+    AttributeFactor,
+    BandFactor,
+    BooleanFactor,
+    EquiFactor,
+    ResidualFactor,
+)
 from engine.query.value_set import Interval
 from engine.tuples.schema import (
     ClockKind,
@@ -49,6 +55,23 @@ TRADES = StreamSchema(
 STREAMS = {
     "trades": (StreamId(1), TRADES),
     "Quotes": (StreamId(2), StreamSchema("Quotes", TRADES.columns, "ts", ClockKind.HIGH_WATER)),
+    "symbols": (
+        StreamId(3),
+        StreamSchema(
+            "symbols",
+            (
+                ColumnSchema("id", ColumnType.STRING, nullable=False),
+                ColumnSchema("lot", ColumnType.INT64),
+                ColumnSchema("since", ColumnType.TIMESTAMP, nullable=False),
+            ),
+            time="since",
+            clock=ClockKind.HIGH_WATER,
+        ),
+    ),
+    "arrivals": (
+        StreamId(4),
+        StreamSchema("arrivals", (ColumnSchema("sym", ColumnType.STRING),), None, ClockKind.SERVER),
+    ),
 }
 
 
@@ -85,12 +108,13 @@ def write_cases(path: Path, outcome: Callable[[str], tuple[str, ...]]) -> None:
 
 
 def accepted(text: str) -> tuple[str, ...]:
-    """Return what an accepted query comes to: canonical text, window, columns, factors, warnings."""
+    """Return what an accepted query comes to: canonical text, windows, columns, factors, warnings."""
     query = bind(text, STREAMS)
     columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.clause.outputs)
     return (
         query.canonical,
         f"{query.window.kind}: {columns}",
+        *([f"ranges {list(query.ranges)}"] if query.ranges else []),
         *(f"factor {shown_factor(factor)}" for factor in query.clause.factors),
         *(f"warning {warning.code}" for warning in query.warnings),
     )
@@ -109,13 +133,28 @@ def refused(text: str) -> tuple[str, ...]:
 
 
 def shown_factor(factor: BooleanFactor) -> str:
-    """Return a factor as a reader checks it: `px in (40.0, ..)`, or the residual expression."""
-    if not isinstance(factor, AttributeFactor):
-        return f"residual {sql_expression(factor.expression)}"
-    kind = factor.column.type
-    parts = [_shown_interval(interval, kind) for interval in factor.values.intervals]
-    parts += ["NULL"] if factor.values.null else []
-    return f"{sql_name(factor.column.name)} in {' or '.join(parts) or 'nothing'}"
+    """Return a factor as a reader checks it: `px in (40.0, ..)`, an equality, a band, or the residual expression."""
+    match factor:
+        case ResidualFactor(expression=expression):
+            return f"residual {sql_expression(expression)}"
+        case EquiFactor(left=left, right=right):
+            return f"equal {sql_expression(left)} = {sql_expression(right)}"
+        case BandFactor():
+            return _shown_band(factor)
+        case AttributeFactor(column=column, values=values):
+            parts = [_shown_interval(interval, column.type) for interval in values.intervals]
+            parts += ["NULL"] if values.null else []
+            return f"{sql_expression(column)} in {' or '.join(parts) or 'nothing'}"
+
+
+def _shown_band(factor: BandFactor) -> str:
+    low = ".." if factor.low is None else repr(factor.low)
+    high = ".." if factor.high is None else repr(factor.high)
+    ends = "[" if factor.low_closed and factor.low is not None else "("
+    past = "]" if factor.high_closed and factor.high is not None else ")"
+    about = "exactly" if factor.exact else f"by {len(factor.conditions)}"
+    difference = f"{sql_expression(factor.left)} less {sql_expression(factor.right)}"
+    return f"band {difference} in {ends}{low}, {high}{past} {about}"
 
 
 def _shown_interval(interval: Interval, kind: ColumnType) -> str:

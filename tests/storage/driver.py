@@ -1,9 +1,11 @@
 """Drives a store as a service does: append, fold, publish; and says what it shows."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from engine.log.operation import Content, Operation
+from engine.results.composites import CompositePage
 from engine.results.contract import Checkpoint
 from engine.results.delta import ClauseRecord, Delta, merge
 from engine.results.page import Page
@@ -54,10 +56,27 @@ def shown_pages(store: Store, clause: ClauseRecord, chunks: int) -> dict[int, li
     return rows_of(store.results.pages(clause, kept))
 
 
+def plain_pages(pages: Iterable[CompositePage]) -> list[tuple[Any, ...]]:
+    """Return pages of composites as plain values that can be compared."""
+    return [
+        (
+            page.rows.tolist(),
+            page.earliest.tolist(),
+            page.latest.tolist(),
+            [(c, hits.offsets is None, page.places(c).tolist()) for c, hits in page.block.pages()],
+        )
+        for page in pages
+    ]
+
+
 def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
     """Assert that the store shows exactly the fold's state."""
     checkpoint = store.results.checkpoint()
-    assert checkpoint == expected_checkpoint(fold, checkpoint)
+    assert replace(checkpoint, composites={}) == expected_checkpoint(fold, checkpoint)
+    assert list(checkpoint.composites) == sorted(fold.composites)
+    assert plain_pages(checkpoint.composites.values()) == plain_pages(
+        fold.composites[key] for key in checkpoint.composites
+    )
     assert checkpoint.streams == tuple(store.results.streams())
     assert checkpoint.queries == tuple(store.results.queries())
     for stream in checkpoint.streams:
@@ -76,12 +95,15 @@ def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
         standing = clause_id in fold.clauses
         shown = shown_pages(store, clause, chunks)
         assert (rows_of(fold.pages(clause_id)) if standing else {}) == shown
+        if clause.join is not None:
+            composites = fold.composites_of(clause) if standing else []
+            assert plain_pages(composites) == plain_pages(store.results.composites(clause))
     store.results.check()
     store.log.check()
 
 
 def expected_checkpoint(fold: Fold, like: Checkpoint) -> Checkpoint:
-    """Return the fold's state as a checkpoint at the cut of `like`."""
+    """Return the fold's state as a checkpoint at the cut of `like`, without composites."""
     return Checkpoint(
         cut=like.cut,
         streams=tuple(sorted(fold.streams.values(), key=lambda s: s.schema.name)),

@@ -3,21 +3,19 @@
 Row r of a stream satisfies clause c by a fixed rule, so what a store holds can be compared with what it
 has to hold without an engine. How hits are kept is a rule as well: each form occurs at every density that
 may have it, and clauses begin with the first chunk that is retained, or with the open one.
+
+A text over several streams is a join, and one that begins with `self` joins its stream with itself. Its second word
+stands for its join factors: those that have it in common, and their streams, are of one group.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-from bitarray import bitarray
-from numpy.typing import NDArray
-
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import (
     Declare,
     Drop,
+    Materialize,
     Operation,
     QueryId,
     Register,
@@ -26,68 +24,26 @@ from engine.log.operation import (
     Tick,
 )
 from engine.query.window import Bound, Window
-from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
+from engine.results.composites import CompositeKey, CompositePage
+from engine.results.delta import (
+    BatchRecord,
+    ClauseRecord,
+    Delta,
+    JoinRecord,
+    QueryRecord,
+    StreamRecord,
+    Suspension,
+)
 from engine.results.hits import ClauseId
-from engine.results.match_block import UNPLACED, Form, MatchBlock
-from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page
+from engine.results.match_block import MatchBlock
+from engine.results.page import Page
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from tests.engine.results.blocks import runs_of
+from tests.storage.hits import block_of, offsets, page_of
+from tests.storage.joins import entered, has_gone, whole
 
-DENSITIES = (1 / 512, 1 / 4, 1.0)
 WINDOW = Window(Bound(60_000_000, moving=True), Bound(0, moving=True))
-
-
-def hits(clause_id: int, first: int, past: int) -> NDArray[np.int64]:
-    """Return the rows in `[first, past)` that satisfy the clause, ascending."""
-    rows = np.arange(first, past, dtype=np.int64)
-    mixed = (rows * 2_654_435_761 + clause_id * 40_503) % 2**32
-    return rows[mixed < DENSITIES[clause_id % len(DENSITIES)] * 2**32]
-
-
-def offsets(clause_id: int, chunk: int) -> NDArray[np.uint16]:
-    """Return the same for one chunk, as offsets."""
-    first = chunk * CHUNK_ROWS
-    return (hits(clause_id, first, first + CHUNK_ROWS) - first).astype(np.uint16)
-
-
-def page_of(clause_id: int, found: NDArray[np.uint16]) -> Page | None:
-    """Return hits in the form that this clause keeps so many in."""
-    dense = len(found) > LIST_ROWS_MAX
-    if dense and clause_id % 2 == 0:
-        return UNKEPT
-    if dense and clause_id % 5:
-        bits = bitarray(CHUNK_ROWS, endian="little")
-        bits[found.astype(int).tolist()] = 1
-        return Page(None, bits)
-    return Page(found, None) if len(found) else None
-
-
-def block_of(pages: Mapping[Any, Page], counts: Mapping[Any, int]) -> MatchBlock:
-    """Return pages of one chunk as a block, lists and bitmaps in another order than the clauses."""
-    ids = sorted(pages)
-    places = dict.fromkeys(ids, UNPLACED)
-    forms, length = {}, 0
-    lists: list[NDArray[np.uint16]] = []
-    maps: list[Words] = []
-    for clause_id in reversed(ids):
-        found, bits = pages[clause_id].offsets, pages[clause_id].bitmap
-        forms[clause_id] = Form.UNKEPT if bits is None else Form.BITMAP
-        if bits is not None:
-            places[clause_id] = len(maps)
-            maps.append(np.frombuffer(bits.tobytes(), LITTLE))
-        if found is not None:
-            forms[clause_id], places[clause_id] = Form.LIST, length
-            length += len(found)
-            lists.append(found)
-    return MatchBlock(
-        np.array(ids, dtype=np.int64),
-        np.array([forms[clause_id] for clause_id in ids], dtype=np.uint8),
-        np.array([counts[clause_id] for clause_id in ids], dtype=np.int32),
-        np.array([places[clause_id] for clause_id in ids], dtype=np.int32),
-        np.concatenate([*lists, np.empty(0, np.uint16)]),
-        np.array(maps, dtype=LITTLE).reshape(len(maps), CHUNK_WORDS),
-    )
 
 
 class Fold:
@@ -101,6 +57,7 @@ class Fold:
         """Clauses that stand or stood."""
         self.queries: dict[QueryId, QueryRecord] = {}
         self.batches: dict[tuple[StreamId, Seq], BatchRecord] = {}
+        self.composites: dict[CompositeKey, CompositePage] = {}
 
     def copy(self) -> "Fold":
         """Return a fold that goes on from the same state by itself."""
@@ -108,6 +65,7 @@ class Fold:
         other.streams, other.clauses = dict(self.streams), dict(self.clauses)
         other.ever = dict(self.ever)
         other.queries, other.batches = dict(self.queries), dict(self.batches)
+        other.composites = dict(self.composites)
         return other
 
     def pages(self, clause_id: ClauseId) -> dict[int, Page]:
@@ -118,8 +76,31 @@ class Fold:
             clause, range(stream.dropped_row // CHUNK_ROWS, stream.rows // CHUNK_ROWS)
         )
 
+    def composites_of(self, clause: ClauseRecord) -> list[CompositePage]:
+        """Return the pages of its group that chunks entered, and its own ones."""
+        own = len(clause.streams), clause.clause_id
+        return [
+            page
+            for (group, entrant, number, _), page in sorted(
+                self.composites.items(), key=lambda item: item[0]
+            )
+            if clause.join is not None and group == clause.join.group
+            if entrant < own[0] or (entrant, number) == own
+        ]
+
+    def read(self, clause: ClauseRecord) -> list[StreamRecord]:
+        """Return the streams of a clause in FROM order."""
+        return [self.streams[stream_id] for stream_id in clause.streams]
+
     def apply(self, operation: Operation) -> Delta:
         """Return what `operation` changes."""
+        delta = self._apply(operation)
+        gone = delta.dropped_composites
+        self.composites.update(delta.composites)
+        self.composites = {key: page for key, page in self.composites.items() if key not in gone}
+        return delta
+
+    def _apply(self, operation: Operation) -> Delta:
         delta = Delta(
             expect=Seq(operation.seq - 1), seq=operation.seq, arrival_us=operation.arrival_us
         )
@@ -176,14 +157,16 @@ class Fold:
         self.batches = {key: b for key, b in self.batches.items() if key not in gone}
         self.batches[stream.stream_id, operation.seq] = batch
         gone_segments = range(old.dropped_row // SEGMENT_ROWS, dropped // SEGMENT_ROWS)
-        mine = [c for c in self.clauses.values() if c.streams[0] == stream.stream_id]
+        mine = [c for c in self.clauses.values() if c.streams == (stream.stream_id,)]
+        chunks = range(max(old.rows, dropped) // CHUNK_ROWS, rows // CHUNK_ROWS)
+        suspended = self._suspend(stream.stream_id, chunks, delta.seq)
         return replace(
             delta,
             streams={stream.stream_id: stream},
             batches={(stream.stream_id, operation.seq): batch},
             blocks={
                 (stream.stream_id, chunk): block
-                for chunk in range(max(old.rows, dropped) // CHUNK_ROWS, rows // CHUNK_ROWS)
+                for chunk in chunks
                 if len(block := self._block(mine, chunk))
             },
             dropped_batches=frozenset(gone),
@@ -191,13 +174,57 @@ class Fold:
             dropped_pages=frozenset(
                 (c.clause_id, n) for c in mine for n in gone_segments if n in c.paged_segments
             ),
+            clauses=suspended,
+            composites=self._joined(stream.stream_id, chunks),
+            dropped_composites=frozenset(
+                key for key, page in self.composites.items() if has_gone(page, self._read(key[0]))
+            ),
         )
+
+    def _joined(
+        self, stream_id: StreamId, chunks: Iterable[int]
+    ) -> dict[CompositeKey, CompositePage]:
+        """Return the pages of chunks of a stream, whom all clauses meet that are not suspended."""
+        groups: dict[ClauseId, list[ClauseRecord]] = {}
+        for clause in self.clauses.values():
+            if clause.join is not None and clause.join.suspended is None:
+                groups.setdefault(clause.join.group, []).append(clause)
+        pages: dict[CompositeKey, CompositePage] = {}
+        for group, clauses in groups.items():
+            streams = self._read(group)
+            for place, stream in enumerate(streams):
+                for chunk in chunks if stream.stream_id == stream_id else ():
+                    pages |= entered((group, place, chunk, 0), streams, clauses)
+        return pages
+
+    def _suspend(
+        self, stream_id: StreamId, chunks: range, seq: Seq
+    ) -> dict[ClauseId, ClauseRecord]:
+        """Return the joins that this operation's chunks are too much for."""
+        found = {}
+        for clause in self.clauses.values() if chunks else ():
+            join = clause.join
+            if join is None or join.suspended or stream_id not in clause.streams:
+                continue
+            if (7 * clause.clause_id + seq) % 11 == 0:
+                suspended = replace(join, suspended=Suspension(seq, "over a bound"))
+                found[clause.clause_id] = replace(clause, join=suspended)
+        self.clauses |= found
+        self.ever |= found
+        return found
+
+    def _read(self, group: ClauseId) -> list[StreamRecord]:
+        """Return the streams of a group in FROM order."""
+        joins = (c for c in self.clauses.values() if c.join is not None and c.join.group == group)
+        return self.read(next(joins))
 
     def _register(self, delta: Delta, content: Register) -> Delta:
         clause = next((c for c in self.clauses.values() if c.text == content.sql), None)
         fresh = clause is None
         if clause is None:
             streams = tuple(content.streams.values())
+            if content.sql.startswith("self "):
+                streams *= 2
             stream = self.streams[streams[0]]
             kept_from = stream.rows if delta.seq % 4 == 1 else stream.floor_row
             clause = ClauseRecord(
@@ -206,8 +233,10 @@ class Fold:
                 streams,
                 content.materialize,
                 kept_row=kept_from // CHUNK_ROWS * CHUNK_ROWS,
-                block_row=stream.rows // CHUNK_ROWS * CHUNK_ROWS,
+                block_row=whole(stream),
             )
+            if len(streams) > 1:
+                clause = replace(clause, kept_row=0, block_row=0, join=self._join(clause))
             self.clauses[clause.clause_id] = self.ever[clause.clause_id] = clause
         query = QueryRecord(
             content.query_id,
@@ -217,6 +246,7 @@ class Fold:
             WINDOW,
             content.name,
             dict(content.labels),
+            (5_000_000, *[None] * (len(clause.streams) - 1)) if len(clause.streams) > 1 else (),
         )
         self.queries[query.query_id] = query
         changed = self._count_queries(content.streams.values())
@@ -227,7 +257,28 @@ class Fold:
             clauses={clause.clause_id: clause} if fresh else {},
             queries={query.query_id: query},
             pages={(clause.clause_id, run): held for run, held in runs_of(pages).items()},
+            composites=self._own(clause) if fresh else {},
         )
+
+    def _join(self, fresh: ClauseRecord) -> JoinRecord | None:
+        """Return what is kept of a fresh clause over several streams."""
+        if fresh.materialize is Materialize.NONE:
+            return None
+        alike = [
+            clause.join.group
+            for clause in self.clauses.values()
+            if clause.join is not None and clause.streams == fresh.streams
+            if clause.text.split()[1] == fresh.text.split()[1]
+        ]
+        fronts = tuple(whole(self.streams[stream_id]) for stream_id in fresh.streams)
+        return JoinRecord(min(alike, default=fresh.clause_id), fronts)
+
+    def _own(self, clause: ClauseRecord) -> dict[CompositeKey, CompositePage]:
+        """Return the pages of a fresh clause alone."""
+        if clause.join is None:
+            return {}
+        entrant = clause.join.group, len(clause.streams), int(clause.clause_id), 0
+        return entered(entrant, self._read(clause.join.group), [clause])
 
     def _remove(self, delta: Delta, query_ids: Sequence[QueryId]) -> Delta:
         removed = [self.queries.pop(query_id) for query_id in query_ids]
@@ -236,11 +287,17 @@ class Fold:
         streams = {s for query in removed for s in self.clauses[query.clause_id].streams}
         for clause_id in unused:
             del self.clauses[clause_id]
+        groups = {c.join.group: len(c.streams) for c in self.clauses.values() if c.join is not None}
         return replace(
             delta,
             streams=self._count_queries(streams),
             dropped_queries=frozenset(query_ids),
             dropped_clauses=frozenset(unused),
+            dropped_composites=frozenset(
+                (group, entrant, number, page)
+                for group, entrant, number, page in self.composites
+                if group not in groups or (entrant == groups[group] and number in unused)
+            ),
         )
 
     def _count_queries(self, stream_ids) -> dict[StreamId, StreamRecord]:
@@ -255,7 +312,7 @@ class Fold:
         """Return the pages the clause has to have among these whole chunks."""
         stream = self.streams[clause.streams[0]]
         pages = {}
-        for chunk in chunks:
+        for chunk in chunks if len(clause.streams) == 1 else ():
             if clause.keeps(chunk, stream.rows):
                 page = page_of(clause.clause_id, offsets(clause.clause_id, chunk))
                 if page is not None:

@@ -1,8 +1,9 @@
 """Operations as the tests of stores need them: small, and told apart by their arguments."""
 
 import hashlib
+from collections.abc import Mapping
 
-from engine.log.operation import Declare, QueryId, Register, Rows, Txn
+from engine.log.operation import Declare, Materialize, QueryId, Register, Rows, Txn
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 
 
@@ -46,3 +47,14 @@ def register(
     text = f"SELECT x0 FROM {stream} WHERE x0 > {number}" if sql is None else sql
     labels = {"team": "süd"}
     return Register(query_id(number), text, {stream: StreamId(stream_id)}, name, labels)
+
+
+def join(
+    number: int,
+    streams: Mapping[str, int],
+    sql: str,
+    materialize: Materialize = Materialize.AUTO,
+) -> Register:
+    """Return the registration of handle `number` over several streams, or over one that joins itself."""
+    read = {name: StreamId(stream_id) for name, stream_id in streams.items()}
+    return Register(query_id(number), sql, read, None, {}, materialize)

@@ -1,19 +1,29 @@
 """Operations, records and pages as bytes: what is written is read back, and what is unknown is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from engine.kernels.bits import LITTLE
 from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize, Tick
-from engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
+from engine.log.operation import Materialize, QueryId, Tick
+from engine.query.window import Window
+from engine.results.delta import (
+    BatchRecord,
+    ClauseRecord,
+    JoinRecord,
+    QueryRecord,
+    StreamRecord,
+    Suspension,
+)
 from engine.results.hits import ClauseId
 from engine.results.page import UNKEPT, Page, bitmap_of
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import encoding, encoding_hits, keys
-from tests.storage.fold import block_of
+from tests.storage.hits import block_of
 from tests.storage.samples import declare
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -130,6 +140,27 @@ def test_clause_record_of_any_text_reads_back(text, streams, kept):
     """Any text and one to four streams in FROM order, a stream twice in a self-join."""
     record = ClauseRecord(ClauseId(5), text, tuple(streams), *kept)
     assert record == encoding.decode_clause(encoding.encode_clause(record))
+
+
+@given(
+    fronts=st.lists(SMALL, min_size=2, max_size=8).map(tuple),
+    suspended=st.none() | st.builds(Suspension, SMALL, st.text()),
+)
+def test_clause_record_of_a_join_reads_back(fronts, suspended):
+    """Its group, the fronts of its sources, and whether it is suspended; a clause without them is no longer for it."""
+    record = ClauseRecord(ClauseId(5), "x", (StreamId(1), StreamId(2)))
+    join = replace(record, join=JoinRecord(ClauseId(4), fronts, suspended))
+    assert join == encoding.decode_clause(encoding.encode_clause(join))
+    assert b'1,2 [1,5,"x","auto",0,0]' == encoding.encode_clause(record)
+
+
+@given(ranges=st.lists(st.none() | SMALL, max_size=4).map(tuple))
+def test_query_record_of_any_ranges_reads_back(ranges):
+    """One for each source, None among them, or none at all; a query without them is no longer for it."""
+    record = QueryRecord(QueryId("q"), Seq(9), ClauseId(5), "x", Window())
+    some = replace(record, ranges=ranges)
+    assert some == encoding.decode_query(encoding.encode_query(some))
+    assert b'9 5 [1,"q","x",[null,null],null,{}]' == encoding.encode_query(record)
 
 
 def test_operation_of_an_unknown_kind_or_version_is_refused():

@@ -4,14 +4,15 @@ import pytest
 
 from engine import limits
 from engine.errors import IntegrityError
-from engine.limits import SEGMENT_ROWS
+from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Content, Drop, Remove, Tick
 from engine.tuples.schema import StreamId
 from storage.errors import StoreUnavailableError
 from storage.redis_client import RedisClient
-from tests.storage.driver import apply_next, assert_shows, delta, do
+from tests.storage.driver import apply_next, assert_shows, delta, do, plain_pages
 from tests.storage.fold import Fold
-from tests.storage.samples import declare, query_id, register, rows
+from tests.storage.joins import has_gone
+from tests.storage.samples import declare, join, query_id, register, rows
 
 pytestmark = pytest.mark.redis
 
@@ -46,6 +47,19 @@ def filled(store, fold: Fold) -> None:
     do(store, fold, [rows(1, count=9_000)])
 
 
+def joined(store, fold: Fold) -> None:
+    """The same, and composites of two groups that lie in two pieces each."""
+    filled(store, fold)
+    do(store, fold, [join(11, {"a": 1}, "self x p"), rows(2, "b", count=3 * CHUNK_ROWS)])
+    do(store, fold, [join(12, {"a": 1, "b": 2}, "join x p"), join(13, {"a": 1}, "self x q")])
+    do(store, fold, [rows(1, count=5 * CHUNK_ROWS), rows(2, "b", count=3 * CHUNK_ROWS)])
+    assert {(1, 2), (1,)} == {
+        tuple(sorted(set(clause.streams)))
+        for clause in fold.clauses.values()
+        if clause.join is not None and fold.composites_of(clause)
+    }
+
+
 CHANGES: dict[str, list[Content]] = {
     "register": [register(4, 1, sql="three"), register(5, 1, sql="one", name="n")],
     "rows": [rows(1, count=9_000), rows(2, "b", count=70_000)],
@@ -54,6 +68,82 @@ CHANGES: dict[str, list[Content]] = {
     "declare": [declare("c"), register(7, 8, "c"), rows(8, "c", count=2 * SEGMENT_ROWS)],
     "drop": [Drop(StreamId(1), "a", (query_id(1), query_id(2))), declare("a", 2)],
 }
+
+
+JOINS: dict[str, list[Content]] = {
+    "register": [join(14, {"a": 1}, "self x r"), join(15, {"a": 1, "b": 2}, "join x r")],
+    "begin": [join(n, {"a": 1, "b": 2}, f"join {n} p") for n in range(16, 24)],
+    "rows": [rows(1, count=9_000), rows(2, "b", count=2 * CHUNK_ROWS)],
+    "expire": [rows(1, count=SEGMENT_ROWS), rows(1, count=9_000)],
+    "remove": [Remove(query_id(11)), Remove(query_id(12)), join(16, {"a": 1}, "self x s")],
+    "drop": [Drop(StreamId(2), "b", (query_id(3), query_id(12))), rows(1, count=9_000)],
+}
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("change", JOINS)
+def test_publish_of_composites_cut_off_anywhere_shows_nothing_of_it(
+    server, tmp_path, monkeypatch, change, lost
+):
+    """The process that goes on shows all of the old composites or of the new; so does the next, which tidies up."""
+    monkeypatch.setattr("storage.encoding_composites.PIECE_CLAUSES", 1)
+    monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 30)
+    for calls in range(100):
+        store, fold = server.empty_store(tmp_path / str(calls)), Fold(rows_kept=SEGMENT_ROWS)
+        joined(store, fold)
+        for content in JOINS[change]:
+            store.log.append(content)
+        before, lead = store.results.cut().seq, fold.copy()
+        with monkeypatch.context() as patch:
+            cut = Cut(patch, calls, lost=lost)
+            try:
+                apply_next(store, lead)
+            except StoreUnavailableError:
+                assert cut.happened
+        assert fold.composites.keys() != lead.composites.keys()
+        state = fold if store.results.cut().seq == before else lead
+        for clause in lead.ever.values():
+            shown = state.composites_of(clause) if clause.clause_id in state.clauses else []
+            held = store.results.composites(clause)
+            if state is lead:  # what is deleted behind the step may be there yet
+                held = [page for page in held if not has_gone(page, state.read(clause))]
+            assert plain_pages(shown) == plain_pages(held)
+        restarted = server.store(tmp_path / str(calls))
+        assert_shows(restarted, state, chunks=60)
+        if state is fold:
+            apply_next(restarted, fold)
+            assert_shows(restarted, fold, chunks=60)
+        if not cut.happened:
+            return
+    raise AssertionError("it is published in fewer calls")
+
+
+def test_page_of_composites_in_pieces_goes_in_one_step(embedded_store, monkeypatch):
+    """Wherever its removal is cut off, a reader has the whole of it or nothing."""
+    monkeypatch.setattr("storage.encoding_composites.PIECE_CLAUSES", 1)
+    fold = Fold(rows_kept=SEGMENT_ROWS)
+    joined(embedded_store, fold)
+    monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
+    several = [key for key, page in fold.composites.items() if len(page.block) > 1]
+    assert len(several) > 4
+    for calls, gone in enumerate(several):
+        clause = fold.clauses[gone[0]]
+        old = plain_pages(fold.composites_of(clause))
+        del fold.composites[gone]
+        new = plain_pages(fold.composites_of(clause))
+        seq = embedded_store.log.append(Tick()).seq
+        change = delta(seq - 1, seq, seq, dropped_composites=frozenset({gone}))
+        with monkeypatch.context() as patch:
+            cut = Cut(patch, calls, lost=False)
+            try:
+                embedded_store.results.publish(change)
+            except StoreUnavailableError:
+                assert cut.happened
+        assert plain_pages(embedded_store.results.composites(clause)) in (old, new)
+        if cut.happened:
+            embedded_store.results.publish(change)
+        assert new == plain_pages(embedded_store.results.composites(clause))
+    embedded_store.results.check()
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["before", "after"])

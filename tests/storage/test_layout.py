@@ -11,7 +11,7 @@ from storage import keys
 from tests.house import tree
 from tests.storage.driver import do
 from tests.storage.fold import Fold
-from tests.storage.samples import declare, query_id, register, rows, txn
+from tests.storage.samples import declare, join, query_id, register, rows, txn
 
 DOCUMENT = tree.ROOT / "docs" / "storage_layout.md"
 
@@ -27,9 +27,9 @@ def documented() -> dict[str, str]:
 def test_layout_document_names_every_key_and_the_version():
     """What `storage/keys.py` can build is in the table, and nothing else."""
     built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
-    built -= {keys.PAGES_PATTERN, keys.BLOCKS_PATTERN, keys.BATCHES_PATTERN}
+    built -= {value for name, value in vars(keys).items() if name.endswith("_PATTERN")}
     built |= {"{ps}:log:p:<stream>", "{ps}:x:<stream>"}
-    built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>"}
+    built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>", "{ps}:j:<group>"}
     assert built == documented().keys()
     assert f"Layout version: **{keys.LAYOUT_VERSION}**" in DOCUMENT.read_text("utf-8")
 
@@ -44,6 +44,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
             pattern = re.sub(r"^(\{ps\}:r):\d+:\d+$", r"\1:<clause>:<segment>", key.decode())
             pattern = re.sub(r"^(\{ps\}:b):\d+:\d+$", r"\1:<stream>:<segment>", pattern)
             pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+$", r"\1:<stream>", pattern)
+            pattern = re.sub(r"^(\{ps\}:j):\d+$", r"\1:<group>", pattern)
             seen[pattern] = server.client.fetch_one("TYPE", key).decode()
             assert -1 == server.client.fetch_one("PTTL", key), "no key has a time to live"
 
@@ -51,7 +52,9 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     batch = rows(1, "stream_name", count=CHUNK_ROWS, txn=txn("app name"))
     do(store, fold, [declare("stream_name"), batch])
     do(store, fold, [register(n, 1, "stream_name", sql=f"{n}", name=f"{n} name") for n in (1, 2)])
-    do(store, fold, [rows(1, "stream_name", count=CHUNK_ROWS)])
+    do(store, fold, [join(3, {"stream_name": 1}, "self x p")])
+    do(store, fold, [rows(1, "stream_name", count=CHUNK_ROWS)] * 4)
+    assert fold.composites
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
     monkeypatch.setattr("storage.redis_writes.Garbage.forgotten", lambda _: [])

@@ -19,7 +19,8 @@ from engine.tuples.schema import StreamId
 from storage import keys
 from tests.engine.results.blocks import runs_of
 from tests.storage.driver import apply_next, assert_shows, delta, do, rows_of, shown_pages
-from tests.storage.fold import Fold, block_of
+from tests.storage.fold import Fold
+from tests.storage.hits import block_of
 from tests.storage.samples import declare, query_id, register, rows
 
 

@@ -19,20 +19,20 @@ from engine import limits
 from engine.clock import ManualClock
 from engine.errors import EngineError
 from engine.limits import SEGMENT_ROWS
-from engine.log.operation import Content, Drop, Remove, Tick
+from engine.log.operation import Content, Drop, Materialize, Remove, Tick
 from engine.results.contract import Snapshot
 from engine.tuples.schema import StreamId
 from storage.memory import MemoryStore
 from storage.store import Store
-from tests.storage.driver import assert_shows, delta, merged, shown_pages
+from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
 from tests.storage.fold import Fold
-from tests.storage.samples import declare, query_id, register, rows, txn
+from tests.storage.samples import declare, join, query_id, register, rows, txn
 from tests.stores import SharedServer
 
 STREAMS = ("a", "a", "a", "b", "c")
 SMALL_LIMITS = {
     "STREAMS_COUNT_MAX": 2,
-    "QUERIES_COUNT_MAX": 3,
+    "QUERIES_COUNT_MAX": 4,
     "APPS_COUNT_MAX": 2,
     "APP_DIGESTS_KEPT": 3,
     "BACKLOG_OPERATIONS_MAX": 9,
@@ -53,8 +53,8 @@ class StoresAgree(RuleBasedStateMachine):
     compared = 0
     """Answers compared, of all examples."""
 
-    @initialize()
-    def open(self) -> None:
+    @initialize(data_at_first=st.booleans())
+    def open(self, data_at_first) -> None:
         self.patch = pytest.MonkeyPatch()
         for name, value in SMALL_LIMITS.items():
             self.patch.setattr(limits, name, value)
@@ -66,6 +66,13 @@ class StoresAgree(RuleBasedStateMachine):
         self.in_force: dict[str, int] = {}
         self.handles = list(range(6))  # by number; a removed one is never used again
         self.declare("a", 1)
+        if data_at_first:
+            self.declare("b", 1)
+            for number, name in enumerate(("a", "b")):
+                self.append(rows(self.current(name, 0), name, count=30_000))
+                self.apply(9)
+                self.join("ab" if number else "a", number, "x p", "auto")
+                self.apply(9)
 
     def teardown(self) -> None:
         if hasattr(self, "patch"):
@@ -135,6 +142,21 @@ class StoresAgree(RuleBasedStateMachine):
             )
         )
 
+    @rule(
+        listed=st.sampled_from(["a", "ab", "ba"]),
+        number=numbers,
+        sql=st.sampled_from(["x p", "x q", "y p"]),
+        kept=st.sampled_from(["auto", "auto", "auto", "none"]),
+    )
+    def join_some(self, listed, number, sql, kept):
+        self.join(listed, number, sql, kept)
+
+    def join(self, listed, number, sql, kept):
+        streams = {name: self.current(name, 0) for name in listed}
+        kind = "join" if len(listed) > 1 else "self"
+        text = f"{kind} {sql} of {' '.join(listed)}"
+        self.append(join(self.handles[number], streams, text, Materialize(kept)))
+
     @rule(number=numbers)
     def remove(self, number):
         if not isinstance(self.append(Remove(query_id(self.handles[number]))), tuple):
@@ -200,6 +222,7 @@ class StoresAgree(RuleBasedStateMachine):
         if clauses:
             clause = clauses[at % len(clauses)]
             self.both(lambda store: shown_pages(store, clause, chunks))
+            self.both(lambda store: plain_pages(store.results.composites(clause)))
 
     @invariant()
     def positions_are_equal(self):
@@ -218,7 +241,7 @@ def outcome(step: Callable[[Store], Any], store: Store) -> Any:
 
 
 def reads(query, name):
-    return str(query.canonical).endswith(f" of {name}")
+    return name in str(query.canonical).partition(" of ")[2].split()
 
 
 def plain_read(store: Store, after, operations: int) -> list[Any]:

@@ -14,9 +14,10 @@ from engine.log.operation import Materialize
 from engine.query.binder import bind
 from engine.results.hits import ClauseId
 from engine.stems import grouped_filter
-from engine.stems.data_stem import DataSteM, StoredTuples
+from engine.stems.data_stem import DataSteM
 from engine.stems.grouped_filter import GroupedFilters
 from engine.stems.query_stem import QuerySteM
+from engine.stems.stored_tuples import StoredTuples
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 from tests.engine.filters import OpenIndex, PlainIndex
@@ -83,7 +84,7 @@ class Join:
     def data(self, rows):
         batch = batch_of(rows, first_tuple_id=len(self.rows) + 1)
         self.rows += rows
-        self._take(self.eddy.join(fresh=FreshData(batch)))
+        self._take(self.eddy.join(fresh=FreshData(batch, lambda _: 0)))
 
     def query(self, number, first_row=0):
         clause = clause_of(WHERES[number])

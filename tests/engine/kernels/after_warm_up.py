@@ -8,6 +8,7 @@ from engine import kernels
 from engine.engine import warm_up
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
+from engine.results.answer import Request
 from engine.stems import grouped_filter, locator
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.strategies import EPOCH_US
@@ -40,6 +41,19 @@ WHERES = [
     "a < 5 AND t LIKE '%7%' AND a * 2 < x",
     *(f"a = {i} AND wide > {i}" for i in range(12)),
     *(f"t = 'v{i}'" for i in range(12)),
+]
+JOINS = [
+    "SELECT p.a FROM s AS p, s AS q WHERE p.wide = q.wide AND p.t = 'v3'",
+    "SELECT p.a FROM s AS p, s AS q WHERE p.t = q.t AND p.wide < 200000000000000000 AND q.a = 3 AND q.x < 0.1",
+    "SELECT p.a FROM s AS p, s AS q WHERE p.t = q.t AND p.x = q.x AND p.b AND (p.a > 3 OR q.a > 3)",
+    "SELECT p.a FROM s AS p, s AS q WHERE ABS(p.wide - q.wide) < 1000000000000 AND NOT p.b",
+    (
+        "SELECT p.a FROM s AS p, s AS q WHERE p.ts BETWEEN q.ts AND q.ts + INTERVAL '0.000002' SECOND"
+        " AND p.a + 1 < q.a AND p.x < 0.2"
+    ),
+    "SELECT p.a FROM s AS p, s AS q, s AS r WHERE p.wide = q.wide AND q.wide = r.wide AND p.x < q.x",
+    "SELECT p.a FROM s AS p, s AS q WHERE p.x = q.a AND p.b = q.b",
+    "SELECT p.a FROM s AS p, s AS q WHERE p.x < q.x AND p.a = 7 AND q.a = 8",
 ]
 
 
@@ -85,6 +99,11 @@ def main() -> None:
                 sql = f"SELECT a, t FROM s WHERE {where}"
                 query_id = world.register(sql, materialize=kept)
                 world.invoke(query_id, limit=10_000)
+            for number, sql in enumerate(JOINS):
+                kept = list(Materialize)[(turn + number) % len(Materialize)]
+                query_id = world.register(sql, materialize=kept)
+                world.page(query_id, Request(10_000))
+                world.page(query_id, Request(1, count_only=True))
             world.append("s", rows(CHUNK_ROWS + 500, rng))
     print("\n".join(sorted(compiled() - before)))  # noqa: T201 - this is what it is run for
 

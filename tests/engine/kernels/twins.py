@@ -104,3 +104,23 @@ def gathered(
         places = [divmod(row - first_row, 65_536) for row in rows]
         found.append([int(held[segment][column][offset]) for segment, offset in places])
     return found
+
+
+def span_equal(keys: Sequence[int], value: int) -> tuple[int, int]:
+    """Return where ascending keys that equal a value begin and end."""
+    return sum(key < value for key in keys), sum(key <= value for key in keys)
+
+
+def span_within(keys: Sequence[int], least: int, most: int, low: int, high: int) -> list[int]:
+    """Return the places in `[low, high)` whose keys lie in `[least, most]`."""
+    return [place for place in range(low, high) if least <= keys[place] <= most]
+
+
+def pairs_of(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return each span's own place with each place in it."""
+    return [(i, place) for i, (low, high) in enumerate(spans) for place in range(low, high)]
+
+
+def lineage_of(words: Any) -> list[set[int]]:
+    """Return the slots of each row of (n, w) words."""
+    return [bits_of(row) for row in words]

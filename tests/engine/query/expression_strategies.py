@@ -142,7 +142,8 @@ def loose_conditions(draw: st.DrawFn, depth: int = 1) -> str:
 
 _TOKENS = (
     "SELECT DISTINCT FROM WHERE AND OR NOT BETWEEN IN LIKE ESCAPE IS NULL TRUE FALSE BEGIN END NOW AS ABS "
-    "TIMESTAMP INTERVAL HOUR GROUP BY ORDER LIMIT CASE WHEN CAST JOIN UNION WITH COUNT s i f b t ts x * + - "
+    "TIMESTAMP INTERVAL HOUR GROUP BY ORDER LIMIT CASE WHEN CAST UNION WITH COUNT s i f b t ts x * + - "
+    "JOIN INNER CROSS ON RANGE r s.i r.i "
     "/ % ( ) ( ) , ; . = <> < <= > >= || :: [ ] ? : $ @ # ! ~ -- /* */ 1 2.5 1e400 99999999999999999999 'a' "
     "'%' '2014-01-05' '6' \"i\" \"q ' \" é 日 \\ ' \" `"
 )
@@ -151,5 +152,14 @@ _TOKENS = (
 def noise() -> st.SearchStrategy[str]:
     """Draw tokens of SQL in any order, or any text, behind a good beginning or not."""
     shuffled = st.lists(st.sampled_from(_TOKENS.split()), max_size=30).map(" ".join)
-    beginnings = st.sampled_from(["", "SELECT * FROM s ", "SELECT * FROM s WHERE ", "SELECT "])
+    beginnings = st.sampled_from(
+        [
+            "",
+            "SELECT * FROM s ",
+            "SELECT * FROM s WHERE ",
+            "SELECT ",
+            "SELECT s.f FROM s JOIN s AS r ",
+            "SELECT s.f FROM s, s r WHERE s.i = r.i AND ",
+        ]
+    )
     return st.tuples(beginnings, shuffled | st.text(max_size=40)).map("".join)

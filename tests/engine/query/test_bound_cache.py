@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.errors import SqlError, UnknownColumnError, UnknownStreamError
-from engine.query.binder import Streams, bind
+from engine.query.binder import bind
 from engine.query.bound_cache import BoundCache, BoundCacheStatistics
+from engine.query.scope import Streams
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.engine.query.expression_strategies import STREAMS
 
@@ -192,6 +193,27 @@ def test_cache_shared_by_threads_is_guarded_by_the_lock_it_is_given():
     cache.check()
 
 
+def test_join_is_kept_for_the_declarations_of_all_its_streams():
+    """Whichever of them is declared anew, dropped or joined by another: bound again, or refused."""
+    cache = cache_of()
+    one, other = declared("s", 1, "a", "b"), declared("r", 2, "a", "c")
+    text = "SELECT b, c FROM s AS x, r AS y WHERE x.a = y.a BEGIN (NOW - 60) END (NOW)"
+    query = cache.bind(text, {**one, **other})
+    assert query is cache.bind(text, {**one, **other})
+    assert query is cache.bind(query.canonical, {**other, **declared("t", 3, "a"), **one})
+    for changed in (declared("r", 4, "a", "c"), declared("r", 2, "a", "c", "d")):
+        streams = {**one, **changed}
+        assert query is not cache.bind(text, streams)
+        assert bind(text, streams) == cache.bind(text, streams)
+        cache.check()
+    assert bind(text, {**one, **other}) == cache.bind(text, {**one, **other})
+    for lacking in (one, other, {**one, **declared("r", 2, "c")}):
+        with pytest.raises(SqlError):
+            cache.bind(text, lacking)
+        cache.check()
+    assert 1 == cache.statistics().queries
+
+
 _CATALOGUES = [
     declared("s", 1, "a", "B"),
     declared("s", 1, "a", "b"),
@@ -199,6 +221,9 @@ _CATALOGUES = [
     declared("S", 3, "a"),
     {**declared("s", 1, "a", "B"), **declared("S", 3, "a")},
     {**declared("S", 3, "a"), **declared("s", 1, "a", "B")},
+    {**declared("s", 1, "a", "B"), **declared("r", 4, "a", "c")},
+    {**declared("s", 1, "a"), **declared("r", 4, "a", "B", "c")},
+    {**declared("s", 1, "a", "B"), **declared("r", 5, "a", "c")},
     {},
 ]
 _TEXTS = [
@@ -211,6 +236,9 @@ _TEXTS = [
     "SELECT * FROM s WHERE a = 1 OR a = 2",
     "SELECT * FROM s WHERE a IN (1, 2)",
     "SELECT a, B FROM s WHERE a IN (1, 2)",
+    "SELECT B, c FROM s, r WHERE s.a = r.a",
+    "SELECT b, c FROM S AS x JOIN r AS y ON x.a = y.a",
+    "SELECT x.a FROM s AS x, s AS y WHERE x.a < y.a",
     "no query",
 ]
 

@@ -3,7 +3,7 @@
 from hypothesis import given, strategies as st
 
 from engine.query.evaluate import evaluate, truth
-from engine.query.factor import AttributeFactor
+from engine.query.factor import AttributeFactor, ResidualFactor
 from tests import strategies, strategies_sql
 from tests.engine.query.expression_strategies import (
     SCHEMA,
@@ -57,6 +57,7 @@ def test_oracle_factors_of_drawn_query_hold_where_its_where_is_true(data):
                 holds.append(factor.values.contains(row[factor.column.name]))
                 assert factor_holds(factor, [row]) == holds[-1]
             else:
+                assert isinstance(factor, ResidualFactor)
                 holds.append(bool(truth(factor.expression, columns, len(rows))[number]))
         assert expected == all(holds), factors
 

@@ -14,6 +14,23 @@ HEAD = "SELECT i FROM s WHERE "
 LONGEST = limits.QUERY_TEXT_BYTES_MAX
 
 
+def test_parse_of_joins_knows_the_place_of_conditions_and_windows():
+    """The span of each is exactly its text; brackets may stand on either side of an alias."""
+    text = (
+        "SELECT a.i FROM s [ RANGE  5 ] AS a JOIN s b [RANGE INTERVAL '1' HOUR] ON (a.i = b.i) "
+        "cross join s AS c INNER JOIN s AS e ON e.i = 1 OR b.b WHERE TRUE"
+    )
+    sources = parse(text).sources
+    assert ["a", "b", "c", "e"] == [source.alias.text for source in sources if source.alias]
+    ranges = [source.range for source in sources]
+    assert [(5_000_000, "[ RANGE  5 ]"), (3_600_000_000, "[RANGE INTERVAL '1' HOUR]")] == [
+        (one.us, text[one.span.start : one.span.past]) for one in ranges if one is not None
+    ]
+    assert ["(a.i = b.i)", "e.i = 1 OR b.b"] == [
+        text[source.on.span.start : source.on.span.past] for source in sources if source.on
+    ]
+
+
 def test_parse_of_every_kind_of_node_knows_its_place():
     """The span of each node is exactly its text."""
     text = (
@@ -158,12 +175,29 @@ def test_query_at_a_limit_is_accepted_and_one_more_is_refused(at_limit, past_lim
     assert limit < actual
 
 
-def test_from_of_five_streams_is_too_complex_and_of_two_not_offered():
-    """The room for joins is there; the join is not, yet."""
-    assert isinstance(refusal("SELECT i FROM s, s, s, s, s"), QueryTooComplexError)
-    error = refusal("SELECT i FROM s, s AS r")
-    assert isinstance(error, UnsupportedSqlError)
-    assert "joins are not offered yet" in error.hint
+def test_from_of_four_streams_is_read_and_of_five_too_complex():
+    """However they are joined; the fifth is pointed at."""
+    sources = [f"s AS s{n}" for n in range(5)]
+    query = parse(f"SELECT i FROM {', '.join(sources[:4])}")
+    assert 4 == len(query.sources) == limits.QUERY_STREAMS_MAX
+    for joined in (", ", " CROSS JOIN ", " JOIN s AS s9 ON b, "):
+        error = refusal(f"SELECT i FROM {joined.join(sources)}")
+        assert isinstance(error, QueryTooComplexError)
+        assert (4, 5) == (error.extras["limit"], error.extras["actual"])
+
+
+def test_on_counts_as_where():
+    """64 conditions, wherever they stand; and as many operators inside each other."""
+    on = " AND ".join(["r.i = s.i", *(f"r.i > {n}" for n in range(39))])
+    text = f"SELECT s.i FROM s JOIN s AS r ON {on} WHERE s.f > 0"
+    where = " AND ".join(f"s.j > {n}" for n in range(23))
+    assert isinstance(bound(f"{text} AND {where}"), BoundQuery)
+    error = refusal(f"{text} AND {where} AND s.b")
+    assert isinstance(error, QueryTooComplexError)
+    assert (64, 65) == (error.extras["limit"], error.extras["actual"])
+    error = refusal(f"SELECT s.i FROM s JOIN s AS r ON {'NOT ' * 17}s.b")
+    assert isinstance(error, QueryTooComplexError)
+    assert (16, 17) == (error.extras["limit"], error.extras["actual"])
 
 
 @pytest.mark.parametrize(
@@ -194,7 +228,9 @@ def test_text_with_what_is_no_character_is_refused_at_its_place(character):
 @pytest.mark.parametrize(
     "unit", ["(", "NOT ", "- ", "i+", "b AND ", "1,", "''", "/*", '"', "[", "CASE ", "é", "%", "\n"]
 )
-@pytest.mark.parametrize("head", [HEAD, f"{HEAD}i IN (", "SELECT "])
+@pytest.mark.parametrize(
+    "head", [HEAD, f"{HEAD}i IN (", "SELECT ", "SELECT s.i FROM s, s AS r WHERE s.i = r.i + "]
+)
 def test_fuzz_text_of_64_kib_of_one_thing_is_answered(head, unit):
     """No recursion without end, no explosion: a query or a refusal, at once."""
     text = head + unit * ((LONGEST - len(head)) // len(unit.encode()))

@@ -88,6 +88,9 @@ _HEADS = [
     "SELECT * FROM s WHERE ",
     "select distinct i, f + 5 AS x from s as s where ",
     "SELECT i FROM S WHERE ",
+    "SELECT i FROM s [RANGE 300 ] WHERE ",
+    "SELECT s.i FROM s, s AS r WHERE s.i = r.i AND ",
+    "SELECT s.i FROM s JOIN s AS r ON s.i = 5 AND r.i > 7 WHERE ",
 ]
 _TAILS = [
     "",
@@ -317,3 +320,24 @@ def test_cache_binds_by_shapes_what_it_does_not_keep():
     for text in [*texts, *texts]:
         assert answer(bind, text) == answer(cache.bind, text)
     assert ShapesStatistics(1, 1, filled=3, passed_on=1) == known.statistics()
+
+
+@pytest.mark.parametrize("where", ["s.i > {} AND r.i < {}", "s.i = r.i AND s.f BETWEEN {} AND {}"])
+def test_shape_of_a_join_is_left_to_the_binder(where):
+    """Numbers of a join's WHERE stand in band factors too."""
+    known = Shapes()
+    for numbers_of_it in (["1", "2"], ["3", "4"], ["-5", "6"]):
+        text = f"SELECT s.i FROM s, s AS r WHERE {filled_in(where, numbers_of_it)}"
+        assert answer(bind, text) == answer(known.bind, text)
+    found = known.statistics()
+    assert (1, 0, 0, 3) == (found.shapes, found.simple, found.filled, found.passed_on)
+
+
+def test_shape_with_the_window_of_its_stream_is_filled_with_it():
+    """It is the window of the query."""
+    known = Shapes()
+    for value in ("1", "2"):
+        for reach in ("60", "90"):
+            text = f"SELECT s.i FROM s [RANGE {reach}] WHERE i > {value}"
+            assert answer(bind, text) == answer(known.bind, text)
+    assert ShapesStatistics(2, 2, filled=2, passed_on=2) == known.statistics()

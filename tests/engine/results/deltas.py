@@ -3,14 +3,18 @@
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import numpy as np
+
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
 from engine.query.window import Window
+from engine.results.composites import CompositeKey, CompositePage
 from engine.results.delta import (
     CHUNKS,
     BatchRecord,
     ClauseRecord,
     Delta,
+    JoinRecord,
     QueryRecord,
     StreamRecord,
 )
@@ -36,6 +40,7 @@ class History:
     clauses: dict[ClauseId, ClauseRecord] = field(default_factory=dict)
     queries: dict[QueryId, QueryRecord] = field(default_factory=dict)
     batches: dict[StreamId, list[BatchRecord]] = field(default_factory=dict)
+    composites: dict[CompositeKey, CompositePage] = field(default_factory=dict)
 
     def step(self) -> Delta:
         """Do one thing that can be done."""
@@ -44,6 +49,7 @@ class History:
         things = [self._declare]
         if self.streams:
             things += [self._rows] * 4 + [self._register] * 4 + [self._expire] * 6 + [self._drop]
+            things += [self._join] * 2 + [self._enter] * 3 + [self._forget]
         if self.queries:
             things += [self._remove]
         self.rng.choice(things)(draft)
@@ -57,6 +63,15 @@ class History:
 
     def _over(self, stream_id: StreamId) -> list[ClauseId]:
         return [i for i, clause in self.clauses.items() if clause.streams == (stream_id,)]
+
+    def _joined(self) -> dict[tuple[ClauseId, int], list[ClauseId]]:
+        """Return the clauses of each group, by group and number of its sources."""
+        groups: dict[tuple[ClauseId, int], list[ClauseId]] = {}
+        for clause_id, clause in self.clauses.items():
+            if clause.join is not None:
+                key = (clause.join.group, len(clause.streams))
+                groups.setdefault(key, []).append(clause_id)
+        return groups
 
     def _declare(self, draft: Draft) -> None:
         # A name is free again once its stream is dropped.
@@ -99,8 +114,57 @@ class History:
                 found[chunk] = page
         for run, pages in runs_of(found).items():
             draft.pages[clause_id, run] = pages
+        self._query(draft, clause_id)
+
+    def _query(self, draft: Draft, clause_id: ClauseId) -> None:
         query = QueryRecord(QueryId(f"q{self.seq}"), Seq(self.seq), clause_id, "", Window())
         self.queries[query.query_id] = draft.queries[query.query_id] = query
+
+    def _join(self, draft: Draft) -> None:
+        """Register a clause over several streams, into a group that stands or one of its own."""
+        clause_id = ClauseId(self.seq)
+        streams = tuple(self._stream().stream_id for _ in range(self.rng.choice([2, 2, 3])))
+        group = clause_id
+        for clause in self.clauses.values():
+            if clause.join is not None and clause.streams == streams:
+                group = clause.join.group
+        fronts = tuple(self.streams[i].rows // CHUNK_ROWS * CHUNK_ROWS for i in streams)
+        record = ClauseRecord(clause_id, "", streams, join=JoinRecord(group, fronts))
+        self.clauses[clause_id] = draft.clauses[clause_id] = record
+        self._query(draft, clause_id)
+        for number in range(self.rng.randrange(3)):
+            self._compose(draft, (group, len(streams), clause_id, number), [clause_id])
+
+    def _enter(self, draft: Draft) -> None:
+        """Let a chunk find composites for all clauses of a group."""
+        groups = self._joined()
+        if groups:
+            (group, sources), clause_ids = self.rng.choice(list(groups.items()))
+            for entrant in range(sources):
+                self._compose(draft, (group, entrant, self.seq, 0), clause_ids)
+
+    def _compose(self, draft: Draft, key: CompositeKey, clause_ids: list[ClauseId]) -> None:
+        sources = len(self.clauses[clause_ids[0]].streams)
+        page = composites_drawn(self.rng, sources, clause_ids)
+        self.composites[key] = draft.composites[key] = page
+
+    def _forget(self, draft: Draft) -> None:
+        """Let some pages of composites go."""
+        for key in [key for key in self.composites if self.rng.random() < 0.3]:
+            del self.composites[key]
+            draft.dropped_composites.add(key)
+
+    def _let_go(self, draft: Draft) -> None:
+        """Drop the pages of composites that no clause is left for."""
+        groups = self._joined()
+        standing = {group for group, _ in groups}
+        for key in list(self.composites):
+            group, entrant, number, _ = key
+            own = [i for (_, sources), ids in groups.items() if sources == entrant for i in ids]
+            known = [sources for of, sources in groups if of == group]
+            if group not in standing or (entrant in known and number not in own):
+                del self.composites[key]
+                draft.dropped_composites.add(key)
 
     def _remove(self, draft: Draft) -> None:
         query_id = self.rng.choice(list(self.queries))
@@ -108,10 +172,11 @@ class History:
         del self.clauses[clause_id]
         draft.dropped_queries.add(query_id)
         draft.dropped_clauses.add(clause_id)
+        self._let_go(draft)
 
     def _drop(self, draft: Draft) -> None:
         stream_id = self._stream().stream_id
-        for clause_id in self._over(stream_id):
+        for clause_id in [i for i, one in self.clauses.items() if stream_id in one.streams]:
             del self.clauses[clause_id]
             draft.dropped_clauses.add(clause_id)
         gone = [i for i, query in self.queries.items() if query.clause_id not in self.clauses]
@@ -121,6 +186,7 @@ class History:
         draft.dropped_batches |= {(stream_id, b.seq) for b in self.batches.pop(stream_id)}
         draft.dropped_streams.add(stream_id)
         del self.streams[stream_id]
+        self._let_go(draft)
 
     def _expire(self, draft: Draft) -> None:
         stream = self._stream()
@@ -142,6 +208,23 @@ class History:
         self._write(draft, replace(stream, dropped_row=row, floor_row=row))
 
 
+def composites_drawn(rng: Random, sources: int, clause_ids: list[ClauseId]) -> CompositePage:
+    """Return a page of composites, each of them of one of the clauses, of some of them, or of all."""
+    count = rng.choice([1, 5, 40])
+    draws = np.random.default_rng(rng.getrandbits(32))
+    times = np.sort(draws.integers(0, 50, (2, count)), axis=0)
+    order = np.argsort(times[1], kind="stable")
+    hits: dict[ClauseId, set[int]] = {}
+    for place in range(count):
+        hits.setdefault(rng.choice(clause_ids), set()).add(place)
+    return CompositePage(
+        draws.integers(0, 10 * CHUNK_ROWS, (sources, count)),
+        times[0][order],
+        times[1][order],
+        block_of(dict(sorted(hits.items()))),
+    )
+
+
 def applied_to(results: LiveResults, deltas: list[Delta]) -> LiveResults:
     """Return results with these deltas applied, their invariants checked after each."""
     for delta in deltas:
@@ -151,11 +234,14 @@ def applied_to(results: LiveResults, deltas: list[Delta]) -> LiveResults:
 
 
 def readable(results: LiveResults):
-    """Return all that can be read at the applied position: records, and each clause's kept pages."""
+    """Return all that can be read at the applied position: records, and what is kept of each clause."""
     checkpoint = results.checkpoint()
     streams = {stream.stream_id: stream for stream in checkpoint.streams}
-    pages = {}
+    pages: dict[object, object] = {}
     for clause in checkpoint.clauses:
+        pages[clause.clause_id, "composites"] = list(results.composites(clause))
+        if clause.join is not None:
+            continue
         stream = streams[clause.streams[0]]
         first = stream.dropped_row // SEGMENT_ROWS * CHUNKS
         chunks = [

@@ -23,6 +23,7 @@ from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
 from tests.engine.results.blocks import block_of, runs_of
+from tests.engine.results.deltas import composites_drawn
 
 CHUNKS = SEGMENT_ROWS // CHUNK_ROWS
 
@@ -46,6 +47,8 @@ def drafted(rng: Random) -> Draft:
             assert page is not None
             for run, pages in runs_of({number * CHUNKS: page}).items():
                 draft.pages[clause_id, run] = pages
+        if rng.random() < 0.5:
+            draft.composites[clause_id, 0, number, 0] = composites_drawn(rng, 2, [clause_id])
     drops: tuple[tuple[set[Any], object], ...] = (
         (draft.dropped_streams, StreamId(1)),
         (draft.dropped_clauses, ClauseId(1)),
@@ -54,6 +57,7 @@ def drafted(rng: Random) -> Draft:
         (draft.dropped_batches, (StreamId(1), Seq(3))),
         (draft.dropped_segments, (StreamId(1), 1)),
         (draft.dropped_pages, (ClauseId(1), 1)),
+        (draft.dropped_composites, (ClauseId(1), 0, 1, 0)),
     )
     for kept, value in drops:
         if rng.random() < 0.2:
@@ -81,5 +85,7 @@ def test_delta_of_any_draft_differential_is_what_merging_makes_of_it(seed):
         dropped_batches=frozenset(draft.dropped_batches),
         dropped_segments=frozenset(draft.dropped_segments),
         dropped_pages=frozenset(draft.dropped_pages),
+        composites=dict(draft.composites),
+        dropped_composites=frozenset(draft.dropped_composites),
     )
     assert merge((written,)) == draft.delta()

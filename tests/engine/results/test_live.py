@@ -48,6 +48,8 @@ def test_live_results_after_any_deltas_oracle_hold_what_stands(seed, steps):
     assert list(model.queries.values()) == list(checkpoint.queries)
     expected = [b for i in sorted(model.batches) for b in model.batches[i]]
     assert expected == list(checkpoint.batches)
+    assert model.composites == checkpoint.composites
+    assert sorted(model.composites) == list(checkpoint.composites)
     assert Counts(len(model.streams), len(model.queries)) == live.counts()
     for record in model.streams.values():
         assert record == live.stream(record.schema.name)
@@ -83,6 +85,7 @@ def test_merge_of_any_deltas_differential_does_what_they_do_one_after_the_other(
         assert not delta.clauses.keys() & delta.dropped_clauses
         assert not delta.queries.keys() & delta.dropped_queries
         assert not delta.batches.keys() & delta.dropped_batches
+        assert not delta.composites.keys() & delta.dropped_composites
 
 
 def test_merge_of_deltas_with_a_gap_is_refused():
@@ -125,7 +128,8 @@ def test_bytes_held_after_any_deltas_oracle_are_those_of_what_is_held(seed, step
     live.check()
     later = results()
     later.begin(live.checkpoint())
-    assert (0, live.held.texts) == (later.held.hits, later.held.texts)
+    composites = sum(page.nbytes for page in live.checkpoint().composites.values())
+    assert (composites, live.held.texts) == (later.held.hits, later.held.texts)
     later = applied_to(later, deltas[began:])
     later.check()
     assert later.held.texts == applied_to(live, deltas[began:]).held.texts

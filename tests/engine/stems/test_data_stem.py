@@ -10,7 +10,8 @@ from engine.errors import PageExpiredError
 from engine.kernels import bits
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.query.binder import bind
-from engine.stems.data_stem import DataSteM, StoredTuples
+from engine.stems.data_stem import DataSteM
+from engine.stems.stored_tuples import StoredTuples
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 

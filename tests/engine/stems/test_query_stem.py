@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.bits import CHUNK_WORDS, full
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.binder import bind
@@ -12,21 +11,19 @@ from engine.results.hits import ClauseId
 from engine.results.match_block import Harvest, Keeping
 from engine.stems import grouped_filter
 from engine.stems.query_stem import (
-    NOBODY,
     QuerySteM,
     QuerySteMStatistics,
-    ResidualStep,
     is_cheap,
+    is_join_kept,
     keeping_of,
-    residual_expressions,
 )
 from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS, Lineage, Slot
+from engine.tuples.lineage import TILE_SLOTS, Slot
 from engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 from tests.engine.filters import PlainIndex
-from tests.engine.kernels import twins
+from tests.engine.joins import Tables
 
 STREAM = StreamId(1)
 AUTO = Materialize.AUTO
@@ -143,25 +140,6 @@ def test_query_stem_slots_stay_dense_when_clauses_come_and_go():
     assert 64 == stem.statistics().slots
 
 
-def test_query_stem_knows_the_clause_of_each_slot_and_what_is_kept_of_it():
-    """Slots that are free are nobody's; the next clause in one is told with what is kept of its own hits."""
-    stem = QuerySteM()
-    policies = [AUTO, Materialize.PARTIAL, Materialize.COMPLETE]
-    for i, policy in enumerate(policies):
-        stem.build(ClauseId(10 + i), clause(f"a < {i}"), policy)
-    clauses = stem.probe(STREAM)
-    assert clauses is not None
-    assert (3, [10, 11, 12]) == (clauses.width, clauses.clause_ids[:3].tolist())
-    kept = [Keeping.SPARSE, Keeping.SMALLER, Keeping.LISTS]
-    assert kept == clauses.wanted[:3].tolist()
-    assert {NOBODY} == set(clauses.clause_ids[3:].tolist())
-    stem.evict(ClauseId(11))
-    assert [10, NOBODY, 12] == clauses.clause_ids[:3].tolist()
-    stem.build(ClauseId(13), clause("a < 7"), Materialize.COMPLETE)
-    assert ([10, 13, 12], 3) == (clauses.clause_ids[:3].tolist(), clauses.width)
-    assert Keeping.LISTS == clauses.wanted[1]
-
-
 def test_query_stem_statistics_tell_the_size_of_what_tuples_meet():
     """Tables are counted as they were last derived, over all streams."""
     stem = QuerySteM()
@@ -172,48 +150,6 @@ def test_query_stem_statistics_tell_the_size_of_what_tuples_meet():
     clauses = stem.probe(STREAM)
     assert clauses is not None
     assert 0 < stem.statistics().index_bytes == clauses.index.nbytes
-
-
-def test_query_stem_residual_factor_sees_only_rows_still_asked_for():
-    """A residual factor is evaluated for the rows that the indexed ones left, and no other."""
-    stem = QuerySteM()
-    stem.build(ClauseId(1), clause("a < 4 AND t LIKE '%x%'"), AUTO)
-    clauses = stem.probe(STREAM)
-    assert clauses is not None
-    (lineage,) = clauses.index.probe(CHUNK, clauses.wanted, Harvest())
-    (residual,) = clauses.residuals.values()
-    assert sum(a is not None and a < 4 for _, a, _ in ROWS) == (
-        residual.narrow(Block(CHUNK, lineage)).seen
-    )
-    lineage.alive[:] = False
-    passed = residual.narrow(Block(CHUNK, lineage))
-    assert (0, 0) == (passed.seen, passed.left)
-
-
-@settings(max_examples=30)
-@given(
-    st.sets(st.integers(0, 9)),
-    st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=10),
-    st.sets(st.integers(0, 9)),
-)
-def test_residual_step_of_any_slots_oracle_narrows_its_own_alone(slots, changes, alive):
-    """Slots of the lineage that do not ask for the expression keep their rows, dead ones are left alone."""
-    (expression,) = residual_expressions(clause("a + 1 > 3"))
-    step = ResidualStep(expression)
-    for slot, asks in changes:
-        if asks != (slot in step.slots):
-            step.change(Slot(slot), asks=asks)
-    words = np.repeat(full(CHUNK_ROWS, CHUNK_WORDS)[None, :], len(slots), axis=0)
-    named = np.array(sorted(slots), dtype=np.int32)
-    lineage = Lineage(named, words, np.array([slot in alive for slot in sorted(slots)], np.bool_))
-    asking = {slot for slot in slots & step.slots if slot in alive}
-    step.narrow(Block(CHUNK, lineage))
-    passed = step.narrow(Block(CHUNK, lineage))  # once more, for the rows that are left
-    true = ALONE["a + 1 > 3"]
-    assert ((len(true), len(true)) if asking else (0, 0)) == (passed.seen, passed.left)
-    for slot, row in zip(sorted(slots), words, strict=True):
-        assert (true if slot in asking else set(range(CHUNK_ROWS))) == twins.bits_of(row)
-    assert [slot in alive for slot in sorted(slots)] == lineage.alive.tolist()
 
 
 def test_query_stem_looks_at_its_own_slots_in_every_lineage():
@@ -296,3 +232,40 @@ def test_keeping_of_a_clause_follows_its_policy_and_what_it_costs(where, materia
     """By `auto` what is dense and cheap is not kept; by the others everything is, in their forms."""
     assert keeping == keeping_of(clause(where), materialize)
     assert is_cheap(clause(where)) == ("+" not in where and "LIKE" not in where)
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("x.i = y.i", True),
+        ("ABS(x.i - y.i) <= 3", True),
+        ("x.i < y.i AND x.i > y.i - 9", True),
+        ("x.i < y.i", False),
+        ("x.i <> y.i", False),
+        ("x.i = 3 AND y.i = 4", False),
+    ],
+)
+def test_is_join_kept_by_auto_where_keys_bound_it(where, kept):
+    """By the other policies all are, or none."""
+    asked = Tables("r", "s").clause(f"SELECT x.i FROM r AS x, s AS y WHERE {where}")
+    found = {policy: is_join_kept(asked, policy) for policy in Materialize}
+    always = {Materialize.PARTIAL: True, Materialize.COMPLETE: True, Materialize.NONE: False}
+    assert {**always, AUTO: kept} == found
+
+
+def test_query_stem_keeps_joins_in_groups_and_beside_them_clauses_over_one_stream():
+    """A join with a group is in it; one without is nowhere, and taking it out is nothing."""
+    stem, tables = QuerySteM(), Tables("r", "s")
+    tied = tables.clause("SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i")
+    stem.build(ClauseId(1), tied, AUTO, ClauseId(1))
+    stem.build(ClauseId(2), tied, AUTO, ClauseId(1))
+    stem.build(ClauseId(3), tied, Materialize.NONE)
+    stem.build(ClauseId(4), clause("a < 4"), AUTO)
+    stem.check()
+    assert 3 == stem.statistics().clauses
+    assert [2] == [len(group) for group in stem.groups]
+    for clause_id in (1, 3, 4):
+        stem.evict(ClauseId(clause_id))
+    stem.check()
+    assert stem.probe(STREAM) is None
+    assert 1 == stem.statistics().clauses == len(stem.groups)

@@ -1,0 +1,18 @@
+"""What the texts of records take in memory: of clauses and handles there are as many as clients like."""
+
+import sys
+from collections.abc import Iterable
+
+from engine.results.delta import ClauseRecord, QueryRecord
+
+
+def text_bytes(records: Iterable[ClauseRecord | QueryRecord | None]) -> int:
+    """Return the memory that the texts of these records take; None has none."""
+    texts: list[str] = []
+    for record in records:
+        if isinstance(record, ClauseRecord):
+            texts.append(record.text)
+        elif record is not None:
+            texts += [record.query_id, record.canonical, record.name or ""]
+            texts += [*record.labels, *record.labels.values()]
+    return sum(map(sys.getsizeof, texts))

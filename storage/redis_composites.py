@@ -1,0 +1,125 @@
+"""Reading composite tuples: which pages a group has, which of them are published, and what is in them.
+
+Pages are written before the applied operation moves and deleted behind it. One that a chunk entered is published
+once that chunk is whole at the published row count, a clause's own one once the clause is. The pieces of a published
+page are deleted in one step, so a reader has all of them or none.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from engine.limits import CHUNK_ROWS
+from engine.results.composites import CompositeKey, CompositePage
+from engine.results.delta import ClauseRecord, StreamRecord
+from engine.results.hits import ClauseId
+from engine.tuples.schema import StreamId
+from storage import keys
+from storage.encoding import decode_stream
+from storage.encoding_composites import decode_composites
+from storage.redis_client import RedisClient
+from storage.redis_writes import Fields
+
+GROUPS_PER_FETCH: Final = 1_000
+"""Groups whose fields are asked for at once: most have few."""
+PAGES_PER_FETCH: Final = 64
+"""Pages asked for at once: some 8 MiB, where each has its 4,096 composites."""
+
+Places = Mapping[CompositeKey, Fields]
+"""Where pages lie: the fields of each, in the order of its pieces."""
+
+
+def group_streams(
+    clauses: Collection[ClauseRecord], streams: Mapping[StreamId, StreamRecord]
+) -> dict[ClauseId, tuple[StreamRecord, ...]]:
+    """Return the streams of each group that one of these clauses is in, in FROM order."""
+    return {
+        clause.join.group: tuple(streams[stream_id] for stream_id in clause.streams)
+        for clause in clauses
+        if clause.join is not None
+    }
+
+
+def is_published(
+    key: CompositeKey, streams: Sequence[StreamRecord], clauses: Collection[ClauseId]
+) -> bool:
+    """Return whether a page belongs to the applied operation, or is what a publish under way has staged.
+
+    `streams` are those of its group, `clauses` those that stand, both as they are published.
+    """
+    _, entrant, number, _ = key
+    if entrant == len(streams):
+        return number in clauses
+    return (number + 1) * CHUNK_ROWS <= streams[entrant].rows
+
+
+def composite_fields(client: RedisClient, groups: Collection[ClauseId]) -> Places:
+    """Return the fields of all pages of these groups, ascending by key, staged ones among them.
+
+    Cost: O(pages), without their values.
+    """
+    ascending = sorted(groups)
+    found: dict[CompositeKey, list[str]] = {}
+    for at in range(0, len(ascending), GROUPS_PER_FETCH):
+        some = ascending[at : at + GROUPS_PER_FETCH]
+        answers = client.fetch([("HKEYS", keys.composites(group)) for group in some])
+        for group, names in zip(some, answers, strict=True):
+            for numbers in sorted(keys.composite_numbers(name.decode()) for name in names):
+                key = (group, *numbers[:3])
+                found.setdefault(key, []).append(keys.composite_field(numbers))
+    return found
+
+
+def fetch_composites(client: RedisClient, places: Places) -> dict[CompositeKey, CompositePage]:
+    """Return the pages in these fields but those deleted since, PAGES_PER_FETCH a round trip."""
+    wanted = list(places.items())
+    found: dict[CompositeKey, CompositePage] = {}
+    for at in range(0, len(wanted), PAGES_PER_FETCH):
+        part = wanted[at : at + PAGES_PER_FETCH]
+        commands = [("HMGET", keys.composites(key[0]), *names) for key, names in part]
+        for (key, _), pieces in zip(part, client.fetch(commands), strict=True):
+            if None not in pieces:
+                found[key] = decode_composites(pieces)
+    return found
+
+
+def fetch_of_clause(client: RedisClient, clause: ClauseRecord) -> list[CompositePage]:
+    """Return the published pages of the clause's group and its own ones (`ResultsReader.composites`).
+
+    None if the clause has been dropped, be it meanwhile: whether it stands is asked last.
+    """
+    if clause.join is None:
+        return []
+    applied, records, declarations = client.fetch_together(
+        [
+            ("HGET", keys.META, "applied"),
+            ("HMGET", keys.STREAMS, *clause.streams),
+            ("HMGET", keys.DECLARATIONS, *clause.streams),
+        ]
+    )
+    if int(applied) < clause.clause_id or None in records:
+        return []
+    streams = list(map(decode_stream, records, declarations))
+    places = {
+        key: names
+        for key, names in composite_fields(client, [clause.join.group]).items()
+        if is_published(key, streams, [clause.clause_id])
+    }
+    found = fetch_composites(client, places)
+    standing = client.fetch_one("HEXISTS", keys.CLAUSES, clause.clause_id)
+    return list(found.values()) if standing else []
+
+
+def fetch_published(
+    client: RedisClient,
+    clauses: Collection[ClauseRecord],
+    streams: Mapping[StreamId, StreamRecord],
+) -> dict[CompositeKey, CompositePage]:
+    """Return all published pages, ascending by key, given all published clauses and streams."""
+    groups = group_streams(clauses, streams)
+    standing = {clause.clause_id for clause in clauses}
+    places = {
+        key: names
+        for key, names in composite_fields(client, groups).items()
+        if is_published(key, groups[key[0]], standing)
+    }
+    return fetch_composites(client, places)
