@@ -2,7 +2,7 @@
 
 Ratios are medians of per-round ratios of one contest, ours to the strongest form of a peer that we know;
 `engine` goals are rates, times and sizes of psoup alone. Numbers are those of the project's table of goals;
-`H` are the goals of the service.
+`H` are the goals of the service, `J` is what groups of join queries are to share.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,8 @@ from benchmarks import (
     bench_pubsub as pubsub,
     bench_register as register,
     bench_windows as windows,
+    joins_inequality as inequality,
+    joins_sharing as sharing,
 )
 from benchmarks.bench import Figure, Findings, Measurement, Survey
 
@@ -82,6 +84,9 @@ _FAR = "register over 10^7 tuples"
 _EQUAL = "rows of equalities, window 2^16"
 _RANGE = "rows of intervals, window 2^16"
 _FIG9 = "figure 9, 4,096 queries"
+_GROUPS = "1,000 join queries in 10 groups at a third of the speed of 10"
+_JOIN_COUNT = "count of an inequality join, 2^16 by 2^16"
+_JOIN_PAIRS = "pairs of an inequality join, 2^12 by 2^12"
 _RATIO = Kind.RATIO
 
 GOALS: Sequence[Goal] = (
@@ -118,7 +123,10 @@ GOALS: Sequence[Goal] = (
     Goal("8", "count, window 2^16", _RATIO, "count", 100, invoke.PREPARED),
     Goal("8", "count, window 2^16", _RATIO, "count", 60, invoke.OWN_TABLES),
     Goal("9", "count, sum and max, window 2^20", Kind.LATER),
-    Goal("10", "joins: counts, and pairs", Kind.LATER),
+    Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 2_000, inequality.COUNT_STAR),
+    Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 30, inequality.BY_VALUE),
+    Goal("10", _JOIN_PAIRS, _RATIO, "joins-pairs", 5, inequality.SELECT),
+    Goal("10", _JOIN_PAIRS, _RATIO, "joins-pairs", 5, inequality.JOIN_WHERE),
     Goal("11", "Arrow bodies of 4,096, 4,096 queries", Kind.RATE, "wire-arrow", 8e6),
     Goal("11", "NDJSON bodies of 4,096, 4,096 queries", Kind.RATE, "wire-ndjson", 1e6),
     Goal("11", "column JSON bodies, 4,096 queries", Kind.RATE, "wire-columns", 3e6),
@@ -128,6 +136,8 @@ GOALS: Sequence[Goal] = (
     Goal("13", _FIG9, _RATIO, "figure9-integers-most", 100, windows.SCAN),
     Goal("13", _FIG9, _RATIO, "figure9-integers-most", 15, windows.EVENT),
     Goal("13", _FIG9, _RATIO, "figure9-integers-most", 200, windows.UNSHARED),
+    Goal("J", _GROUPS, _RATIO, "joins-sharing-both", 1 / 3, sharing.FEW),
+    Goal("J", _GROUPS, _RATIO, "joins-sharing-one", 1 / 3, sharing.FEW),
     Goal(
         "H", "memory://, 4,096 queries, per CPU second", Kind.LEAST, "http-memory-auto-few-cpu", 1e6
     ),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.workloads import EPOCH_US, SECOND_US, Columns, Query, record_batch, slices
 from engine.clock import ManualClock
+from engine.eddy.join_routing import JoinRouting
 from engine.eddy.policy import RoutingPolicy
 from engine.engine import Engine
 from engine.invoke import Answer, ClauseCache, Request, invoke
@@ -28,10 +29,11 @@ from engine.log.operation import (
     Rows,
     Tick,
 )
-from engine.query.binder import Streams, bind
+from engine.query.binder import bind
 from engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
 from engine.query.expression import ColumnRef
 from engine.query.factor import AttributeFactor
+from engine.query.scope import Streams
 from engine.query.value_set import Interval, ValueSet
 from engine.query.window import Bound, Window
 from engine.results.contract import ResultsReader
@@ -53,13 +55,17 @@ class Node:
     """
 
     def __init__(
-        self, schema: StreamSchema | None = None, *, policy: RoutingPolicy | None = None
+        self,
+        schema: StreamSchema | None = None,
+        *,
+        policy: RoutingPolicy | None = None,
+        routing: JoinRouting | None = None,
     ) -> None:
-        """Begin empty, or with one stream declared; without a `policy` tuples are routed as always."""
+        """Begin empty, or with one stream declared; without `policy` and `routing` all is routed as always."""
         self._clock = ManualClock(EPOCH_US)
         self.store = MemoryStore(self._clock)
         self.results: ResultsReader = self.store.results
-        self.engine = Engine(bind=_bind_once, policy=policy)
+        self.engine = Engine(bind=_bind_once, policy=policy, routing=routing)
         self._clauses = ClauseCache(bind=_bind_once)
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._numbers = itertools.count(1)
@@ -109,11 +115,12 @@ class Node:
         self._do(Register(query_id, bound.canonical, streams, materialize=materialize))
         return query_id
 
-    def register_text(self, text: str) -> QueryId:
-        """Register a query text: read, bound, applied, as it comes from a client."""
+    def register_text(self, text: str, *, materialize: Materialize = Materialize.AUTO) -> QueryId:
+        """Register a query text: read, bound, applied, as it comes from a client. It may join streams."""
         query_id = QueryId(f"q_{next(self._numbers):022d}")
-        streams = {self._schema.name: self._stream_id}
-        self._do(Register(query_id, bind(text, self._streams).canonical, streams))
+        bound = bind(text, self._streams)
+        streams = {source.stream: source.stream_id for source in bound.clause.sources}
+        self._do(Register(query_id, bound.canonical, streams, materialize=materialize))
         return query_id
 
     def bound(self, query: Query, *, window_s: int | None = None) -> BoundQuery:

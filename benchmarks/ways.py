@@ -58,3 +58,12 @@ def rows_answer(found: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]]) -> bytes
         parts.append(rows[order].tobytes())
         parts += [np.asarray(column, dtype=np.float64)[order].tobytes() for column in columns]
     return b"".join(parts)
+
+
+def pairs_answer(found: Sequence[tuple[ArrayLike, ArrayLike]]) -> bytes:
+    """Return the answer of ways that join two tables: of each query its pairs of row numbers, put in order here."""
+    parts = []
+    for left, right in found:
+        keys = np.asarray(left, dtype=np.int64) << 32 | np.asarray(right, dtype=np.int64)
+        parts.append(np.sort(keys).tobytes())
+    return b"".join(parts)
