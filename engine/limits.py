@@ -216,10 +216,7 @@ HITS_MEMORY_HIGH_PERCENT: Final = 85
 JOIN_MATCHES_MAX: Final = 1_000_000
 """Composite tuples that one entrant (a chunk of tuples, a query) may find for one clause; past it that is suspended."""
 JOIN_STEPS_MAX: Final = 50_000_000
-"""Candidates and pairs that one entrant may come to in one group, a condition asked of a pair counted as ten.
-
-Counted, never timed, so that a replay decides the same.
-"""
+"""Candidates, pairs and conditions asked of these that one entrant may come to in one group: counted, never timed."""
 JOIN_ENTRANT_BYTES_MAX: Final = GIB
 """What the composite tuples that one entrant finds for all clauses of a group may take while they are put in order."""
 JOIN_RESULTS_MAX: Final = 10_000_000

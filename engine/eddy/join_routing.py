@@ -118,3 +118,15 @@ def _chosen(shape: JoinShape, fresh: int, choose: Choice) -> Route:
         route.append(step)
         known.add(step[1])
     return tuple(route)
+
+
+def every_route(shape: JoinShape, fresh: int) -> list[Route]:
+    """Return all routes from a source, ascending: one of two sources, at most 36 of four."""
+    routes: list[Route] = [()]
+    for _ in range(shape.count - 1):
+        routes = [
+            (*route, step)
+            for route in routes
+            for step in shape.steps({fresh, *(to for _, to in route)})
+        ]
+    return sorted(routes)

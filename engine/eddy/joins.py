@@ -8,12 +8,14 @@ that are whole when it comes.
 Source: Chandrasekaran & Franklin 2002, 2.2; Madden et al., SIGMOD 2002 (CACQ), 3.2 (build before probe).
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from engine.eddy.join_routing import ByFanOut, JoinRouting
+from engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
 from engine.kernels.bits import Words
 from engine.kernels.gather import ascends
 from engine.kernels.join import count_slots
@@ -30,6 +32,8 @@ from engine.stems.joining import Join, OverrunError
 from engine.stems.key_index import in_order
 from engine.stems.stored_tuples import StoredTuples
 from engine.tuples.schema import StreamId
+
+Found = TypeVar("Found")
 
 HeldFrom = Callable[[StreamId], int]
 """From a stream to the first of its rows that is held."""
@@ -122,19 +126,27 @@ class Joins:
         plan = plan_of(clause)
         sides = plan.taken_from(self._tuples.__getitem__, spans)
         fresh = lightest(sides)
-        join = Join(group.shape, sides, plan.conditions(), group.counts, steps_max=JOIN_STEPS_MAX)
-        route = self._route(group, fresh)
-        rows: list[Rows] = []
-        count = 0
         entrant = (group.group_id, group.shape.count, int(clause_id))
-        try:
-            for found in join.run(route, fresh=fresh):
-                rows.append(found.rows)
-                count += found.rows.shape[1]
+
+        def found(route: Route) -> list[Rows]:
+            join = Join(
+                group.shape, sides, plan.conditions(), group.counts, steps_max=JOIN_STEPS_MAX
+            )
+            rows: list[Rows] = []
+            count = 0
+            for some in join.run(route, fresh=fresh):
+                rows.append(some.rows)
+                count += some.rows.shape[1]
                 if count > JOIN_MATCHES_MAX:
-                    return Joined(*entrant, (), ((clause_id, too_many()),))
+                    break
+            return rows
+
+        try:
+            rows = self._by_some_route(group, fresh, found)
         except OverrunError:
             return Joined(*entrant, (), ((clause_id, too_dear()),))
+        if sum(some.shape[1] for some in rows) > JOIN_MATCHES_MAX:
+            return Joined(*entrant, (), ((clause_id, too_many()),))
         words = [np.tile(group.bits([clause_id]), (some.shape[1], 1)) for some in rows]
         return Joined(*entrant, self._pages(group, rows, words), ())
 
@@ -165,7 +177,6 @@ class Joins:
     ) -> Joined:
         """Join a chunk; where clauses want too much, again without them."""
         group.entrants += 1
-        route = self._route(group, place)
         alive = group.everyone & ~group.bits(without)
         overrun: list[tuple[ClauseId, str]] = []
         while alive.any():
@@ -174,7 +185,8 @@ class Joins:
                 for source, span in enumerate(spans)
             ]
             try:
-                rows, words, going, reason = self._found(group, sides, route, place)
+                found = functools.partial(self._found, group, sides, place)
+                rows, words, going, reason = self._by_some_route(group, place, found)
             except OverrunError as error:
                 going, reason = _offenders(error, alive), too_dear()
             else:
@@ -186,7 +198,7 @@ class Joins:
         return Joined(group.group_id, place, chunk, (), tuple(overrun))
 
     def _found(
-        self, group: JoinGroup, sides: Sequence[Side], route: Sequence[tuple[int, int]], place: int
+        self, group: JoinGroup, sides: Sequence[Side], place: int, route: Route
     ) -> tuple[list[Rows], list[Words], Words, str]:
         """Return composites with their lineage, and the bits of clauses that have more than are allowed, and why."""
         conditions = group.conditions()
@@ -213,7 +225,29 @@ class Joins:
                 return rows, words, _most(counts), too_large()
         return rows, words, np.zeros(width, dtype=np.uint64), ""
 
-    def _route(self, group: JoinGroup, fresh: int) -> tuple[tuple[int, int], ...]:
+    def _by_some_route(
+        self, group: JoinGroup, fresh: int, found: Callable[[Route], Found]
+    ) -> Found:
+        """Return what is found by the route that the policy chooses, or by the first of all that is not too dear.
+
+        A policy goes by counts that a restart forgets. What is too dear by every route is so in every fold.
+
+        Raises OverrunError, that of the first route of all, if none is short enough.
+        """
+        chosen = self._route(group, fresh)
+        overruns: dict[Route, OverrunError] = {}
+        for route in (chosen, *every_route(group.shape, fresh)):
+            if route not in overruns:
+                try:
+                    made = found(route)
+                except OverrunError as error:
+                    overruns[route] = error
+                else:
+                    group.routes[fresh] = route
+                    return made
+        raise overruns[min(overruns)]
+
+    def _route(self, group: JoinGroup, fresh: int) -> Route:
         for seen in group.counts.by_step.values():
             seen.fade()
         last = group.routes.get(fresh)

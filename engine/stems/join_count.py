@@ -7,7 +7,7 @@ Source: Chandrasekaran & Franklin 2002, 3.2 (shared factors), taken to the end: 
 
 import numpy as np
 
-from engine.stems.join_keys import WHOLE, band_ends, is_settled, is_whole, key_of
+from engine.stems.join_keys import WHOLE, band_ends, band_side, is_settled, is_whole, key_of
 from engine.stems.join_shape import Tie
 from engine.stems.join_side import Side
 from engine.tuples.batch import Column
@@ -27,8 +27,7 @@ def pairs_counted(tie: Tie, of: Side, to: Side) -> int | None:
 
     The tie is `countable`. Cost: O(rows) where a side is cut or filtered, else O(distinct keys of each segment).
     """
-    of_key = key_of(tie, tie.of)
-    one, other = of.tally(of_key), to.tally(key_of(tie, tie.to))
+    one, other = of.tally(key_of(tie, tie.of)), to.tally(key_of(tie, tie.to))
     if not len(one.keys) or not len(other.keys):
         return 0
     if tie.band is None:
@@ -36,7 +35,7 @@ def pairs_counted(tie: Tie, of: Side, to: Side) -> int | None:
         at[at == len(other.keys)] = 0
         met = other.keys[at] == one.keys
         return int((one.counts[met] * other.counts[at[met]]).sum())
-    known = of_key.band
+    known = band_side(tie, tie.of)
     assert known is not None, "a band has two sides"
     if not is_settled(tie.band, one.keys, other.keys):
         return None

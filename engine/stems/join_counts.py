@@ -33,7 +33,7 @@ class JoinCounts:
         semijoined: rows that were left out because they have no partner further on.
         intermediates: composites built of some of the sources, not of all.
         results: composites of all sources that some clause asks for.
-        steps: candidates and pairs come to, and CONDITION_STEPS for each condition evaluated.
+        steps: candidates and pairs come to, and conditions evaluated for them.
         by_step: what each step between two sources came to.
     """
 

@@ -18,6 +18,7 @@ from engine.kernels.span import least_most
 from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from engine.query.expression import (
     Absolute,
+    ColumnRef,
     Compare,
     CompareOp,
     Constant,
@@ -65,18 +66,27 @@ class SideKey:
 
 
 def key_of(tie: Tie, source: int) -> SideKey:
-    """Return the key of one of the two sources of a tie."""
+    """Return the key of one of the two sources of a tie; a column is one key wherever its stream is in FROM."""
     place = 0 if source == tie.of else 1
-    band = tie.band
-    ordered = None
-    if band is not None:
-        ordered = band.left if source_of(band.left) == source else band.right
+    band = band_side(tie, source)
     return SideKey(
-        tuple(pair[place] for pair in tie.equal),
+        tuple(_anywhere(pair[place]) for pair in tie.equal),
         tuple(is_double(pair) for pair in tie.equal),
-        ordered,
-        band is not None and is_double((band.left, band.right)),
+        None if band is None else _anywhere(band),
+        tie.band is not None and is_double((tie.band.left, tie.band.right)),
     )
+
+
+def band_side(tie: Tie, source: int) -> Expression | None:
+    """Return the side of a tie's band that is over one of its two sources; None where it has no band."""
+    if tie.band is None:
+        return None
+    return tie.band.left if source_of(tie.band.left) == source else tie.band.right
+
+
+def _anywhere(side: Expression) -> Expression:
+    """Return a side that is a column alone as that of the first source: all places in FROM share its indexes."""
+    return ColumnRef(0, side.name, side.type) if isinstance(side, ColumnRef) else side
 
 
 def index_keys(columns: Sequence[Column], doubles: Sequence[bool]) -> Integers:

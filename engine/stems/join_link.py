@@ -9,6 +9,7 @@ from engine.query.expression import Expression
 from engine.stems.join_keys import (
     SideKey,
     band_ends,
+    band_side,
     band_values,
     index_keys,
     is_settled,
@@ -61,7 +62,7 @@ class Link:
                 self.doubts = tie.band.conditions
         order, to_codes, band = ordered(to_codes, band)
         self.to_places = to_places[order]
-        asked = Asked(of_codes, *_ends(tie, of[0], of_band))
+        asked = Asked(of_codes, *_ends(tie, of_band))
         low, high, _ = spans(to_codes, band, asked)
         self.low[of_places], self.high[of_places] = low, high
 
@@ -78,20 +79,19 @@ def _key_columns(key: SideKey, taken: Taken) -> tuple[list[Column], Places, Colu
     return values, places, band
 
 
-def _ends(
-    tie: Tie, key: SideKey, band: Column | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the span of the other side's band that each row asks for; empty arrays where there is no band."""
-    if tie.band is None or band is None or key.band is None:
+    known = band_side(tie, tie.of)
+    if tie.band is None or band is None or known is None:
         return NO_KEYS, NO_KEYS
-    return band_ends(tie.band, known=key.band, column=band)
+    return band_ends(tie.band, known=known, column=band)
 
 
 def asked_of(tie: Tie, of: Taken) -> Asked:
     """Return what the rows of a source ask the index of the next: each distinct question once, ascending."""
     key = key_of(tie, tie.of)
     values, _, band = _key_columns(key, of)
-    least, most = _ends(tie, key, band)
+    least, most = _ends(tie, band)
     if not values:
         return Asked(NO_KEYS, least, most)
     keys = index_keys(values, key.doubles)

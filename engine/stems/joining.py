@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.kernels.bits import Words
 from engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
@@ -33,8 +34,6 @@ from engine.tuples.batch import Column
 
 SLICE_PAIRS: Final = 1_000_000
 """Pairs made at once, of 64 clauses; of more as many fewer: what a step takes in memory is bounded by it."""
-CONDITION_STEPS: Final = 10
-"""What evaluating a condition for a composite counts: about ten times what making a pair takes."""
 PLAIN_PAIRS: Final = 16_000_000
 """The same where they are the answer already: what is asked of them takes no memory."""
 
@@ -254,8 +253,8 @@ class Join:
         width = 1 if partial.words is None else partial.words.shape[1]
         for some, begin, past in _slices(low, high, lengths, max(1, SLICE_PAIRS // width)):
             made = self._paired(partial.take(some), link, step[1], begin, past)
-            for check in checks:
-                made = self._checked(made, check)
+            if len(made) and checks:
+                made = self._checked(made, checks)
             yield from self._grown(made, route, at + 1, behind)
 
     def _paired(
@@ -287,19 +286,29 @@ class Join:
         ]
         return [*own, *sorted(ready, key=lambda one: one.selectivity)]
 
-    def _checked(self, partial: _Partial, check: Condition) -> _Partial:
-        """Return the composites that some clause can still be satisfied by, the condition settled."""
-        count = len(partial)
-        if not count:
+    def _checked(self, partial: _Partial, checks: Sequence[Condition]) -> _Partial:
+        """Return the composites that some clause can still be satisfied by, these conditions settled."""
+        for check in checks:
+            words, asks = partial.words, check.asks
+            if words is None or asks is None:
+                partial = partial.take(np.flatnonzero(self._true(partial, check, words)))
+                continue
+            # Few of a group's clauses ask for one condition: the words of the others are not looked at.
+            own = np.flatnonzero(asks)
+            lineage = words[:, own] & asks[own]
+            places = alive_places(lineage)
+            true = self._true(partial.take(places), check, lineage[places])
+            failed = places[~true]
+            for word in own.tolist():
+                words[failed, word] &= ~asks[word]
+        if partial.words is None or not any(check.asks is not None for check in checks):
             return partial
-        words, asks = partial.words, check.asks
-        places: Places | slice = slice(None)
-        if words is not None and asks is not None:
-            places = alive_places(words & asks)
-            count = len(places)
-        asked = partial.take(places)
-        lineage = asked.words if words is None or asks is None else words[places] & asks
-        self._add_steps(CONDITION_STEPS * count, lineage, np.full(count, CONDITION_STEPS))
+        return partial.take(alive_places(partial.words))
+
+    def _true(self, asked: _Partial, check: Condition, words: Words | None) -> NDArray[np.bool_]:
+        """Return for which composites a condition is TRUE; `words` are the bits of those that ask."""
+        count = len(asked)
+        self._add_steps(count, words, np.ones(count, dtype=np.int64))
 
         def column(ref: ColumnRef) -> Column:
             return self._taken[ref.source].column(ref).take(asked.places[ref.source])
@@ -307,11 +316,7 @@ class Join:
         true = truth(check.expression, column, count)
         check.seen += count
         check.left += int(np.count_nonzero(true))
-        if words is None or asks is None:
-            return asked.take(np.flatnonzero(true))
-        failed = places[~true] if isinstance(places, np.ndarray) else np.flatnonzero(~true)
-        words[failed] &= ~asks
-        return partial.take(alive_places(words))
+        return true
 
     def _finished(self, partial: _Partial) -> Composites:
         rows = [

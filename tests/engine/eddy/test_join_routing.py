@@ -4,13 +4,14 @@ from collections import Counter
 
 import pytest
 
-from engine.eddy.join_routing import GAIN_MIN, ByFanOut, FromOrder, Lottery, cost
+from engine.eddy.join_routing import GAIN_MIN, ByFanOut, FromOrder, Lottery, cost, every_route
 from engine.stems.join_counts import JoinCounts
 from engine.stems.join_shape import shape_of
 from tests.engine.joins import Tables
 
 TABLES = Tables("r", "s", "u")
 STAR = "r AS x, s AS y, u AS z, s AS v WHERE x.i = y.i AND x.t = z.t AND x.f = v.f"
+PAIR = "r AS x, s AS y WHERE x.i = y.i"
 CHAIN = "r AS x, s AS y, u AS z WHERE x.i = y.i AND y.t = z.t"
 POLICIES = [ByFanOut, FromOrder, lambda: Lottery(3)]
 
@@ -111,3 +112,21 @@ def test_lottery_draws_the_last_step_where_rounding_leaves_nothing(monkeypatch):
     policy = Lottery(0)
     monkeypatch.setattr(policy, "_next", lambda: 1.0)
     assert ((0, 3), (0, 2), (0, 1)) == policy.route(shape(STAR), 0, JoinCounts(), None)
+
+
+def test_every_route_oracle_is_each_order_of_steps_that_may_follow():
+    """Of two sources one; of a chain those that never step to what is not tied; each once, ascending."""
+    for streams in (PAIR, CHAIN, STAR):
+        joined = shape(streams)
+        for fresh in range(joined.count):
+            routes = every_route(joined, fresh)
+            assert sorted(set(routes)) == routes
+            assert FromOrder().route(joined, fresh, JoinCounts(), None) in routes
+            for route in routes:
+                known = {fresh}
+                for step in route:
+                    assert step in joined.steps(known)
+                    known.add(step[1])
+                assert set(range(joined.count)) == known
+    assert 1 == len(every_route(shape(PAIR), 0))
+    assert 6 == len(every_route(shape(STAR), 0))

@@ -8,6 +8,7 @@ from engine.eddy import joins
 from engine.eddy.join_routing import ByFanOut, FromOrder, Lottery
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
+from engine.stems import join_side
 from tests.engine.joins import BLANK, JoinFold, row, rows_drawn, sparse
 
 QUERIES = [
@@ -190,3 +191,95 @@ def test_joins_of_clauses_that_all_offend_write_nothing(monkeypatch):
     assert set(standing) == set(suspended(fold, standing))
     assert () == fold.engine.statistics().eddy.joins
     assert {} == fold.send("s", [row(i=1)] * CHUNK_ROWS).composites
+
+
+def test_joins_that_find_too_much_together_suspend_those_who_find_the_most(monkeypatch):
+    """Nobody has too many matches for one; the two that have nearly all of them go, the third stays and is right."""
+    fold = JoinFold("r", "s")
+    standing = [
+        fold.register(f"{TWO_STREAMS} AND x.i >= {least} AND y.i >= 0") for least in (0, 1, 19)
+    ]
+    rows = [row(i=number % 20) for number in range(200)]
+    fold.send("r", rows + [BLANK] * (CHUNK_ROWS - 200))
+    monkeypatch.setattr(joins, "JOIN_ENTRANT_BYTES_MAX", 1_000 * 8 * 5)
+    fold.send("s", rows + [BLANK] * (CHUNK_ROWS - 200))
+    gone = suspended(fold, standing)
+    assert set(standing[:2]) == set(gone)
+    assert {"the most of more than 40,000 bytes of matches that its group has in one chunk"} == {
+        why for _, why in gone.values()
+    }
+    assert fold.expected(standing[2]) == fold.kept(standing[2])
+    assert 100 == len(fold.kept(standing[2]))
+
+
+def test_joins_of_a_batch_leave_out_who_had_too_much_for_an_earlier_chunk(monkeypatch):
+    """Who offends is found out once, not once for each of the batch's chunks; the others get every chunk."""
+    fold = JoinFold("r", "s")
+    hot = fold.register(f"{TWO_STREAMS} AND x.i = 1 AND y.i = 1")
+    calm = fold.register(f"{TWO_STREAMS} AND x.i = 2 AND y.i = 2")
+    fold.send("r", [row(i=1)] * 200 + [row(i=2)] * 3 + [BLANK] * (CHUNK_ROWS - 203))
+    found: list[object] = []
+    blamed = joins._offenders
+
+    def noted(error, alive):
+        found.append(error)
+        return blamed(error, alive)
+
+    monkeypatch.setattr(joins, "_offenders", noted)
+    monkeypatch.setattr(joins, "JOIN_STEPS_MAX", 5_000)
+    chunk = [row(i=1)] * 100 + [row(i=2)] * 2 + [BLANK] * (CHUNK_ROWS - 102)
+    delta = fold.send("s", chunk * 4)
+    assert 1 == len(found)
+    assert {hot: (delta.seq, "more than 5,000 steps for one chunk or registration")} == suspended(
+        fold, [hot, calm]
+    )
+    assert fold.expected(calm) == fold.kept(calm)
+    assert 3 * 2 * 4 == len(fold.kept(calm))
+
+
+def test_joins_of_a_stream_with_itself_share_one_index(monkeypatch):
+    """Whatever place in FROM it is asked at, and in whichever group: a chunk is put in order of a column once."""
+    fold = JoinFold("r", "s")
+    fold.register("SELECT x.i FROM r AS x, r AS y WHERE x.i = y.i AND y.f > x.f")
+    fold.register("SELECT x.i FROM s AS x, r AS y WHERE x.i = y.i")
+    fold.register("SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i")
+    monkeypatch.setattr(join_side, "DIRECT_ROWS_MAX", 0)
+    for name in ("r", "s", "r", "s"):
+        fold.send(name, sparse(Random(1), CHUNK_ROWS, rows_drawn(Random(2), 40)))
+    for clause_id in fold.clauses:
+        assert fold.expected(clause_id) == fold.kept(clause_id)
+    (stream_id, _) = fold.streams["r"]
+    stem = fold.engine._state.tuples[stream_id]
+    keys = {key.equal for key, _, _ in stem.key_indexes._made}
+    assert 1 == len({key for key in keys if key}), "one column, one key"
+
+
+class Stubborn:
+    """Always the same route, which is the dearest here."""
+
+    def route(self, shape, fresh, counts, last):
+        return ((0, 1), (0, 2)) if fresh == 0 else FromOrder().route(shape, fresh, counts, last)
+
+
+@pytest.mark.parametrize("routing", [Stubborn(), FromOrder(), None])
+def test_joins_too_dear_by_one_route_go_by_another(monkeypatch, routing):
+    """Whoever chooses, and whatever was counted before: only what no route finds within the bound is suspended."""
+    fold = JoinFold("r", "s", "t", routing=routing)
+    star = fold.register(
+        "SELECT x.i FROM r AS x, s AS y, t AS z WHERE x.i = y.i AND x.f = z.f AND y.t <> z.t"
+    )
+    fold.send("s", [row(i=1, t="a")] * 60 + [BLANK] * (CHUNK_ROWS - 60))
+    fold.send("t", [row(f=2.0, t="b")] + [BLANK] * (CHUNK_ROWS - 1))
+    candidates, pairs = 2 * CHUNK_ROWS, 20 * 60
+    t_first = candidates + 20 + pairs + pairs  # the last for the condition
+    assert t_first < candidates + 3 * pairs, "than by s first"
+    monkeypatch.setattr(joins, "JOIN_STEPS_MAX", t_first)
+    some = [row(i=1, f=2.0)] * 20
+    fold.send("r", some + [BLANK] * (CHUNK_ROWS - 20))
+    assert {} == suspended(fold, [star])
+    assert fold.expected(star) == fold.kept(star)
+    assert pairs == len(fold.kept(star))
+    monkeypatch.setattr(joins, "JOIN_STEPS_MAX", t_first - 1)
+    delta = fold.send("r", some + [BLANK] * (CHUNK_ROWS - 20))
+    reason = f"more than {t_first - 1:,} steps for one chunk or registration"
+    assert {star: (delta.seq, reason)} == suspended(fold, [star])
