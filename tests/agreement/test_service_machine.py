@@ -74,7 +74,7 @@ def untried(machine: type[ServiceMachine], *, runs: int, steps: int) -> set[str]
 
 def test_oracle_service_over_memory_answers_as_the_twin():
     """Any sequence of verbs over `memory://` answers as the twin does."""
-    assert set() == untried(MemoryMachine, runs=40, steps=40)
+    assert set() == untried(MemoryMachine, runs=30, steps=40)
 
 
 @pytest.mark.redis
