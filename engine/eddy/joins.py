@@ -19,6 +19,7 @@ from engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
 from engine.kernels.bits import Words
 from engine.kernels.gather import ascends
 from engine.kernels.join import count_slots
+from engine.kernels.order import sorted_places
 from engine.limits import CHUNK_ROWS, JOIN_ENTRANT_BYTES_MAX, JOIN_MATCHES_MAX, JOIN_STEPS_MAX
 from engine.query.clause import StandingQueryClause
 from engine.results.composites import CompositePage
@@ -29,7 +30,6 @@ from engine.stems.join_group import JoinGroup
 from engine.stems.join_groups import JoinGroups
 from engine.stems.join_side import Rows, Side, lightest
 from engine.stems.joining import Join, OverrunError
-from engine.stems.key_index import in_order
 from engine.stems.stored_tuples import StoredTuples
 from engine.tuples.schema import StreamId
 
@@ -291,7 +291,7 @@ def _in_order(rows: Rows, latest: Rows) -> Rows | None:
     """
     if len(rows) > 2:
         return np.lexsort((*rows[::-1], latest))
-    return None if ascends(latest) else in_order(latest)
+    return None if ascends(latest) else sorted_places(latest)
 
 
 def too_many() -> str:

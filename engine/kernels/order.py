@@ -25,6 +25,7 @@ COUNTED_SPAN_MAX: Final = 4_095
 RADIX_SPAN_MAX: Final = np.iinfo(np.uint16).max
 FEW_SHARE: Final = 8
 """Bounds fewer than one in so many values are searched for, more are walked past."""
+_INT64_BITS: Final = 63
 _SIGN: Final = np.int64(2**63 - 1)
 
 
@@ -72,6 +73,23 @@ def ascending(values: Integers, rows: NDArray[np.int32] | None = None) -> Ordere
     else:
         order = np.argsort(values).astype(np.int32)
     return Ordered(order if rows is None else rows[order], values[order], least, begins)
+
+
+def sorted_places(keys: Integers) -> NDArray[np.int64]:
+    """Return the places of (n,) keys in ascending order, equal ones as they came.
+
+    Key and place are one number where both fit: numbers are sorted several times as fast as places by numbers.
+    """
+    count = len(keys)
+    if not count:
+        return np.empty(0, dtype=np.int64)
+    bits, least = count.bit_length(), int(keys.min())
+    if (int(keys.max()) - least).bit_length() + bits > _INT64_BITS:
+        return np.argsort(keys, kind="stable")
+    together = ((keys - least) << bits) | np.arange(count)
+    together.sort()
+    places: NDArray[np.int64] = together & ((1 << bits) - 1)
+    return places
 
 
 @compiled

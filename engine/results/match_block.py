@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from engine.kernels import hits
 from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.kernels.hits import Written
+from engine.kernels.order import sorted_places
 from engine.results.hits import ClauseId
 from engine.results.page import UNKEPT, Page, bitmap_of
 from engine.tuples.lineage import Lineage
 
 UNPLACED: Final = hits.UNPLACED
 """The place of hits that are not kept."""
-
-INT64_BITS: Final = 63
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Entries = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]
@@ -205,7 +204,7 @@ class Harvest:
         clause_ids = ids[written.names[:entries]]
         order: slice | NDArray[np.int64] = slice(entries)
         if (clause_ids[1:] < clause_ids[:-1]).any():  # several passes, or slots that were reused
-            order = ascending(clause_ids)
+            order = sorted_places(clause_ids)
             clause_ids = clause_ids[order]
         block = MatchBlock(
             clause_ids=clause_ids,
@@ -217,19 +216,6 @@ class Harvest:
         )
         self.clear()
         return block
-
-
-def ascending(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of (n,) distinct ids, 0 or more, in ascending order of them.
-
-    Place and id are one number where both fit: numbers are sorted several times as fast as places by numbers.
-    """
-    bits = len(ids).bit_length()
-    if len(ids) and int(ids.max()).bit_length() + bits < INT64_BITS:
-        together = (ids << bits) | np.arange(len(ids))
-        together.sort()
-        return together & ((1 << bits) - 1)
-    return np.argsort(ids)
 
 
 def with_room(array: NDArray[Scalar], length: int) -> NDArray[Scalar]:

@@ -16,6 +16,7 @@ from engine.query.clause import StandingQueryClause
 from engine.query.expression import sources_of
 from engine.results.source import Span
 from engine.stems.data_stem import DataSteM
+from engine.stems.join_count import pairs_counted
 from engine.stems.join_counts import JoinCounts
 from engine.stems.join_shape import JoinShape, Step, across, shape_of, sides_of
 from engine.stems.join_side import ClauseSide, Side, lightest
@@ -31,7 +32,8 @@ SteMs = Callable[[StreamId], DataSteM]
 
 def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
     """Return the composites that satisfy a clause over several sources: (n, p) rows (`TupleSource.joining`)."""
-    join, route, fresh = _prepared(stems, clause, spans)
+    plan = plan_of(clause)
+    join, route, fresh = _prepared(plan, plan.taken_from(stems, spans))
     found: list[NDArray[np.int64]] = []
     count = 0
     try:
@@ -49,7 +51,12 @@ def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) ->
 
 def joining_count(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
     """Return how many composites `joining` returns (`TupleSource.joining_count`)."""
-    join, route, fresh = _prepared(stems, clause, spans)
+    plan = plan_of(clause)
+    sides = plan.taken_from(stems, spans)
+    total = None if len(sides) > 2 or plan.across else pairs_counted(plan.shape.tie((0, 1)), *sides)
+    if total is not None:
+        return total
+    join, route, fresh = _prepared(plan, sides)
     try:
         return join.count(route, fresh=fresh)
     except OverrunError:
@@ -79,7 +86,7 @@ class Plan:
         """Return what is asked of composites besides join factors, nothing counted yet."""
         return [Condition(one, sources_of(one)) for one in self.across]
 
-    def taken_from(self, stems: SteMs, spans: Sequence[Span]) -> list[Side]:
+    def taken_from(self, stems: SteMs, spans: Sequence[Span]) -> list[ClauseSide]:
         """Return the rows of each source that satisfy what is asked of it alone."""
         return [
             ClauseSide(stems(span.stream_id), side, span)
@@ -103,12 +110,8 @@ def plan_of(clause: StandingQueryClause) -> Plan:
     return made
 
 
-def _prepared(
-    stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]
-) -> tuple[Join, tuple[Step, ...], int]:
+def _prepared(plan: Plan, sides: Sequence[ClauseSide]) -> tuple[Join, tuple[Step, ...], int]:
     """Return the join, its route and the source that enters."""
-    plan = plan_of(clause)
-    sides = plan.taken_from(stems, spans)
     fresh = lightest(sides)
     join = Join(plan.shape, sides, plan.conditions(), JoinCounts(), steps_max=JOIN_STEPS_MAX)
     return join, _by_weight(plan.shape, sides, fresh), fresh

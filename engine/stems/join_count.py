@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.stems.join_keys import WHOLE, band_ends, band_side, is_settled, is_whole, key_of
 from engine.stems.join_shape import Tie
-from engine.stems.join_side import Side
+from engine.stems.join_side import ClauseSide
 from engine.tuples.batch import Column
 
 
@@ -22,11 +22,13 @@ def countable(tie: Tie) -> bool:
     return len(tie.equal) == 1 and all(side.type in WHOLE for side in tie.equal[0])
 
 
-def pairs_counted(tie: Tie, of: Side, to: Side) -> int | None:
+def pairs_counted(tie: Tie, of: ClauseSide, to: ClauseSide) -> int | None:
     """Return the number of pairs of two sides, None where only the pairs themselves tell.
 
-    The tie is `countable`. Cost: O(rows) where a side is cut or filtered, else O(distinct keys of each segment).
+    Cost: O(rows) where a side is cut or filtered, else O(distinct keys of each segment).
     """
+    if not countable(tie):
+        return None
     one, other = of.tally(key_of(tie, tie.of)), to.tally(key_of(tie, tie.to))
     if not len(one.keys) or not len(other.keys):
         return 0

@@ -126,11 +126,6 @@ def matched_codes(
     return codes
 
 
-def band_values(column: Column, *, double: bool) -> Integers:
-    """Return (n,) whole numbers in the order of a column's values: int64 themselves, doubles made sortable."""
-    return _number_part(column, double=double)
-
-
 def band_ends(band: BandFactor, *, known: Expression, column: Column) -> tuple[Integers, Integers]:
     """Return the smallest and the largest key of the other side that each value of one side asks for.
 
@@ -243,7 +238,7 @@ def _double_end(
 
 def _index_part(column: Column, *, double: bool) -> Integers:
     if column.type is not ColumnType.STRING:
-        return _number_part(column, double=double)
+        return band_values(column, double=double)
     texts = column.dictionary
     assert texts is not None, "a string column has its dictionary"
     used, places = np.unique(column.values, return_inverse=True)
@@ -260,7 +255,8 @@ def digests_of(texts: Sequence[str]) -> Integers:
     return found
 
 
-def _number_part(column: Column, *, double: bool) -> Integers:
+def band_values(column: Column, *, double: bool) -> Integers:
+    """Return (n,) whole numbers in the order of a column's values: int64 themselves, doubles made sortable."""
     if double:
         return sortable(column.values.astype(np.float64, copy=False))
     return column.values.astype(np.int64, copy=False)
@@ -268,7 +264,7 @@ def _number_part(column: Column, *, double: bool) -> Integers:
 
 def _matched(left: Column, right: Column, *, double: bool) -> tuple[Integers, Integers]:
     if left.type is not ColumnType.STRING:
-        return _number_part(left, double=double), _number_part(right, double=double)
+        return band_values(left, double=double), band_values(right, double=double)
     codes: dict[str, int] = {}
     return _text_codes(left, codes), _text_codes(right, codes)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.join import Places
-from engine.query.evaluate import evaluate
+from engine.kernels.order import sorted_places
 from engine.query.expression import Expression
 from engine.stems.join_keys import (
     SideKey,
@@ -19,7 +19,7 @@ from engine.stems.join_keys import (
 )
 from engine.stems.join_shape import Tie
 from engine.stems.join_side import Taken
-from engine.stems.key_index import NO_KEYS, Asked, distinct, held, in_order, ordered, spans
+from engine.stems.key_index import NO_KEYS, Asked, distinct, key_columns, ordered, spans
 from engine.tuples.batch import Column
 
 
@@ -49,8 +49,8 @@ class Link:
         self.words = None if to.words is None else to.words[self.to_places]
 
     def _look_up(self, tie: Tie, of: tuple[SideKey, Taken], to: tuple[SideKey, Taken]) -> None:
-        of_values, of_places, of_band = _key_columns(*of)
-        to_values, to_places, to_band = _key_columns(*to)
+        of_values, of_places, of_band = key_columns(of[0], of[1].column, len(of[1]))
+        to_values, to_places, to_band = key_columns(to[0], to[1].column, len(to[1]))
         of_codes = to_codes = NO_KEYS
         if of_values:
             of_codes, to_codes = matched_codes(of_values, to_values, of[0].doubles)
@@ -67,18 +67,6 @@ class Link:
         self.low[of_places], self.high[of_places] = low, high
 
 
-def _key_columns(key: SideKey, taken: Taken) -> tuple[list[Column], Places, Column | None]:
-    """Return values to be equal, and to lie in a band, of the rows without NULL among them; and their places."""
-    count = len(taken)
-    values = [evaluate(one, taken.column, count) for one in key.equal]
-    band = None if key.band is None else evaluate(key.band, taken.column, count)
-    places = held(values if band is None else [*values, band], count)
-    if len(places) < count:
-        values = [column.take(places) for column in values]
-        band = None if band is None else band.take(places)
-    return values, places, band
-
-
 def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the span of the other side's band that each row asks for; empty arrays where there is no band."""
     known = band_side(tie, tie.of)
@@ -90,12 +78,12 @@ def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.
 def asked_of(tie: Tie, of: Taken) -> Asked:
     """Return what the rows of a source ask the index of the next: each distinct question once, ascending."""
     key = key_of(tie, tie.of)
-    values, _, band = _key_columns(key, of)
+    values, _, band = key_columns(key, of.column, len(of))
     least, most = _ends(tie, band)
     if not values:
         return Asked(NO_KEYS, least, most)
     keys = index_keys(values, key.doubles)
     if len(least):
-        order = in_order(keys)
+        order = sorted_places(keys)
         return Asked(keys[order], least[order], most[order])
     return Asked(distinct(keys), NO_KEYS, NO_KEYS)

@@ -59,10 +59,6 @@ class Taken:
             found = self._columns[ref.name] = read.columns[ref.name]
         return found
 
-    def times(self) -> Rows:
-        """Return the tuple times of the rows."""
-        return self._stem.gathering.times(self.rows)
-
     def take(self, places: Rows) -> "Taken":
         """Return the rows at these places, with what was read of them."""
         words = None if self.words is None else self.words[places]
@@ -85,10 +81,6 @@ class Side(Protocol):
 
     def candidates(self, key: SideKey, asked: Asked) -> Taken:
         """Return at least the rows that match what is asked, of those that some clause asks for."""
-        ...
-
-    def tally(self, key: SideKey) -> Tally:
-        """Return how often each value of a key of one whole number occurs among all rows; NULL is left out."""
         ...
 
 
@@ -176,7 +168,10 @@ class ClauseSide:
         return Taken(self._stem, np.concatenate(parts) if parts else NO_ROWS, None)
 
     def tally(self, key: SideKey) -> Tally:
-        """Return how often each value of a key occurs (`Side.tally`); of whole runs as their indexes have it."""
+        """Return how often each value of a key of one whole number occurs among all rows; NULL is left out.
+
+        Of whole runs as their indexes have it.
+        """
         if not self._is_plain:
             return _tally(self.all(), key)
         found: list[Tally] = []
@@ -250,10 +245,6 @@ class GroupSide:
         parts = [index.candidates(asked) for index in indexes]
         rows = np.concatenate(parts) if parts else NO_ROWS
         return self._admitted(rows[(rows >= self._first_row) & (rows < self._past_row)])
-
-    def tally(self, key: SideKey) -> Tally:
-        """Return how often each value of a key occurs (`Side.tally`)."""
-        return _tally(self.all(), key)
 
     def _admitted(self, rows: Rows) -> Taken:
         """Return those of the rows that some clause asks for; some at a time: most may be asked for by nobody."""

@@ -24,7 +24,6 @@ from engine.kernels.bits import Words
 from engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
 from engine.query.evaluate import truth
 from engine.query.expression import ColumnRef, Expression, sources_of
-from engine.stems.join_count import countable, pairs_counted
 from engine.stems.join_counts import JoinCounts
 from engine.stems.join_keys import key_of
 from engine.stems.join_link import Link, asked_of
@@ -151,11 +150,6 @@ class Join:
     def count(self, route: Sequence[Step], *, fresh: int) -> int:
         """Return how many composites one clause has. Where spans tell, none is made. Raises as `run` does."""
         (step, *others) = route
-        if not others and not self._conditions and countable(self._shape.tie(step)):
-            of, to = self._sides[step[0]], self._sides[step[1]]
-            total = pairs_counted(self._shape.tie(step), of, to)
-            if total is not None:
-                return total
         if not self._prepare(route, fresh):
             return 0
         link = self._links[step]

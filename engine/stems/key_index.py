@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.join import Integers, Places, covered, find_equal, find_within, paired
+from engine.kernels.order import sorted_places
 from engine.kernels.span import least_most
 from engine.limits import CHUNK_ROWS, JOIN_INDEX_BYTES_MAX, SEGMENT_ROWS
 from engine.query.evaluate import evaluate
@@ -24,7 +25,6 @@ from engine.stems.segment import Segment
 from engine.tuples.batch import Column
 
 NO_KEYS: Integers = np.empty(0, dtype=np.int64)
-INT64_BITS: Final = 63
 COUNTED_SPAN_MAX: Final = 2**16
 """Keys of up to this span are counted in an array."""
 
@@ -130,31 +130,14 @@ def spans(equal: Integers, band: Integers, asked: Asked) -> tuple[Places, Places
 def ordered(equal: Integers, band: Integers) -> tuple[NDArray[np.int64], Integers, Integers]:
     """Return the places of (n,) rows in order of their keys, and both keys so ordered; equal rows as they came."""
     if not len(equal):
-        order = in_order(band)
+        order = sorted_places(band)
         return order, equal, band[order]
     if not len(band):
-        order = in_order(equal)
+        order = sorted_places(equal)
         return order, equal[order], band
-    order = in_order(band)
-    order = order[in_order(equal[order])]
+    order = sorted_places(band)
+    order = order[sorted_places(equal[order])]
     return order, equal[order], band[order]
-
-
-def in_order(keys: Integers) -> NDArray[np.int64]:
-    """Return the places of (n,) keys in ascending order, equal ones as they came.
-
-    Key and place are one number where both fit: numbers are sorted several times as fast as places by numbers.
-    """
-    count = len(keys)
-    if not count:
-        return NO_KEYS
-    bits, least = count.bit_length(), int(keys.min())
-    if (int(keys.max()) - least).bit_length() + bits > INT64_BITS:
-        return np.argsort(keys, kind="stable")
-    together = ((keys - least) << bits) | np.arange(count)
-    together.sort()
-    places: NDArray[np.int64] = together & ((1 << bits) - 1)
-    return places
 
 
 def distinct(keys: Integers) -> Integers:
@@ -162,17 +145,22 @@ def distinct(keys: Integers) -> Integers:
     if not len(keys):
         return keys
     keys = np.sort(keys)
+    return keys[first_places(keys)]
+
+
+def first_places(keys: Integers) -> NDArray[np.int64]:
+    """Return where each distinct one of (n,) keys begins, which ascend; n is at least 1."""
     first = np.empty(len(keys), dtype=np.bool_)
     first[0] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return keys[first]
+    return np.flatnonzero(first)
 
 
 def tally_in_order(keys: Integers) -> Tally:
     """Return how often each of (n,) keys occurs, which ascend."""
     if not len(keys):
         return Tally(keys, keys)
-    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    first = first_places(keys)
     return Tally(keys[first], np.diff(first, append=len(keys)))
 
 
@@ -196,9 +184,9 @@ def together(tallies: Sequence[Tally]) -> Tally:
     counts = np.concatenate([one.counts for one in tallies] or [NO_KEYS])
     if not len(keys):
         return Tally(keys, counts)
-    order = in_order(keys)
+    order = sorted_places(keys)
     keys, counts = keys[order], counts[order]
-    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    first = first_places(keys)
     return Tally(keys[first], np.add.reduceat(counts, first))
 
 
@@ -214,17 +202,25 @@ def keyed(
     key: SideKey, columns: Lookup, count: int
 ) -> tuple[NDArray[np.int64], Integers, Integers]:
     """Return the places of rows without NULL in the key, and their index keys and band values."""
+    values, places, band = key_columns(key, columns, count)
+    return (
+        places,
+        index_keys(values, key.doubles) if values else NO_KEYS,
+        NO_KEYS if band is None else band_values(band, double=key.band_double),
+    )
+
+
+def key_columns(
+    key: SideKey, columns: Lookup, count: int
+) -> tuple[list[Column], NDArray[np.int64], Column | None]:
+    """Return values to be equal, and to lie in a band, of the rows without NULL among them; and their places."""
     values = [evaluate(one, columns, count) for one in key.equal]
     band = None if key.band is None else evaluate(key.band, columns, count)
     places = held(values if band is None else [*values, band], count)
     if len(places) < count:
         values = [column.take(places) for column in values]
         band = None if band is None else band.take(places)
-    return (
-        places,
-        index_keys(values, key.doubles) if values else NO_KEYS,
-        NO_KEYS if band is None else band_values(band, double=key.band_double),
-    )
+    return values, places, band
 
 
 def held(columns: list[Column], count: int) -> NDArray[np.int64]:

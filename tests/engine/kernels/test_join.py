@@ -195,7 +195,7 @@ def test_alive_differential_are_the_rows_with_some_bit(width):
 
 
 def test_digests_tell_texts_apart_and_are_the_same_everywhere():
-    """Of many texts no two agree, compiled or not; the numbers are written down, since stores outlive processes."""
+    """Of many texts no two agree, and what is compiled gives the numbers that Python gives."""
     texts = ["", "a", "b", "aa", "é", *(f"key-{i}" for i in range(200))]
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([len(one) for one in encoded])

@@ -204,3 +204,11 @@ def test_compare_with_any_bounds_differential_finds_the_rows_below(seed, bounds,
         assert expected == [twins.bits_of(row) for row in bitmaps[:-1]], mode
         assert [*(len(rows) for rows in expected), -7] == places.tolist(), mode
         assert [7] * 64 == bitmaps[-1].tolist(), "bitmaps of nobody's bounds stay as they were"
+
+
+@settings(max_examples=300)
+@given(st.lists(st.integers(-3, 3) | st.sampled_from([*INT_EDGES, 2**62, -(2**62)]), max_size=40))
+def test_sorted_places_of_any_keys_oracle_is_stable(keys):
+    """However far keys lie apart, whether key and place fit one number or not, equal ones stay as they came."""
+    found = order.sorted_places(np.array(keys, dtype=np.int64)).tolist()
+    assert sorted(range(len(keys)), key=keys.__getitem__) == found

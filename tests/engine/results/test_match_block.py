@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from engine.kernels import hits
 from engine.limits import CHUNK_ROWS
 from engine.results.hits import ClauseId
-from engine.results.match_block import EMPTY, Form, Harvest, Keeping, ascending, with_room
+from engine.results.match_block import EMPTY, Form, Harvest, Keeping, with_room
 from engine.results.page import LIST_ROWS_MAX
 from tests.engine.results.blocks import block_of, lineage_of, plain, plain_page, rows_drawn
 
@@ -120,19 +120,6 @@ def test_harvest_that_is_cleared_shows_nothing_of_what_was_added():
     slots = [(7, {1, 4_095}, Keeping.SPARSE)]
     add(harvest, slots)
     assert expected_of(slots) == plain(harvest.block(ids_of(slots)))
-
-
-@given(
-    st.lists(
-        st.integers(0, 20) | st.sampled_from([2**40, 2**58, 2**59, 2**60, 2**61, 2**63 - 1]),
-        unique=True,
-        max_size=12,
-    )
-)
-def test_ascending_of_any_ids_differential_is_sorted(ids):
-    """Places in order of ids, small ones and those that leave no bits for a place."""
-    found = ascending(np.array(ids, dtype=np.int64)).tolist()
-    assert sorted(ids) == [ids[place] for place in found]
 
 
 @pytest.mark.parametrize(
