@@ -85,7 +85,7 @@ def fetch_composites(client: RedisClient, places: Places) -> dict[CompositeKey, 
 def fetch_of_clause(client: RedisClient, clause: ClauseRecord) -> list[CompositePage]:
     """Return the published pages of the clause's group and its own ones (`ResultsReader.composites`).
 
-    None if the clause has been dropped, be it meanwhile: whether it stands is asked last.
+    Empty if the clause has been dropped, be it meanwhile: whether it stands is asked last.
     """
     if clause.join is None:
         return []

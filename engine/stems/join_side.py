@@ -157,9 +157,8 @@ class ClauseSide:
         for index in self._stem.indexed(key, span.first_row, min(span.past_row, whole)):
             if self._any(index):
                 rows = index.candidates(asked)
-                if (
-                    index.past_row > whole
-                ):  # its segment has filled since: the rest is open to this join
+                # Where its segment has filled since, the rows past `whole` are among the open ones below.
+                if index.past_row > whole:
                     rows = rows[rows < whole]
                 parts.append(self._among(rows))
         if span.past_row > whole:
