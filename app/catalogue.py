@@ -41,6 +41,8 @@ class Catalogue:
         self._results = results
         self._held: dict[str, Declaration] = {}
         self._loads = self._forgets = 0
+        self._known = object()
+        """Another one each time that everything is forgotten."""
 
     def stream(self, name: str) -> Declaration:
         """Return the stream in force under `name`. May block.
@@ -51,9 +53,12 @@ class Catalogue:
         held = self._held.get(name)
         if held is not None:
             return held
+        known = self._known
         record = self._results.stream(name)
         self._loads += 1
         declaration = Declaration(record.stream_id, record.schema)
+        if known is not self._known:  # all was forgotten meanwhile: this may have been read before
+            return declaration
         if len(self._held) >= limits.STREAMS_COUNT_MAX:
             self._held.clear()
         self._held[name] = declaration
@@ -71,6 +76,7 @@ class Catalogue:
     def forget_all(self) -> None:
         """Load everything again when it is next asked for."""
         self._forgets += len(self._held)
+        self._known = object()
         self._held.clear()
 
     async def retried_once(self, attempt: Callable[[], Awaitable[Result]]) -> Result:

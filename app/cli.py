@@ -1,17 +1,21 @@
-"""`psoup`: the command line. Everything but `serve` speaks HTTP to a service.
+"""`psoup`: the command line. Everything but what starts a process, and `fsck`, speaks HTTP to a service.
 
 Importing this module loads neither the engine nor the web side: `psoup --help` is quick.
 """
 
 import os
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli_common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
 from app.cli_load import load
 from app.cli_query import invoke, query
+
+if TYPE_CHECKING:
+    from app.settings import Settings
 
 _CLIENT_VARIABLES = frozenset({"PSOUP_URL", "PSOUP_TOKEN"})
 """Settings of the command line alone; every other PSOUP_ variable is one of the service."""
@@ -39,6 +43,20 @@ def _text(help_text: str) -> object:
     return typer.Option(help=help_text)
 
 
+def _settings(**given: object) -> "Settings":
+    """Return the settings of this start; where they cannot be, say so and end."""
+    from app.errors import SettingError
+    from app.settings import load_settings
+    from app.terminal import failure, standard_error
+
+    environment = {k: v for k, v in os.environ.items() if k not in _CLIENT_VARIABLES}
+    try:
+        return load_settings(environment, **given)
+    except SettingError as error:
+        standard_error().print(failure(error.detail))
+        raise typer.Exit(ExitCode.USAGE) from error
+
+
 def serve(
     *,
     store: Annotated[
@@ -57,29 +75,80 @@ def serve(
 
     Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
     """
-    from app.errors import SettingError
     from app.main import serve as run
-    from app.settings import load_settings
-    from app.terminal import failure, standard_error
 
-    environment = {k: v for k, v in os.environ.items() if k not in _CLIENT_VARIABLES}
-    try:
-        settings = load_settings(
-            environment,
-            store=store,
-            data=data,
-            host=host,
-            port=port,
-            docs=docs,
-            open_bind=open_bind,
-            keys_file=keys_file,
-            log_level=log_level,
-            log_format=log_format,
-        )
-    except SettingError as error:
-        standard_error().print(failure(error.detail))
-        raise typer.Exit(ExitCode.USAGE) from error
+    settings = _settings(
+        store=store,
+        data=data,
+        host=host,
+        port=port,
+        docs=docs,
+        open_bind=open_bind,
+        keys_file=keys_file,
+        log_level=log_level,
+        log_format=log_format,
+    )
     raise typer.Exit(run(settings))
+
+
+def engine(
+    *,
+    store: Annotated[
+        str | None, _text("redis://host:port/db, which API workers reach too.")
+    ] = None,
+    data: Annotated[Path | None, _text("Folder of this engine alone (./psoup-data).")] = None,
+    host: Annotated[str | None, _text("Where to answer operators (127.0.0.1).")] = None,
+    port: Annotated[
+        int | None, _text("Answer /healthz, /readyz and /metrics there; default: nowhere.")
+    ] = None,
+    log_level: Annotated[str | None, _text("debug, info, warning or error.")] = None,
+    log_format: Annotated[str | None, _text("console or json.")] = None,
+) -> None:
+    """Start an engine alone, for API workers on the same store; a second one waits to take its place.
+
+    Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
+    """
+    from app.engine_process import run_engine
+
+    settings = _settings(
+        store=store, data=data, host=host, port=port, log_level=log_level, log_format=log_format
+    )
+    listens = port is not None or "PSOUP_PORT" in os.environ
+    raise typer.Exit(run_engine(settings, listens=listens))
+
+
+def api(
+    *,
+    store: Annotated[
+        str | None, _text("redis://host:port/db, where an engine folds, now or later.")
+    ] = None,
+    workers: Annotated[int | None, _text("Processes that answer (1).")] = None,
+    host: Annotated[str | None, _text("Where to listen (127.0.0.1).")] = None,
+    port: Annotated[int | None, _text("Where to listen (8000); 0: any free port.")] = None,
+    docs: Annotated[bool | None, _text("Serve the API pages under /docs.")] = None,
+    open_bind: Annotated[bool | None, _text("Listen beyond loopback without keys.")] = None,
+    keys_file: Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")] = None,
+    log_level: Annotated[str | None, _text("debug, info, warning or error.")] = None,
+    log_format: Annotated[str | None, _text("console or json.")] = None,
+) -> None:
+    """Start API workers alone: they take data and queries, and answer, from a store that an engine folds.
+
+    Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
+    """
+    from app.api_process import run_api
+
+    settings = _settings(
+        store=store,
+        workers=workers,
+        host=host,
+        port=port,
+        docs=docs,
+        open_bind=open_bind,
+        keys_file=keys_file,
+        log_level=log_level,
+        log_format=log_format,
+    )
+    raise typer.Exit(run_api(settings))
 
 
 @exits
@@ -91,11 +160,14 @@ def demo(
     ] = None,
     port: Annotated[int, _text("Where the service listens; 0: any free port.")] = 0,
     seed: Annotated[int, _text("Chooses the building's life.")] = 1,
+    url: Annotated[
+        str | None, _text("Feed and ask the service there; default: one of its own.")
+    ] = None,
 ) -> None:
     """Start a service, feed it a building's sensors, and watch standing queries."""
     from app.demo import run
 
-    run(seconds=seconds, data=data, port=port, seed=seed)
+    run(seconds=seconds, data=data, port=port, seed=seed, url=url)
 
 
 @exits
@@ -137,7 +209,41 @@ def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> No
         service.remove(handle)
 
 
-for command in (serve, demo, load, query, invoke, streams, queries, status, remove):
+def fsck(
+    *,
+    store: Annotated[
+        str | None,
+        typer.Option(envvar="PSOUP_STORE", help="redis://host:port/db; default: embedded."),
+    ] = None,
+    data: Annotated[
+        Path, typer.Option(envvar="PSOUP_DATA", help="Folder of the embedded store.")
+    ] = Path("psoup-data"),
+) -> None:
+    """Compute what a store keeps anew from its tuples, and compare. Changes nothing.
+
+    It may run beside a live engine. Ends with 0 where all is equal, 1 where something differs, 3 for a store that
+    cannot be read.
+    """
+    from app.fsck import compare
+    from app.terminal import failure, standard_error, standard_output
+    from engine.errors import EngineError
+    from storage.inspection import inspect_store
+
+    try:
+        with closing(inspect_store(store, data=data)) as inspected:
+            differences = compare(inspected, standard_output())
+    except EngineError as error:
+        standard_error().print(failure(error.detail))
+        wrong_use = error.code == "store-url"
+        raise typer.Exit(ExitCode.USAGE if wrong_use else ExitCode.UNREACHABLE) from error
+    raise typer.Exit(ExitCode.REFUSED if differences else ExitCode.DONE)
+
+
+COMMANDS = (
+    *(serve, engine, api, fsck, demo),
+    *(load, query, invoke, streams, queries, status, remove),
+)
+for command in COMMANDS:
     application.command()(command)
 
 

@@ -1,7 +1,8 @@
 """Queries that are registered and not applied yet: described from their registration until they are live.
 
 The Results Structure knows a query once it is applied. Before that, those who registered it ask for it
-all the same. Nothing of this outlives the process: a start folds every registration before it answers.
+all the same. Nothing of this outlives the process: the log has every registration. An API worker looks there
+for those that were made through other workers, where the results do not know a handle.
 """
 
 import heapq
@@ -47,13 +48,14 @@ class FillingStatistics:
 class Filling:
     """Registrations by handle until they are applied. Used in the event loop alone.
 
-    Invariant: what is held is applied later than the last look. Each registration is put in line once and
-    taken out once, so that holding many costs the next one nothing.
+    Invariant: what is held is applied later than the last look, and of the history that is gone on with. Each
+    registration is put in line once and taken out once, so that holding many costs the next one nothing.
     """
 
     def __init__(self, applied: AppliedPosition) -> None:
         """Watch `applied`."""
         self._applied = applied
+        self._history = applied.mark().history
         self._held: dict[QueryId, FillingQuery] = {}
         self._line: list[tuple[Seq, QueryId]] = []
         """A heap of what is held. Appends end in almost, not quite, the order of their positions."""
@@ -70,6 +72,7 @@ class Filling:
 
     def find(self, query_id: QueryId) -> FillingQuery | None:
         """Return the query while it is being filled; None for every other."""
+        self._forget_history()
         held = self._held.get(query_id)
         return held if held is not None and held.seq > self._applied.seq else None
 
@@ -85,7 +88,16 @@ class Filling:
             QueryFillingError: its old data are not applied within `timeout_s` seconds.
         """
         held = self.find(query_id)
-        if held is not None and not await self._applied.wait(held.seq, timeout_s=timeout_s):
+        if held is not None:
+            await self.wait_for(held.seq, timeout_s=timeout_s)
+
+    async def wait_for(self, seq: Seq, *, timeout_s: float) -> None:
+        """Wait until the registration at `seq` is applied.
+
+        Raises:
+            QueryFillingError: it is not within `timeout_s` seconds.
+        """
+        if not await self._applied.wait(seq, timeout_s=timeout_s):
             raise QueryFillingError(
                 "The query is registered, and its old data are not applied yet. Invoke it again soon."
             )
@@ -104,9 +116,18 @@ class Filling:
 
     def _forget_applied(self) -> None:
         """Forget those that are applied. Cost: O(log held) for each of them."""
+        self._forget_history()
         applied = self._applied.seq
         while self._line and self._line[0][0] <= applied:
             seq, query_id = heapq.heappop(self._line)
             held = self._held.get(query_id)
             if held is not None and held.seq == seq:  # else it was noted again, at another position
                 del self._held[query_id]
+
+    def _forget_history(self) -> None:
+        """Forget all of a history that has ended: what it had registered last may be lost."""
+        history = self._applied.mark().history
+        if history != self._history:
+            self._history = history
+            self._held.clear()
+            self._line.clear()

@@ -1,41 +1,33 @@
-"""The engine's loop, in a thread of its own: read, apply, show, publish, trim. The one writer of results.
+"""The thread that folds: take over the store, recover, then turn after turn, until it is stopped or another takes over.
 
-What is applied is shown at once to invocations in this process, from its memory. It is published to the store
-later and together: whatever is not published can be folded again from the log. Invariants: what is shown is the
-fold of the log's operations 1..applied, what is published that of 1..published; a delta that a lost connection
-left in doubt is published again before anything else; only what is published is trimmed; after an IntegrityError
-or a bug nothing more is published.
+Invariant: after an IntegrityError, a bug, or word of another engine nothing more is published.
 """
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 import structlog
 
-from app.errors import StoreDownError
+from app.backend import Phase
+from app.figures import Figures, write_figures
+from app.fold import Fold
+from app.lease import FENCED_CODE, Lease, LeaseStatistics
 from app.store import Store
 from engine import limits
-from engine.engine import Engine, EngineStatistics, keep_memory, warm_up
-from engine.errors import EngineError, IntegrityError, OverloadedError
-from engine.log.operation import Operation, Rows, Tick
+from engine.engine import keep_memory, warm_up
+from engine.errors import EngineError
 from engine.query.binder import Bind, bind
 from engine.results.contract import Gen, ResultsReader
-from engine.results.delta import ClauseRecord, Delta, merge
-from engine.results.live import HeldBytes, LiveResults
-from engine.results.page import Page
 from engine.results.source import TupleSource
 from engine.tuples.batch import Seq
 
 IDLE_S: Final = 0.25
-"""An idle loop looks at the log this often, if nobody wakes it; and at the store's clock no oftener."""
+"""An idle loop looks at the log this often, if nobody wakes it."""
 RETRY_S_FIRST: Final = 0.05
 RETRY_S_MAX: Final = 2.0
-TRIM_EVERY: Final = 1_000
-"""Control entries are trimmed in steps of this many positions, not at every turn."""
 TRANSIENT_CODES: Final = frozenset(
     {"store-unavailable", "recovering", "store-full", "commit-unknown"}
 )
@@ -43,100 +35,99 @@ TRANSIENT_CODES: Final = frozenset(
 
 _LOG = structlog.get_logger("psoup.fold_loop")
 
-OnLook = Callable[[Callable[[], EngineStatistics]], None]
-
-
-class Phase(StrEnum):
-    """Where the loop stands."""
-
-    RECOVERING = "recovering"
-    LIVE = "live"
-    STORE_DOWN = "store-down"
-    FAILED = "integrity"
-    STOPPED = "stopped"
-
 
 @dataclass(frozen=True, slots=True)
 class FoldStatistics:
-    """Counters of the fold loop since its start."""
+    """Where a loop stands, and what it has done since its start.
+
+    Attributes:
+        phase, gen: where it stands, in which history.
+        turns: those that had something to fold.
+        lag_us: how long ago the oldest operation arrived that is read and not applied; 0 where there is none.
+        lease: how often it was renewed.
+        figures: everything that API workers are told.
+    """
 
     phase: Phase
-    held: HeldBytes
     gen: Gen
-    applied: Seq
-    published: Seq
     turns: int
-    operations: int
-    tuples: int
-    body_bytes: int
-    """Of the batches of these tuples, as the log keeps them."""
-    ticks: int
-    retries: int
-    voided: int
-    """Committed operations that could not be applied and changed nothing: a sign of damage or a bug."""
+    lag_us: int
+    lease: LeaseStatistics
+    figures: Figures
 
 
 class FoldLoop:
-    """One thread that turns the log into results. Started once, stopped once."""
+    """One thread that turns the log into results (`Backend`). Started once, stopped once."""
 
     def __init__(
         self,
         *,
         store: Store,
-        on_applied: Callable[[Seq], None],
-        on_look: OnLook = lambda _: None,
+        answers: bool = True,
+        on_applied: Callable[[Seq], None] = lambda _: None,
+        on_lost: Callable[[Phase], None] = lambda _: None,
         bind: Bind = bind,
+        lease_s: float = limits.LEASE_S,
         elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the store, whose clock dates ticks. Callbacks are called from the loop's thread.
+        """Take the store, whose clock dates ticks. Callbacks must not wait for the loop.
 
-        `on_look` is called before each look at the log, every IDLE_S if nothing happens, with what tells the
-        engine's counters. `bind` may remember what the front has bound. `elapsed_s` only paces the loop: no
-        operation and no answer depends on it.
+        Args:
+            store: it may be held by another engine: then this one waits.
+            answers: invocations in this process are answered from its memory. Without, it keeps no results, and
+                publishes at the end of every turn; `results` is not to be asked.
+            on_applied: told what invocations see, from the loop's thread; without answers that is what is published.
+            on_lost: told once, from any thread, that it folds no more and was not asked to end: FENCED or FAILED.
+            bind: may remember what the front has bound.
+            lease_s: so long after its last sign of life a standby may try.
+            elapsed_s: paces the loop: no operation and no answer depends on it.
         """
         self._store = store
-        self._bind = bind
-        self._engine = Engine(bind=bind, make_lock=threading.Lock)
-        self._live = LiveResults(store.results.now_us, threading.RLock())
+        self._answers = answers
+        self._fold = Fold(
+            store, answers=answers, on_applied=on_applied, bind=bind, elapsed_s=elapsed_s
+        )
         self._on_applied = on_applied
-        self._on_look = on_look
+        self._on_lost = on_lost
         self._elapsed_s = elapsed_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._recovered = threading.Event()
         self._thread = threading.Thread(target=self._run, name="psoup-fold", daemon=True)
+        self._lease = Lease(
+            store.renew, lease_s=lease_s, on_fenced=self._end_fenced, elapsed_s=elapsed_s
+        )
         self._phase = Phase.RECOVERING
-        self._restored = False
-        self._gen = Gen(0)
-        self._applied = self._published = Seq(0)
-        self._trimmed_below = Seq(0)
-        self._shown: list[Delta] = []
-        """Applied and not published yet."""
-        self._shown_bytes = 0
-        self._publish_next_s = 0.0
-        self._pending: Delta | None = None
-        """On its way to the store: all of `_shown` at the time."""
-        self._gone: set[Seq] = set()
-        """Batches of which no tuple is held any more and which the log still has."""
+        self._fenced = threading.Event()
+        self._fencing = threading.Lock()
+        self._warm = self._taken = False
+        self._taken_s = 0.0
+        self._told = b""
         self._idle = False
-        self._looks_next_s = 0.0
-        self._tuples = self._body_bytes = 0
-        self._turns = self._operations = self._ticks = self._retries = self._voided = 0
+        self._turns = 0
 
     @property
     def phase(self) -> Phase:
-        """Return where the loop stands."""
+        """Return where the loop stands.
+
+        STORE_DOWN also while the lease may have ended, as after a pause: another engine may have gone on, and what is
+        in this process's memory would be old.
+        """
+        if self._fenced.is_set():
+            return Phase.FENCED
+        if self._phase is Phase.LIVE and not self._lease.lasts:
+            return Phase.STORE_DOWN
         return self._phase
 
     @property
     def source(self) -> TupleSource:
         """Return the engine's tuples, for invocations."""
-        return self._engine.source
+        return self._fold.source
 
     @property
     def results(self) -> ResultsReader:
         """Return the results at the applied position, in this process's memory."""
-        return self._live
+        return self._fold.results
 
     def start(self) -> None:
         """Start the thread: it recovers first. Memory is taken before, so that it serves all threads."""
@@ -152,71 +143,132 @@ class FoldLoop:
         self._wake.set()
 
     def stop(self) -> None:
-        """End the thread after its present turn and wait for it. Blocks; twice does nothing."""
+        """End the thread after its present turn and wait for it. Blocks; twice does nothing.
+
+        The lease goes with the store: whoever opened it closes it.
+        """
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
 
+    def figures(self) -> Figures:
+        """Return counters as they are, and what is held as it was a second ago at most, or before a long operation."""
+        return self._fold.figures()
+
     def statistics(self) -> FoldStatistics:
-        """Return counters."""
+        """Return counters. Any thread."""
         return FoldStatistics(
-            phase=self._phase,
-            held=self._live.held,
-            gen=self._gen,
-            applied=self._applied,
-            published=self._published,
+            phase=self.phase,
+            gen=self._fold.gen,
             turns=self._turns,
-            operations=self._operations,
-            tuples=self._tuples,
-            body_bytes=self._body_bytes,
-            ticks=self._ticks,
-            retries=self._retries,
-            voided=self._voided,
+            lag_us=self._fold.lag_us(),
+            lease=self._lease.statistics(),
+            figures=self.figures(),
         )
 
     def check(self) -> None:
         """Raise AssertionError unless loop, store and engine agree. For tests, between turns."""
-        if self._pending is None and self._store.results.cut().seq != self._published:
-            raise AssertionError("the published seq is the store's applied one")
-        if self._live.cut().seq != self._applied:
-            raise AssertionError("what is applied is shown")
-        self._live.check()
-        self._engine.check()
+        self._lease.check()
+        self._fold.check()
 
     # --- the thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            self._warm_up()
-            steps = (self._restore, self._catch_up)
+            steps = (self._take_over, self._warm_up, self._fold.restore, self._catch_up)
             if all(self._until_it_works(step) for step in steps):
                 self._recovered.set()
                 while self._until_it_works(self._turn):
                     if self._idle:
-                        self._wake.wait(IDLE_S)
+                        self._rest()
                 self._publish_last()
-        except Exception:  # noqa: BLE001 (whatever it is, publishing on would make it worse)
-            self._phase = Phase.FAILED
-            _LOG.exception("fold-stopped", applied=self._applied)
+        except Exception as error:  # noqa: BLE001 (whatever it is, publishing on would make it worse)
+            self._end_lost(error)
         finally:
+            self._lease.stop()
             if self._phase is not Phase.FAILED:
                 self._phase = Phase.STOPPED
             self._recovered.set()
 
+    def _end_lost(self, error: Exception) -> None:
+        """End without having been asked to."""
+        refusal = self._refusal(error)
+        if refusal is not None:
+            self._end_fenced(refusal)
+            return
+        self._phase = Phase.FAILED
+        if (
+            isinstance(error, EngineError) and not self._taken
+        ):  # what it says is what there is to say
+            _LOG.error("not-taken-over", code=error.code, detail=error.detail)
+        else:
+            _LOG.error("fold-stopped", applied=self._fold.applied, exc_info=error)
+        self._on_lost(Phase.FAILED)
+
+    def _refusal(self, error: Exception) -> EngineError | None:
+        """Return the store's word that another engine writes now, or None.
+
+        What is read while that one publishes and trims may look like damage: so the store is asked.
+        """
+        if isinstance(error, EngineError) and error.code == FENCED_CODE:
+            return error
+        try:
+            if self._taken:
+                self._store.renew()
+        except EngineError as refusal:
+            return refusal if refusal.code == FENCED_CODE else None
+        return None
+
+    def _end_fenced(self, error: EngineError) -> None:
+        """Fold and publish nothing more: another engine has taken over. Any thread."""
+        with self._fencing:
+            if self._fenced.is_set():
+                return
+            self._fenced.set()
+        _LOG.error("fenced", detail=error.detail, applied=self._fold.applied)
+        self._stopping.set()
+        self._wake.set()
+        self._recovered.set()
+        self._on_lost(Phase.FENCED)
+
+    def _take_over(self) -> None:
+        """Become the store's one writer; wait as a standby while another engine is."""
+        while not self._stopping.is_set():
+            asked_s = self._elapsed_s()
+            wait_s = self._store.take_over()
+            if wait_s <= 0:
+                self._phase, self._taken = Phase.RECOVERING, True
+                self._taken_s = self._elapsed_s()
+                _LOG.info("taken-over", durability=str(self._store.durability))
+                if self._store.durability != "memory":  # which no other process can reach
+                    self._lease.start(asked_s)
+                return
+            if self._phase is not Phase.STANDBY:
+                self._phase = Phase.STANDBY
+                _LOG.info("standby", lease_s=round(wait_s, 3))
+                self._warm_up()  # so that taking over is quick
+            self._stopping.wait(min(wait_s, limits.STANDBY_LOOK_S))
+
     def _warm_up(self) -> None:
         """Compile or load the kernels now, so that no request waits for them."""
+        if self._warm:
+            return
         begun_s = self._elapsed_s()
         kernels = warm_up()
+        self._warm = True
         seconds = round(self._elapsed_s() - begun_s, 3)
         _LOG.info("kernels-ready", kernels=kernels, seconds=seconds)
 
     def _publish_last(self) -> None:
         """Publish what is left when the loop ends, if the store lets it; else it is folded again at the next start."""
         try:
-            self._publish_shown()
+            if not self._fenced.is_set():
+                self._fold.publish()
         except EngineError as error:
-            _LOG.warning("left-unpublished", code=error.code, applied=self._applied)
+            if error.code == FENCED_CODE:
+                raise
+            _LOG.warning("left-unpublished", code=error.code, applied=self._fold.applied)
 
     def _until_it_works(self, step: Callable[[], None]) -> bool:
         """Run `step` until the store lets it pass; False = the loop is to end."""
@@ -224,7 +276,7 @@ class FoldLoop:
         phase = self._phase
         while not self._stopping.is_set():
             try:
-                if self._phase is Phase.STORE_DOWN:
+                if self._phase is Phase.STORE_DOWN and self._taken:
                     self._reopen()
                 step()
             except EngineError as error:
@@ -233,166 +285,68 @@ class FoldLoop:
                 if self._phase is not Phase.STORE_DOWN:
                     _LOG.warning("store-down", code=error.code, detail=error.detail)
                 self._phase = Phase.STORE_DOWN
-                self._retries += 1
+                self._fold.counted.retries += 1
                 self._stopping.wait(wait_s)
                 wait_s = min(2 * wait_s, RETRY_S_MAX)
             else:
                 if self._phase is Phase.STORE_DOWN:
                     self._phase = phase
-                    _LOG.info("store-back", applied=self._applied)
+                    _LOG.info("store-back", applied=self._fold.applied)
                 return True
         return False
 
     def _reopen(self) -> None:
-        """Have the store back. With another history in it there is nothing to go on from."""
+        """Have the store back, still as its one writer; it has to hold what was folded."""
         self._store.reopen()
-        if not self._restored:
-            return
-        cut = self._store.results.cut()
-        if cut.gen != self._gen:
-            raise IntegrityError(
-                f"The store came back with another history than generation {self._gen}. Start psoup"
-                " again: it then goes on from what the store holds."
-            )
-        if self._store.log.head() < self._applied:
-            raise IntegrityError(
-                f"The store came back with a log that ends before operation {self._applied}, which has"
-                " been applied. Start psoup again: it then goes on from what the store holds."
-            )
-        if self._pending is not None and cut.seq == self._pending.seq:
-            self._note_published(self._pending)
-
-    def _restore(self) -> None:
-        """Bring a fresh engine to the published position, and find what was published and not trimmed."""
-        checkpoint = self._store.results.checkpoint()
-        applied = checkpoint.cut.seq
-        seqs = sorted(batch.seq for batch in checkpoint.batches)
-        self._engine = Engine.restore(
-            checkpoint, self._store.log.read_at(seqs), bind=self._bind, make_lock=threading.Lock
-        )
-        self._gone = set(self._store.log.held_batches(applied)).difference(seqs)
-        self._live.begin(checkpoint, self._older_pages)
-        self._gen, self._restored = checkpoint.cut.gen, True
-        self._applied = self._published = applied
-
-    def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
-        """Return hits in chunks from before this process began, from the store. Any thread.
-
-        A store that has lost them knows nothing of the clause, which looks like no hits: so it is asked
-        afterwards whether it still is what it was.
-
-        Raises:
-            StoreDownError: it is not; the loop will find out by itself.
-        """
-        pages = self._store.results.pages(clause, chunks)
-        cut = self._store.results.cut()
-        if cut.gen != self._gen or cut.seq < clause.clause_id:
-            raise StoreDownError("The store has changed under psoup. Send the same again soon.")
-        return pages
+        self._told = b""
+        self._fold.compare()
 
     def _catch_up(self) -> None:
         """Fold what lies behind the published position; then the service is live."""
-        while not self._stopping.is_set() and self._fold():
-            pass
+        while self._fold_on():
+            if self._stopping.is_set():
+                return
         self._phase = Phase.LIVE
-        self._on_applied(self._applied)
-        _LOG.info("recovered", gen=self._gen, applied=self._applied)
+        self._on_applied(self._fold.applied)
+        _LOG.info(
+            "recovered",
+            gen=self._fold.gen,
+            applied=self._fold.applied,
+            tuples=self._fold.statistics().rows_held,
+            seconds=round(self._elapsed_s() - self._taken_s, 3),
+        )
 
     def _turn(self) -> None:
         """Fold what there is, or let time pass where nothing arrives; then be idle."""
         self._wake.clear()
-        self._idle = not self._fold()
-        if self._idle and self._is_due():
-            try:
-                self._store.log.append(Tick())
-            except OverloadedError:  # then it is not idle, and its operations bring the time along
-                return
-            self._ticks += 1
-            self._idle = False
+        self._idle = not (self._fold_on() or self._fold.tick())
 
-    def _is_due(self) -> bool:
-        """Return whether a tick would forget something. Looks at most every IDLE_S.
+    def _rest(self) -> None:
+        """Wait until something is appended, for IDLE_S at most. Who appends tells, or, elsewhere, the store does."""
+        told = not self._answers and self._store.wait_appended(self._fold.applied, IDLE_S)
+        if not told:
+            self._wake.wait(IDLE_S)
 
-        The store's clock is asked, because it dates the tick: with another one that runs ahead of it,
-        ticks would follow each other and bring nothing.
-        """
-        now_s = self._elapsed_s()
-        if now_s < self._looks_next_s:
-            return False
-        due = self._engine.due(self._store.results.cut().server_now_us)
-        self._looks_next_s = now_s + IDLE_S
-        return due
-
-    def _fold(self) -> bool:
+    def _fold_on(self) -> bool:
         """Fold what the log holds, one turn of it. False = there was nothing."""
-        self._on_look(self._engine.statistics)
-        if self._pending is not None or self._is_publish_due():
-            self._publish_shown()
-        self._trim()
-        operations = self._store.log.read(
-            self._applied,
-            operations_max=limits.FOLD_OPERATIONS_MAX,
-            bytes_max=limits.FOLD_BYTES_MAX,
-        )
-        if not operations:
+        self._look()
+        if not self._fold.turn():
             return False
-        if not self._shown:
-            self._publish_next_s = self._elapsed_s() + limits.PUBLISH_AFTER_S
-        for operation in operations:
-            delta = self._engine.apply(operation)
-            self._live.apply(delta)
-            self._shown.append(delta)
-            if delta.blocks or delta.pages or delta.composites:
-                self._shown_bytes += sum(block.nbytes for block in delta.blocks.values())
-                self._shown_bytes += sum(page.nbytes for page in delta.pages.values())
-                self._shown_bytes += sum(page.nbytes for page in delta.composites.values())
-            self._count_body(operation)
-            self._applied = delta.seq
         self._turns += 1
-        self._operations += len(operations)
-        self._note_void()
-        self._on_applied(self._applied)
         return True
 
-    def _count_body(self, operation: Operation) -> None:
-        if isinstance(operation.content, Rows):
-            self._shown_bytes += len(operation.content.body)
-            self._body_bytes += len(operation.content.body)
-            self._tuples += operation.content.rows
-
-    def _note_void(self) -> None:
-        """Raise an alarm for committed operations that could not be applied: none is expected ever."""
-        if self._engine.voided > self._voided:
-            self._voided = self._engine.voided
-            _LOG.error("operations-void", voided=self._voided, applied=self._applied)
-
-    def _is_publish_due(self) -> bool:
-        """Return whether what is shown has waited long enough, or has become enough, to be published."""
-        return bool(self._shown) and (
-            len(self._shown) >= limits.PUBLISH_OPERATIONS_MAX
-            or self._shown_bytes >= limits.PUBLISH_TOGETHER_BYTES_MAX
-            or self._elapsed_s() >= self._publish_next_s
-        )
-
-    def _publish_shown(self) -> None:
-        """Publish all that is shown and not published; first what an earlier attempt has left in doubt."""
-        if self._pending is None and self._shown:
-            self._pending = merge(self._shown)
-        if self._pending is not None:
-            self._store.results.publish(self._pending)
-            self._note_published(self._pending)
-
-    def _note_published(self, delta: Delta) -> None:
-        """Take note that the store shows `delta`, which is all that was applied."""
-        self._engine.published()
-        self._pending, self._shown, self._shown_bytes = None, [], 0
-        self._published = delta.seq
-        self._gone.update(seq for _, seq in delta.dropped_batches)
-
-    def _trim(self) -> None:
-        """Let the log forget what no tuple held needs, if there is enough of it."""
-        below = Seq(max(0, self._published - limits.LOG_ENTRIES_KEPT))
-        if self._gone or below >= self._trimmed_below + TRIM_EVERY:
-            self._store.log.trim(batches=sorted(self._gone), below=below)
-            self._gone.clear()
-            self._trimmed_below = below
+    def _look(self) -> None:
+        """Note figures now and then, and tell them to other processes."""
+        if not self._fold.counted.is_due(self._elapsed_s()):
+            return
+        self._fold.look()
+        told = write_figures(self._fold.figures())
+        if told == self._told:
+            return
+        try:
+            self._store.tell(told)
+        except EngineError as error:
+            if error.code not in TRANSIENT_CODES:
+                raise
+        else:
+            self._told = told

@@ -5,6 +5,7 @@ A group's counters go with the group. Their totals only grow, as a counter that 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from engine.engine import JoinGroupStatistics
 
@@ -42,12 +43,15 @@ class JoinReading:
     totals: JoinTotals = JoinTotals()
 
 
+NO_JOINS: Final = JoinReading()
+
+
 class JoinTally:
     """The last reading, and what groups had counted when they were last seen. One thread notes, any reads."""
 
     def __init__(self) -> None:
         """Begin without groups."""
-        self.reading = JoinReading()
+        self.reading = NO_JOINS
         self._gone = JoinTotals()
 
     def note(self, groups: Sequence[JoinGroupStatistics]) -> None:

@@ -1,15 +1,15 @@
 """The only wiring: settings to a store, a service and an application. Nothing happens at import."""
 
+import asyncio
+import contextlib
 import secrets
-import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
-from types import FrameType
+from pathlib import Path
 
-import structlog
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -18,25 +18,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
+from app.backend import Backend, Phase
 from app.errors import MethodError
+from app.fold_loop import FoldLoop
+from app.follower import Follower
 from app.keys import load_keys
-from app.log_lines import configure_logging
 from app.meters import Meters
 from app.middleware.edge import REQUEST_ID, Edge
 from app.openapi import describe
 from app.page_tokens import PageTokens, page_key
 from app.problems import problem_response
+from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
 from app.rates import Rates
 from app.routes import health, invocations, queries, streams, tuples
 from app.routes.endpoint import Context, add
 from app.server import listen, make_server, pace_collector
-from app.service import Service
-from app.settings import Settings, check_settings
-from app.store import Store
+from app.service import Service, WorkerParts
+from app.settings import Settings, check_settings, shared_store
+from app.store import Store, WorkerStore
 from app.wire.queries import Bits
+from engine import limits
 from engine.clock import Clock, SystemClock
+from engine.engine import CachedTuples
 from engine.errors import EngineError, InvalidFieldError, NotFoundError
-from storage import open_store
+from storage import open_store, open_worker_store
 
 ENDPOINTS = (
     *streams.ENDPOINTS,
@@ -60,13 +65,6 @@ EXPOSED_HEADERS = [
     "Psoup-Durability",
 ]
 
-EXIT_OK = 0
-EXIT_SETTINGS = 2
-EXIT_STORE = 3
-EXIT_ADDRESS = 4
-
-_LOG = structlog.get_logger("psoup.main")
-
 
 def create_app(
     settings: Settings,
@@ -74,6 +72,7 @@ def create_app(
     clock: Clock | None = None,
     store: Store | None = None,
     handle_bits: Bits = secrets.randbits,
+    on_lost: Callable[[Phase], None] = lambda _: None,
 ) -> FastAPI:
     """Return the ASGI application.
 
@@ -83,34 +82,139 @@ def create_app(
         store: an open store, which the caller closes; else the one `settings` names is opened when the
             application starts and closed when it ends.
         handle_bits: random bits for handles.
+        on_lost: as in `FoldLoop`.
 
     Raises:
         SettingError: values that cannot be, or a keys file that cannot be read.
     """
-    check_settings(settings)
     used_clock = clock or SystemClock()
+
+    @asynccontextmanager
+    async def serving(context: Context) -> AsyncIterator[Service]:
+        opened = store or open_store(
+            settings.store, data=settings.data, clock=used_clock, lease_s=settings.lease_s
+        )
+
+        def fold(service: Service) -> Backend:
+            return FoldLoop(
+                store=opened,
+                on_applied=service.applied.advance,
+                on_lost=on_lost,
+                bind=service.bound.bind,
+                lease_s=settings.lease_s,
+            )
+
+        try:
+            context.tokens = PageTokens(_key_of(settings, opened))
+            yield Service(store=opened, make_backend=fold, settings=settings, clock=used_clock)
+        finally:
+            if store is None:
+                opened.close()
+
+    return _application(settings, serving, handle_bits=handle_bits)
+
+
+def create_worker_app(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    handle_bits: Bits = secrets.randbits,
+    meters: Path | None = None,
+    on_failed: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """Return the ASGI application of one API worker, over a store that an engine in another process folds.
+
+    Args:
+        settings: as `load_settings` gave them. The store they name need not be there yet; rates are shared by
+            `workers` of them.
+        clock: the machine's where none is given.
+        handle_bits: random bits for handles.
+        meters: folder that the workers of one port share (`Meters`); None = this one answers for itself alone.
+        on_failed: as in `Follower`.
+
+    Raises:
+        SettingError: values that cannot be, a keys file that cannot be read, or a store that several processes
+            cannot share.
+    """
+    url = shared_store(settings)
+    used_clock = clock or SystemClock()
+
+    @asynccontextmanager
+    async def serving(context: Context) -> AsyncIterator[Service]:
+        kept: list[Callable[[], None]] = []
+
+        def forget() -> None:
+            for part in kept:
+                part()
+
+        store = open_worker_store(url, forget=forget)
+        rows = CachedTuples(
+            store.results,
+            store.log,
+            make_lock=threading.Lock,
+            bytes_max=limits.TUPLES_CACHE_BYTES_MAX,
+        )
+        context.tokens = PageTokens(_key_of(settings, store))
+
+        def follow(service: Service) -> Backend:
+            return Follower(
+                store=store,
+                tuples=rows,
+                applied=service.applied,
+                on_history=context.tokens.learn,
+                on_failed=on_failed,
+            )
+
+        with contextlib.closing(store):
+            service = Service(
+                store=store,
+                make_backend=follow,
+                worker=WorkerParts(store, rows),
+                settings=settings,
+                clock=used_clock,
+            )
+            kept += [rows.forget, service.forget]
+            yield service
+
+    return _application(
+        settings, serving, handle_bits=handle_bits, processes=settings.workers, meters=meters
+    )
+
+
+Serving = Callable[[Context], AbstractAsyncContextManager[Service]]
+"""Makes the service of an application that starts, and lets go of its store when it has ended."""
+
+
+def _application(
+    settings: Settings,
+    serving: Serving,
+    *,
+    handle_bits: Bits,
+    processes: int = 1,
+    meters: Path | None = None,
+) -> FastAPI:
+    """Return the application around a service; `processes` answer for the same one. Raises SettingError."""
+    check_settings(settings)
     context = Context(
         keys=load_keys(settings.keys_file),
-        tokens=PageTokens(b""),
-        rates=Rates(),
-        meters=Meters(),
+        tokens=PageTokens(bytes),
+        rates=Rates(processes=processes),
+        meters=Meters(meters),
         handle_bits=handle_bits,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        opened = store or open_store(settings.store, data=settings.data, clock=used_clock)
-        try:
-            context.tokens = PageTokens(_page_key(settings))
-            service = Service(store=opened, settings=settings, clock=used_clock)
+        async with serving(context) as service:
             context.meters.attach(service)
             context.service = service
             await service.start()
-            yield
-            await service.stop()
-        finally:
-            if store is None:
-                opened.close()
+            noting = asyncio.create_task(context.meters.note_often())
+            try:
+                yield
+            finally:
+                noting.cancel()
+                await service.stop()
 
     app = FastAPI(
         title="psoup",
@@ -139,96 +243,46 @@ def create_app(
 
 
 def serve(settings: Settings) -> int:
-    """Serve until a signal ends it, and return the exit code.
-
-    0 = ended as asked; 2 = settings that cannot be; 3 = the store cannot be opened (its folder is used by
-    another service or cannot be used, no answer, unsuitable), or does not end; 4 = the address cannot be
-    listened on.
-    """
-    configure_logging(level=settings.log_level, style=settings.log_format)
-    try:
-        check_settings(settings)
-        with _interruptible(), listen(settings) as listener:
-            return _serve_on(listener, settings, SystemClock())
-    except KeyboardInterrupt:
-        _LOG.info("ended")
-        return EXIT_OK
-    except EngineError as error:
-        _LOG.error("not-started", code=error.code, detail=error.detail)
-        return EXIT_SETTINGS if error.code in ("setting", "store-url") else EXIT_STORE
-    except OSError as error:
-        place = f"{settings.host}:{settings.port}"
-        _LOG.error("not-started", address=place, detail=error.strerror or str(error))
-        return EXIT_ADDRESS
+    """Serve until a signal ends it, or another engine takes over, and return the exit code (`run_process`)."""
+    return run_process(settings, lambda: _serve(settings))
 
 
-def _serve_on(listener: socket.socket, settings: Settings, clock: Clock) -> int:
-    store = open_store(settings.store, data=settings.data, clock=clock)
-    code = EXIT_STORE
-    try:
-        code = _run_on(listener, settings, clock, store)
-    finally:
-        if not _close(store):
-            code = EXIT_STORE
-    if code == EXIT_OK:
-        _LOG.info("ended")
-    return code
+def _serve(settings: Settings) -> int:
+    clock = SystemClock()
+    with listen(settings) as listener:
+        store = open_store(
+            settings.store, data=settings.data, clock=clock, lease_s=settings.lease_s
+        )
+        return close_after(store, lambda: _serve_on(listener, settings, clock, store))
 
 
-def _run_on(listener: socket.socket, settings: Settings, clock: Clock, store: Store) -> int:
+def _serve_on(listener: socket.socket, settings: Settings, clock: Clock, store: Store) -> int:
     pace_collector()
-    server = make_server(create_app(settings, clock=clock, store=store), settings)
+    lost: list[Phase] = []
+
+    def end(phase: Phase) -> None:
+        """End where another engine has taken over; after damage go on saying so."""
+        lost.append(phase)
+        if phase is Phase.FENCED:
+            server.should_exit = True
+
+    app = create_app(settings, clock=clock, store=store, on_lost=end)
+    server = make_server(app, settings)
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:  # a signal, which uvicorn raises once more after its graceful end
         return EXIT_OK
     except SystemExit:  # uvicorn's word for a lifespan that did not start; it has logged why
         return EXIT_STORE
-    return EXIT_OK
+    return EXIT_FENCED if Phase.FENCED in lost else EXIT_OK
 
 
-def _close(store: Store) -> bool:
-    """Return whether the store was closed in good order; else say so."""
-    try:
-        store.close()
-    except EngineError as error:
-        _LOG.error("not-stopped", code=error.code, detail=error.detail)
-        return False
-    return True
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Make SIGTERM an interrupt, and SIGHUP (the terminal has gone) the same as SIGTERM.
-
-    By default they would end the process before the store is closed. uvicorn takes SIGTERM over while it runs,
-    so a SIGHUP that is passed on as one lets it end gracefully too.
-    """
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    def terminate(_number: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupt)}
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup it stays ignored
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminate)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _page_key(settings: Settings) -> bytes:
+def _key_of(settings: Settings, store: Store | WorkerStore) -> Callable[[], bytes]:
+    """Return what finds the key of page tokens: that of the file named, else the store's."""
     if settings.page_key_file is not None:
-        return page_key(settings.page_key_file)
-    # The embedded store has made its folder by now; another store keeps nothing there.
-    return page_key(settings.data / "page.key" if settings.store is None else None)
+        key = page_key(settings.page_key_file)
+        return lambda: key
+    return lambda: store.page_key
 
 
 def _answer_errors(app: FastAPI) -> None:

@@ -1,40 +1,71 @@
-"""Prometheus meters, in a registry of their own: requests as they end, the service's counters when asked."""
+"""Prometheus meters, in a registry of their own: requests as they end, the service's counters when asked.
 
-from collections.abc import Iterator
+API workers share a port, and a scrape reaches any of them. There each one keeps its own meters in files of one
+folder, and whoever is asked answers for all; what is the store's or the engine's is told once, by the one asked.
+"""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 
+from app.figures import Figures
 from app.middleware.edge import Scope
 from app.service import Service
+from engine.errors import EngineError
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ROUTE = "psoup.route"
 """Where an endpoint leaves its operation id in the scope: a bounded label, unlike a path."""
+Values = Mapping[str, tuple[str, float]]
+"""By name without `psoup_`: what it is, and how much."""
+NOTE_EVERY_S: Final = 1.0
+APART: Final = "livesum"
+"""How gauges of several workers become one: added up, of those that live."""
 
 
 class Meters:
     """The meters of one application."""
 
-    def __init__(self) -> None:
-        """Make the registry; `attach` adds a service's counters to it."""
-        self._registry = CollectorRegistry()
+    def __init__(self, folder: Path | None = None) -> None:
+        """Make the registry; `attach` adds a service's counters to it.
+
+        Args:
+            folder: where several processes keep theirs, named by PROMETHEUS_MULTIPROC_DIR too, before
+                prometheus_client was loaded; None = this process answers for itself alone.
+        """
+        self._own = CollectorRegistry()
+        self._told = self._own if folder is None else CollectorRegistry()
+        if folder is not None:
+            MultiProcessCollector(self._told, path=str(folder))  # type: ignore[no-untyped-call]
+        self._is_shared = folder is not None
+        self._service: Service | None = None
+        self._gauges: dict[str, Gauge] = {}
+        self._counters: dict[str, tuple[Counter, float]] = {}
+        """With how much of them has been counted."""
+        self._noting = threading.Lock()
         self._requests = Counter(
-            "psoup_http_requests", "Answers.", ["operation", "status"], registry=self._registry
+            "psoup_http_requests", "Answers.", ["operation", "status"], registry=self._own
         )
         self._seconds = Histogram(
             "psoup_http_request_seconds",
             "Seconds from a request's head to its answer.",
             ["operation"],
             buckets=_BUCKETS_S,
-            registry=self._registry,
+            registry=self._own,
         )
-        self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._registry)
+        self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._own)
 
     def attach(self, service: Service) -> None:
         """Collect the counters of `service` at every scrape."""
-        self._registry.register(_ServiceCollector(service))
+        self._service = service
+        self._told.register(_ServiceCollector(service, with_process=not self._is_shared))
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one answer."""
@@ -46,61 +77,147 @@ class Meters:
         """Count rows that were stored."""
         self._rows.inc(rows)
 
+    def note(self) -> None:
+        """Let other processes read what this one counts by itself. Where none shares the folder, does nothing."""
+        if not self._is_shared or self._service is None:
+            return
+        with self._noting:
+            for name, (text, value) in process_gauges(self._service).items():
+                if name not in self._gauges:
+                    self._gauges[name] = Gauge(
+                        f"psoup_{name}", text, registry=self._own, multiprocess_mode=APART
+                    )
+                self._gauges[name].set(value)
+            for name, (text, value) in process_counters(self._service).items():
+                if name not in self._counters:
+                    self._counters[name] = (
+                        Counter(f"psoup_{name}", text, registry=self._own),
+                        0.0,
+                    )
+                counter, before = self._counters[name]
+                counter.inc(value - before)
+                self._counters[name] = (counter, value)
+
+    async def note_often(self) -> None:
+        """Note each second, until it is cancelled."""
+        while True:
+            self.note()
+            await asyncio.sleep(NOTE_EVERY_S)
+
     def text(self) -> bytes:
         """Return all meters as Prometheus reads them. May block on the store."""
-        return generate_latest(self._registry)
+        self.note()
+        return generate_latest(self._told)
 
 
 class _ServiceCollector:
     """The service's counters as metric families, read when somebody asks."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, *, with_process: bool) -> None:
+        """Read `service`; what is one process's own only where `with_process`."""
         self._service = service
+        self._with_process = with_process
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that registering does not collect."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the families."""
-        statistics = self._service.statistics()
-        log = self._service.store.log.statistics()
-        results = self._service.store.results.statistics()
-        joins = self._service.joins.reading
-        gauges = {
-            "ready": ("1 if the service is ready.", not self._service.reasons()),
-            "log_head": ("Position of the last operation.", log.head),
-            "applied": ("Position of the last applied operation.", self._service.applied.seq),
-            "log_entries": ("Entries in the log.", log.entries),
-            "log_bytes": ("Bytes of bodies in the log.", log.bytes),
-            "appends_in_flight": ("Appends on their way.", statistics.submission.in_flight),
-            "hits_memory_bytes": ("Memory of hits in this process.", statistics.fold.held.hits),
-            "join_groups": ("Groups of queries that are joined together.", len(joins.groups)),
-            "store_memory_bytes": (
-                "Memory of the store.",
-                self._service.store.health().memory_bytes,
-            ),
-        }
-        counters = {
-            "operations_folded": ("Operations folded.", statistics.fold.operations),
-            "operations_void": ("Operations that could not be applied.", statistics.fold.voided),
-            "publishes": ("Deltas published.", results.publishes),
-            "pages_written": ("Result pages written.", results.pages_written),
-            "store_retries": ("Attempts after the store was away.", statistics.fold.retries),
-            "tuples_folded": ("Tuples folded.", statistics.fold.tuples),
-            "invocations": ("Queries answered.", self._service.invoked.count),
-            "ticks": ("Ticks appended.", statistics.fold.ticks),
-            "join_entrants": ("Chunks and queries joined.", joins.totals.entrants),
-            "join_steps": ("Candidates and pairs looked at.", joins.totals.steps),
-            "join_semijoined": ("Tuples left out before joining.", joins.totals.semijoined),
-            "join_intermediates": ("Composites built on the way.", joins.totals.intermediates),
-            "join_results": ("Composites that queries want.", joins.totals.results),
-            "appends_refused": (
-                "Appends refused for want of a place.",
-                statistics.submission.refused,
-            ),
-        }
+        """Yield the families. Without a store, those that need none."""
+        figures = self._service.backend.figures()
+        gauges = engine_gauges(self._service, figures)
+        try:
+            gauges |= store_gauges(self._service)
+        except EngineError:
+            gauges |= {"ready": ("1 if the service is ready.", 0.0)}
+        counters = engine_counters(figures)
+        if self._with_process:
+            gauges |= process_gauges(self._service)
+            counters |= process_counters(self._service)
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"psoup_{name}", text, value=float(value))
         for name, (text, value) in counters.items():
             yield CounterMetricFamily(f"psoup_{name}", text, value=float(value))
+
+
+def process_gauges(service: Service) -> dict[str, tuple[str, float]]:
+    """Return how much there is now of what each process has by itself."""
+    found: dict[str, tuple[str, float]] = {
+        "appends_in_flight": ("Appends on their way.", service.submission.statistics().in_flight)
+    }
+    if service.worker is not None:
+        found["workers"] = ("API workers that live.", 1)
+        held = service.worker.tuples.statistics().nbytes
+        found["tuples_cache_bytes"] = ("Tuples that API workers keep.", held)
+    return found
+
+
+def process_counters(service: Service) -> dict[str, tuple[str, float]]:
+    """Return what each process counts by itself."""
+    refused = service.submission.statistics().refused
+    found: dict[str, tuple[str, float]] = {
+        "invocations": ("Queries answered.", service.invoked.count),
+        "appends_refused": ("Appends refused for want of a place.", refused),
+    }
+    if service.worker is not None:
+        cache = service.worker.tuples.statistics()
+        found["tuples_cache_hits"] = ("Reads of tuples that were all kept.", cache.hits)
+        found["tuples_cache_misses"] = (
+            "Reads of tuples that had to be made in part.",
+            cache.misses,
+        )
+    return found
+
+
+def store_gauges(service: Service) -> dict[str, tuple[str, float]]:
+    """Return where the store stands. May block. Raises what the store does."""
+    log = service.store.log.statistics()
+    found: dict[str, tuple[str, float]] = {
+        "ready": ("1 if the service is ready.", not service.reasons()),
+        "log_head": ("Position of the last operation.", log.head),
+        "log_entries": ("Entries in the log.", log.entries),
+        "log_bytes": ("Bytes of bodies in the log.", log.bytes),
+        "backlog_operations": (
+            "Operations that are committed and not applied.",
+            max(0, log.head - service.applied.seq),
+        ),
+        "store_memory_bytes": ("Memory of the store.", service.store.health().memory_bytes),
+    }
+    if service.worker is not None:
+        waiting = service.worker.store.position().waiting_bytes
+        found["backlog_bytes"] = ("Bytes of bodies that are committed and not applied.", waiting)
+    return found
+
+
+def engine_gauges(service: Service, figures: Figures) -> dict[str, tuple[str, float]]:
+    """Return where the engine stands and what it holds."""
+    return {
+        "applied": ("Position of the last applied operation.", service.applied.seq),
+        "unpublished_operations": (
+            "Operations that are applied and not published.",
+            max(0, figures.applied - figures.published),
+        ),
+        "hits_memory_bytes": ("Memory of hits in the engine.", figures.footprint.hits),
+        "join_groups": ("Groups of queries that are joined together.", len(figures.joins.groups)),
+        "publish_seconds_longest": ("The longest publish.", figures.publish_s_max),
+    }
+
+
+def engine_counters(figures: Figures) -> dict[str, tuple[str, float]]:
+    """Return what the engine has counted since its start."""
+    joins = figures.joins.totals
+    return {
+        "operations_folded": ("Operations folded.", figures.operations),
+        "operations_void": ("Operations that could not be applied.", figures.voided),
+        "publishes": ("Deltas published.", figures.publishes),
+        "publish_seconds": ("Seconds that publishing took.", figures.publish_s),
+        "pages_written": ("Result pages written.", figures.pages_written),
+        "store_retries": ("Attempts after the store was away.", figures.retries),
+        "tuples_folded": ("Tuples folded.", figures.tuples),
+        "ticks": ("Ticks appended.", figures.ticks),
+        "join_entrants": ("Chunks and queries joined.", joins.entrants),
+        "join_steps": ("Candidates and pairs looked at.", joins.steps),
+        "join_semijoined": ("Tuples left out before joining.", joins.semijoined),
+        "join_intermediates": ("Composites built on the way.", joins.intermediates),
+        "join_results": ("Composites that queries want.", joins.results),
+    }

@@ -12,6 +12,7 @@ import hmac
 import os
 import secrets
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -24,11 +25,19 @@ _SIGNATURE_BYTES = 16
 
 
 class PageTokens:
-    """Signs and reads tokens with one key. Holds nothing else."""
+    """Signs and reads tokens with one key. Holds nothing else. Any thread may use it."""
 
-    def __init__(self, key: bytes) -> None:
-        """Sign with `key`: the same key reads after a restart what it signed before."""
-        self._key = key
+    def __init__(self, find_key: Callable[[], bytes]) -> None:
+        """Sign with what `find_key` returns: the same key reads after a restart what it signed before.
+
+        It is asked for by `learn`, else when the key is first needed: it may block, and raise.
+        """
+        self._find_key = find_key
+        self._key: bytes | None = None
+
+    def learn(self) -> None:
+        """Ask for the key now, and take it in place of the one before. May block; raises what `find_key` does."""
+        self._key = self._find_key()
 
     def sign(self, subject: str, position: object) -> str:
         """Return the token of a `position` (plain JSON values) of `subject`."""
@@ -54,8 +63,11 @@ class PageTokens:
         return position
 
     def _signature(self, subject: str, payload: bytes) -> bytes:
+        key = self._key
+        if key is None:
+            key = self._key = self._find_key()
         message = subject.encode() + b"\0" + payload
-        return hmac.digest(self._key, message, hashlib.sha256)[:_SIGNATURE_BYTES]
+        return hmac.digest(key, message, hashlib.sha256)[:_SIGNATURE_BYTES]
 
 
 def page_key(path: Path | None) -> bytes:

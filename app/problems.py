@@ -105,6 +105,9 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
         503, "It is not known whether this was committed", retry_after_s=1
     ),
     "integrity": ProblemType(503, "State and store disagree; the engine has stopped"),
+    "store-unsuitable": ProblemType(
+        503, "The store is set, or written, otherwise than this process needs", retry_after_s=30
+    ),
     "store-full": ProblemType(507, "The store is out of memory or disk", retry_after_s=30),
 }
 """Every code a client can meet. Codes are never renamed."""

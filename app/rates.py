@@ -1,4 +1,8 @@
-"""Rates per key: token buckets in this process. Only where keys are asked for; on loopback there are none."""
+"""Rates per key: token buckets in this process. Only where keys are asked for; on loopback there are none.
+
+Processes that answer for one service each fill their buckets with their share of the rate. The burst is whole in
+each of them: a batch goes to one.
+"""
 
 import math
 import threading
@@ -38,8 +42,11 @@ class RateStatistics:
 class Rates:
     """One bucket for each key and kind of work. Buckets are as many as keys times RATES."""
 
-    def __init__(self, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
-        """Begin with full buckets; `monotonic_s` is the clock they fill by."""
+    def __init__(
+        self, *, processes: int = 1, monotonic_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin with full buckets; `monotonic_s` is the clock they fill by, `processes` share the rates."""
+        self._processes = processes
         self._monotonic_s = monotonic_s
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
         self._lock = threading.Lock()
@@ -53,21 +60,21 @@ class Rates:
         """
         if key_id is None:
             return
-        rate = RATES[kind]
+        rate, per_s = RATES[kind], RATES[kind].per_s / self._processes
         with self._lock:
             now = self._monotonic_s()
             level, since = self._buckets.get((key_id, kind), (rate.burst, now))
-            level = min(rate.burst, level + (now - since) * rate.per_s)
+            level = min(rate.burst, level + (now - since) * per_s)
             enough = level >= units
             self._buckets[key_id, kind] = (level - units if enough else level, now)
             self._refused += not enough
         if not enough:
-            wait_s = max(1, math.ceil((units - level) / rate.per_s))
+            wait_s = max(1, math.ceil((units - level) / per_s))
             raise RateLimitedError(
                 f"The key is over its rate of {kind}.",
                 retry_after_s=wait_s,
                 rate={
-                    "RateLimit-Policy": f'"{kind}";q={rate.per_s:g};w=1',
+                    "RateLimit-Policy": f'"{kind}";q={per_s:g};w=1',
                     "RateLimit": f'"{kind}";r={int(level)};t={wait_s}',
                 },
             )

@@ -25,9 +25,7 @@ class Server(uvicorn.Server):
         """Start listening, and log the address."""
         await super().startup(sockets)
         if self.started and sockets:
-            host, port = sockets[0].getsockname()[:2]
-            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            _LOG.info("listening", url=where)
+            _LOG.info("listening", url=url_of(sockets[0]))
 
 
 def pace_collector() -> None:
@@ -41,8 +39,18 @@ def pace_collector() -> None:
 
 def make_server(app: ASGIApp, settings: Settings, *, count_loopback: bool = False) -> Server:
     """Return a server for `app`; nothing listens yet."""
-    protocol: Any = protocol_class(settings, count_loopback=count_loopback)
-    config = uvicorn.Config(
+    protocol = protocol_class(settings, count_loopback=count_loopback)
+    return Server(configuration(app, settings, protocol))
+
+
+def configuration(
+    app: Any,  # noqa: ANN401 (an application, or with `factory` what makes one)
+    settings: Settings,
+    protocol: Any,  # noqa: ANN401 (a class, or what makes connections)
+    **more: Any,  # noqa: ANN401 (as uvicorn takes it)
+) -> uvicorn.Config:
+    """Return how uvicorn is to run `app`, whose connections `protocol` makes."""
+    return uvicorn.Config(
         app,
         http=protocol,
         ws="none",
@@ -53,8 +61,14 @@ def make_server(app: ASGIApp, settings: Settings, *, count_loopback: bool = Fals
         proxy_headers=False,
         timeout_keep_alive=settings.keep_alive_s,
         timeout_graceful_shutdown=settings.shutdown_s,
+        **more,
     )
-    return Server(config)
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address that a listening socket answers at."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def listen(settings: Settings) -> socket.socket:

@@ -1,4 +1,4 @@
-"""The running service: store, fold loop, submission, pools. What routes are given; it knows no web.
+"""The running service: store, backend, submission, pools. What routes are given; it knows no web.
 
 Started in an event loop, stopped in it. `reasons()` says why it is not ready, `gate()` turns away what
 could not be answered rightly.
@@ -12,31 +12,33 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.applied import AppliedPosition
+from app.backend import Backend, Phase
 from app.catalogue import Catalogue
 from app.errors import MemoryFullError, RecoveringError, StoreDownError
+from app.figures import Figures
 from app.filling import Filling
-from app.fold_loop import FoldLoop, FoldStatistics, Phase
-from app.footprint import NOTHING, footprint
-from app.join_tally import JoinTally
 from app.settings import Settings
-from app.store import Store
+from app.store import Store, WorkerStore
 from app.submission import Submission, SubmissionStatistics
-from app.throughput import Progress, Tally, Throughput, ThroughputRing
+from app.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
 from app.work_pool import WorkPool, WorkStatistics
 from engine import limits
 from engine.clock import Clock
-from engine.engine import EngineStatistics
-from engine.errors import IntegrityError
+from engine.engine import CachedTuples
+from engine.errors import EngineError, IntegrityError
 from engine.invoke import ClauseCache
 from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
 from engine.query.shapes import Shapes
 
 MEMORY_HIGH: Final = "memory-high"
+NO_ENGINE: Final = "no-engine"
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
 RECOVERY_GRACE_S = 5.0
 """A start waits so long for the recovery, so that most services are ready when they listen."""
+WORKER_GRACE_S = 60.0
+"""A worker takes no connection until it has looked at the store once, for which it loads kernels: others take them."""
 BACKLOG_READY_SHARE = 0.8
 """Past this share of the backlog's limit the service calls itself not ready."""
 
@@ -45,10 +47,18 @@ BACKLOG_READY_SHARE = 0.8
 class ServiceStatistics:
     """Counters of all parts."""
 
-    fold: FoldStatistics
+    figures: Figures
     submission: SubmissionStatistics
     parsing: WorkStatistics
     answering: WorkStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What only an API worker has: a store that another process folds, and tuples of it."""
+
+    store: WorkerStore
+    tuples: CachedTuples
 
 
 class Service:
@@ -57,13 +67,26 @@ class Service:
     def __init__(
         self,
         *,
-        store: Store,
+        store: Store | WorkerStore,
+        make_backend: "MakeBackend",
+        worker: WorkerParts | None = None,
         settings: Settings,
         clock: Clock,
         elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wire the parts; nothing runs before `start`. `elapsed_s` paces the fold and dates readings."""
+        """Wire the parts; nothing runs before `start`.
+
+        Args:
+            store: what operations are appended to.
+            make_backend: what makes the backend over it; called once, with this service.
+            worker: where this is an API worker; None = the engine is in this process. Reading a worker's results
+                blocks, and may fail.
+            settings: of this process.
+            clock: dates what clients send.
+            elapsed_s: dates readings of the throughput.
+        """
         self.store = store
+        self.worker = worker
         self.settings = settings
         self.clock = clock
         self.clauses = ClauseCache(make_lock=threading.Lock)
@@ -79,24 +102,15 @@ class Service:
         )
         self.invoked = Tally()
         self.throughput = ThroughputRing()
-        self.footprint = NOTHING
-        """As it was a second ago at most, unless the fold is at work on something long."""
-        self.joins = JoinTally()
-        """Likewise."""
         self._elapsed_s = elapsed_s
-        self.fold_loop = FoldLoop(
-            store=store,
-            on_applied=self.applied.advance,
-            on_look=self._look,
-            bind=self.bound.bind,
-            elapsed_s=elapsed_s,
-        )
-        self.results = self.fold_loop.results
+        self._notes: asyncio.Task[None] | None = None
+        self.backend = make_backend(self)
+        self.results = self.backend.results
         self.catalogue = Catalogue(self.results)
         self.submission = Submission(
             log=store.log,
             applied=self.applied,
-            wake=self.fold_loop.wake,
+            wake=self.backend.wake,
             find_room=self._find_room,
             in_flight_max=settings.appends_in_flight,
         )
@@ -105,61 +119,83 @@ class Service:
 
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""
-        self.fold_loop.start()
-        await asyncio.to_thread(self.fold_loop.wait_recovered, RECOVERY_GRACE_S)
+        self.backend.start()
+        grace_s = RECOVERY_GRACE_S if self.worker is None else WORKER_GRACE_S
+        await asyncio.to_thread(self.backend.wait_recovered, grace_s)
+        # Only now: what an engine counted before a worker began was not done in its first second.
+        self._notes = asyncio.create_task(self._note_progress())
 
     async def stop(self) -> None:
-        """End what runs, in the order of the data's way. The store stays open: whoever opened it closes it."""
+        """End what runs, in the order of the data's way; appends on their way are awaited.
+
+        The store stays open: whoever opened it closes it.
+        """
         await asyncio.to_thread(self.submission.close)
-        await asyncio.to_thread(self.fold_loop.stop)
+        await asyncio.to_thread(self.backend.stop)
         self.applied.close()
+        if self._notes is not None:
+            self._notes.cancel()
         await asyncio.to_thread(self.parsing.close)
         await asyncio.to_thread(self.answering.close)
+
+    def forget(self) -> None:
+        """Forget what is kept of a history that another one has followed. Any thread."""
+        self.catalogue.forget_all()
+        self.descriptions.clear()
 
     def gate(self) -> None:
         """Turn a request away while it could not be answered rightly.
 
         Raises:
-            RecoveringError, StoreDownError, IntegrityError: by the fold loop's phase.
+            RecoveringError, StoreDownError, IntegrityError: by the backend's phase.
         """
-        phase = self.fold_loop.phase
+        phase = self.backend.phase
         if phase is Phase.LIVE:
             return
         if phase is Phase.RECOVERING:
             raise RecoveringError("The engine is reading its state back. Send the same again soon.")
+        if phase is Phase.STANDBY:
+            raise RecoveringError("Another engine has the store; this one waits to take its place.")
+        if phase is Phase.FENCED:
+            raise RecoveringError(
+                "Another engine has taken over the store, and this process ends. Nothing was stored. Send the"
+                " same to where that one is answered for."
+            )
         if phase is Phase.FAILED:
             raise IntegrityError("The engine has stopped: state and store disagree. See its log.")
         raise StoreDownError("The store does not answer; nothing was stored. Send the same again.")
 
     def reasons(self) -> tuple[str, ...]:
-        """Return why the service is not ready; () = it is. May block on the store."""
-        phase = self.fold_loop.phase
+        """Return why the service is not ready; () = it is. May block on the store; does not raise its errors."""
+        phase = self.backend.phase
         if phase is Phase.STOPPED:
-            return ("no-engine",)
+            return (NO_ENGINE,)
         if phase is not Phase.LIVE:
             return (phase.value,)
         found = list(self.store.health().reasons)
-        fold = self.fold_loop.statistics()
         high = limits.HITS_MEMORY_BYTES_MAX * limits.HITS_MEMORY_HIGH_PERCENT
-        if fold.held.hits * 100 > high and MEMORY_HIGH not in found:
+        if self.backend.figures().footprint.hits * 100 > high and MEMORY_HIGH not in found:
             found.append(MEMORY_HIGH)
-        unpublished = self.store.log.head() - fold.published
+        try:
+            unpublished = self.store.log.head() - self.backend.figures().published
+        except EngineError:  # it went away since it was asked how it is
+            return (*found, Phase.STORE_DOWN.value)
         if unpublished >= BACKLOG_READY_SHARE * limits.BACKLOG_OPERATIONS_MAX:
             found.append("backlog")
         return tuple(found)
 
     def backlog(self) -> int:
-        """Return how many operations are committed and not yet applied."""
+        """Return how many operations are committed and not yet applied. May block on the store."""
         return max(0, self.store.log.head() - self.applied.seq)
 
     def rates(self) -> Mapping[int, Throughput]:
-        """Return what was done a second, by the number of seconds looked back at."""
+        """Return what was done a second, by the number of seconds looked back at; invocations in this process."""
         return self.throughput.rates(self._elapsed_s(), self._progress())
 
     def statistics(self) -> ServiceStatistics:
         """Return counters."""
         return ServiceStatistics(
-            fold=self.fold_loop.statistics(),
+            figures=self.backend.figures(),
             submission=self.submission.statistics(),
             parsing=self.parsing.statistics(),
             answering=self.answering.statistics(),
@@ -178,28 +214,28 @@ class Service:
         self.submission.check()
         self.parsing.check()
         self.answering.check()
-        self.fold_loop.check()
+        self.backend.check()
         self.throughput.check()
-        self.joins.check()
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""
-        if self.fold_loop.statistics().held.hits > limits.HITS_MEMORY_BYTES_MAX:
+        if self.backend.figures().footprint.hits > limits.HITS_MEMORY_BYTES_MAX:
             raise MemoryFullError(
                 "The hits kept between invocations take all the memory there is for them. Nothing was"
                 " changed. They go with their tuples: drop a stream, or wait where retention goes by the"
                 " server's clock. Queries that are registered with materialize auto or none keep fewer."
             )
 
-    def _look(self, engine: Callable[[], EngineStatistics]) -> None:
-        """Note figures, once a second; `engine` tells the engine's. In the fold's thread."""
-        at_s = self._elapsed_s()
-        if self.throughput.is_due(at_s):
-            self.throughput.note(at_s, self._progress())
-            found = engine()
-            self.footprint = footprint(found, self.fold_loop.statistics().held)
-            self.joins.note(found.eddy.joins)
+    async def _note_progress(self) -> None:
+        """Keep a reading of the throughput each second."""
+        while True:
+            self.throughput.note(self._elapsed_s(), self._progress())
+            await asyncio.sleep(NOTE_EVERY_S)
 
     def _progress(self) -> Progress:
-        fold = self.fold_loop.statistics()
-        return Progress(fold.tuples, fold.operations, self.invoked.count)
+        figures = self.backend.figures()
+        return Progress(figures.tuples, figures.operations, self.invoked.count)
+
+
+MakeBackend = Callable[[Service], Backend]
+"""Makes what stands behind a service, which has its `applied` and `bound` by then."""

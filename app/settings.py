@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from app.errors import SettingError
 from engine import limits
 
 ENVIRONMENT_PREFIX: Final = "PSOUP_"
+SHARED_SCHEMES: Final = ("redis", "rediss", "unix")
+"""Of addresses of stores that several processes can share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,8 @@ class Settings:
     appends_in_flight: int = limits.APPENDS_IN_FLIGHT_MAX
     keep_alive_s: int = 75
     shutdown_s: int = 10
+    lease_s: float = limits.LEASE_S
+    workers: int = 1
 
 
 def _optional_text(given: str) -> str | None:
@@ -89,7 +94,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "keys_file": Setting("file", "Keys and scopes, one JSON object per line.", _optional_path),
     "page_key_file": Setting(
         "file",
-        "Secret that signs page tokens; empty: in the data folder, or per start without one.",
+        "Secret that signs page tokens; empty: one that the store keeps for all processes.",
         _optional_path,
     ),
     "log_level": Setting(
@@ -129,6 +134,15 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "keep_alive_s": Setting("seconds", "An idle connection is kept this long.", int, (1, 600)),
     "shutdown_s": Setting("seconds", "Running requests get this long to end.", int, (0, 300)),
+    "lease_s": Setting(
+        "seconds", "So long after an engine's last sign of life a standby waits.", float, (0.2, 600)
+    ),
+    "workers": Setting(
+        "processes",
+        "That answer, of `psoup api`; limits on connections and requests hold for each.",
+        int,
+        (1, limits.API_WORKERS_MAX),
+    ),
 }
 """Described in the order of the fields of `Settings`."""
 
@@ -183,6 +197,21 @@ def check_settings(settings: Settings) -> None:
             f"host is {settings.host!r}, reachable from elsewhere, and there are no keys: give"
             " keys_file, or open_bind where a proxy in front asks for them."
         )
+
+
+def shared_store(settings: Settings) -> str:
+    """Return the address of a store that several processes can share.
+
+    Raises:
+        SettingError: there is none, or it is one process's memory, or of no kind that psoup knows.
+    """
+    url = settings.store
+    if url is None or urlsplit(url).scheme not in SHARED_SCHEMES:
+        raise SettingError(
+            f"store is {'not given' if url is None else repr(url)}: processes apart share a server of yours."
+            " Give redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, the same to all of them."
+        )
+    return url
 
 
 def is_loopback(host: str) -> bool:

@@ -1,9 +1,16 @@
-"""What the service needs of a store. `storage.open_store` returns one; only the wiring knows which."""
+"""What psoup's processes need of a store: the one that folds, and those that only append and read.
+
+`storage.open_store` and `storage.open_worker_store` return them; only the wiring knows which.
+"""
 
 from typing import Protocol
 
 from engine.log.contract import Log
-from engine.results.contract import ResultsStructure
+from engine.log.operation import Operation, QueryId
+from engine.results.contract import Position, ResultsReader, ResultsStructure
+from engine.tuples.batch import Seq
+
+__all__ = ["Position", "Store", "StoreHealth", "WorkerStore"]
 
 
 class StoreHealth(Protocol):
@@ -11,7 +18,7 @@ class StoreHealth(Protocol):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Among `store-down`, `recovering`, `memory-high`, `config-drift`."""
+        """Among `store-down`, `recovering`, `no-engine`, `memory-high`, `config-drift`."""
         ...
 
     @property
@@ -26,7 +33,7 @@ class StoreHealth(Protocol):
 
 
 class Store(Protocol):
-    """The Log and the Results Structure over one set of data. Thread-safe."""
+    """The Log and the Results Structure over one set of data, for the process that folds. Thread-safe."""
 
     @property
     def log(self) -> Log:
@@ -47,8 +54,91 @@ class Store(Protocol):
         """Return how the store is; never raises."""
         ...
 
+    @property
+    def page_key(self) -> bytes:
+        """The secret that page tokens are signed with: one for all processes of the store."""
+        ...
+
+    def take_over(self) -> float:
+        """Become the one writer; return 0.0, or the seconds after which to try again: another engine has it.
+
+        Nothing but `health` and `close` may be asked before. Twice is harmless.
+        """
+        ...
+
+    def renew(self) -> None:
+        """Say that the writer is alive. Raises `fenced` where another one has taken over."""
+        ...
+
+    def position(self) -> Position:
+        """Return where the store stands. Raises what the store does where it cannot say."""
+        ...
+
+    def wait_appended(self, after: Seq, timeout_s: float) -> bool:
+        """Return once the log goes beyond a position, or after so many seconds; False at once where it cannot tell."""
+        ...
+
+    def tell(self, figures: bytes) -> None:
+        """Let API workers know the engine's figures, in place of what was told before."""
+        ...
+
     def reopen(self) -> None:
         """Make the store usable again after it was away; else does nothing."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything. Twice is harmless."""
+        ...
+
+
+class WorkerStore(Protocol):
+    """What one of many API workers does with a store: append, read, look how far the engine is. Thread-safe.
+
+    It need not be there, or be opened by an engine, when the worker starts: calls raise until it is.
+    """
+
+    @property
+    def log(self) -> Log:
+        """The log. Workers append to it and read it; they never trim."""
+        ...
+
+    @property
+    def results(self) -> ResultsReader:
+        """What the engine has published."""
+        ...
+
+    @property
+    def durability(self) -> str:
+        """The level the engine has found, as far as it is known: `fsync` or `everysec`."""
+        ...
+
+    @property
+    def page_key(self) -> bytes:
+        """The secret that page tokens are signed with. Raises where the store does not answer."""
+        ...
+
+    def position(self) -> Position:
+        """Return where the store stands. Raises `recovering` or `store-unavailable` where nobody can say."""
+        ...
+
+    def wait(self, timeout_s: float) -> None:
+        """Return once something was published, or after `timeout_s` seconds, or where it cannot be told."""
+        ...
+
+    def told(self) -> bytes | None:
+        """Return the engine's figures, None = it has told none."""
+        ...
+
+    def registration(self, query_id: QueryId) -> Operation | None:
+        """Return the registration of a query that is committed and not yet applied; None for every other."""
+        ...
+
+    def registrations(self) -> list[Operation]:
+        """Return all registrations that are committed, not yet applied and not removed since, ascending by seq."""
+        ...
+
+    def health(self) -> StoreHealth:
+        """Return how the store is; never raises."""
         ...
 
     def close(self) -> None:

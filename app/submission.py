@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from app.applied import AppliedPosition
+from app.applied import AppliedPosition, Mark
 from app.errors import CommitUnknownError, MemoryFullError
 from engine import limits
 from engine.errors import EngineError, OverloadedError
@@ -67,7 +67,7 @@ class Submission:
         find_room: Callable[[], None],
         in_flight_max: int,
     ) -> None:
-        """Append to `log`; `wake` tells the fold loop that there is something to read.
+        """Append to `log`; `wake` tells the backend that something was appended.
 
         `find_room` raises MemoryFullError where nothing may be added; what removes is appended all the same.
         """
@@ -113,11 +113,14 @@ class Submission:
         """
         latest = time.monotonic() + deadline_s
         self._refuse_full([content])
+        since = self._applied.mark()
         appended, shown_at = await self._outcome(
             functools.partial(self._append, content), _nbytes(content), deadline_s=deadline_s
         )
         self._count(appended)
-        in_time = await self._applied.wait(shown_at, timeout_s=latest - time.monotonic())
+        in_time = await self._applied.wait(
+            shown_at, timeout_s=latest - time.monotonic(), since=_behind(since, appended)
+        )
         return _submitted(appended, shown_at, applied=in_time)
 
     async def submit_many(
@@ -134,6 +137,7 @@ class Submission:
         """
         latest = time.monotonic() + deadline_s
         self._refuse_full(contents)
+        since = self._applied.mark()
         outcomes = await self._outcome(
             functools.partial(self._append_many, contents),
             sum(map(_nbytes, contents)),
@@ -142,11 +146,13 @@ class Submission:
         stored = [one for one in outcomes if not isinstance(one, EngineError)]
         for appended, _ in stored:
             self._count(appended)
-        last = max((shown_at for _, shown_at in stored), default=Seq(0))
-        await self._applied.wait(last, timeout_s=latest - time.monotonic())
-        applied = self._applied.seq
+        if stored:
+            appended, last = max(stored, key=lambda one: one[1])
+            await self._applied.wait(
+                last, timeout_s=latest - time.monotonic(), since=_behind(since, appended)
+            )
         return [
-            one if isinstance(one, EngineError) else _submitted(*one, applied=one[1] <= applied)
+            one if isinstance(one, EngineError) else self._fate(*one, since=since)
             for one in outcomes
         ]
 
@@ -219,6 +225,11 @@ class Submission:
             for one in self._log.append_many(contents)
         ]
 
+    def _fate(self, appended: Appended, shown_at: Seq, *, since: Mark) -> Submitted:
+        """Return what has become of an operation by now."""
+        applied = self._applied.shows(shown_at, since=_behind(since, appended))
+        return _submitted(appended, shown_at, applied=applied)
+
     def _count(self, appended: Appended) -> None:
         self._submitted += 1
         self._duplicates += appended.duplicate
@@ -235,6 +246,11 @@ def _nbytes(content: Content) -> int:
     if isinstance(content, Rows):
         return len(content.body)
     return len(content.sql) if isinstance(content, Register) else 0
+
+
+def _behind(since: Mark, appended: Appended) -> Mark:
+    """Return what an operation lies behind: a duplicate's original may be older than the append."""
+    return since.of_any_age() if appended.duplicate else since
 
 
 def _submitted(appended: Appended, shown_at: Seq, *, applied: bool) -> Submitted:

@@ -112,9 +112,18 @@ def _rate(
     seconds = at_s - since_s
     if seconds <= 0:
         return Throughput(0.0, 0.0, 0.0, 0.0)
+    read = [before, *(one for noted_s, one in readings if noted_s > since_s), progress]
     return Throughput(
         seconds,
-        (progress.tuples - before.tuples) / seconds,
-        (progress.operations - before.operations) / seconds,
-        (progress.invocations - before.invocations) / seconds,
+        _grown([one.tuples for one in read]) / seconds,
+        _grown([one.operations for one in read]) / seconds,
+        _grown([one.invocations for one in read]) / seconds,
+    )
+
+
+def _grown(counts: list[int]) -> int:
+    """Return how much was counted: one that is less than before has begun anew, as that of another engine."""
+    return sum(
+        later - earlier if later >= earlier else later
+        for earlier, later in itertools.pairwise(counts)
     )

@@ -23,12 +23,20 @@ from engine.results.contract import Checkpoint
 from engine.results.delta import Delta
 from engine.results.draft import Draft
 from engine.results.source import TupleSource
+from engine.stems.cached_tuples import CachedTuples
 from engine.stems.query_stem import QuerySteMStatistics
 from engine.stems.restore import restore
 from engine.stems.state import State
 from engine.tuples.batch import Seq
 
-__all__ = ["Engine", "EngineStatistics", "JoinGroupStatistics", "keep_memory", "warm_up"]
+__all__ = [
+    "CachedTuples",
+    "Engine",
+    "EngineStatistics",
+    "JoinGroupStatistics",
+    "keep_memory",
+    "warm_up",
+]
 
 
 MakeLock = Callable[[], AbstractContextManager[object]]

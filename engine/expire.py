@@ -72,7 +72,7 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
         if not (over or dated_out or oldest.past_row <= floor_row):
             break
         stream.retired.append(stream.retained.popleft())
-        size -= oldest.record.bytes
+        size -= oldest.bytes
         floor_row = max(floor_row, oldest.past_row)
     floor_row = behind_dated_out(stream, floor_row, floor_us)
     forgotten_us = record.forgotten_us
@@ -137,7 +137,7 @@ def drop_segments(state: State, stream: StreamState, draft: Draft) -> None:
         paged = [c for c, segments in stream.paged.items() if number in segments]
         draft.dropped_pages |= {(clause_id, number) for clause_id in paged}
     while stream.retired and stream.retired[0].past_row <= dropped_row:
-        draft.dropped_batches.add((record.stream_id, stream.retired.popleft().record.seq))
+        draft.dropped_batches.add((record.stream_id, stream.retired.popleft().seq))
     state.going.append((record.stream_id, dropped_row))
     stream.record = replace(record, dropped_row=dropped_row)
     for group in state.query_stem.groups:

@@ -13,7 +13,7 @@ from engine.release import note_joined, release, suspend
 from engine.results.delta import BatchRecord, StreamRecord
 from engine.results.draft import Draft
 from engine.results.hits import ClauseId
-from engine.stems.state import HeldBatch, State, StreamState
+from engine.stems.state import State, StreamState
 from engine.tuples.batch import TupleBatch
 from engine.tuples.schema import StreamId
 
@@ -50,7 +50,7 @@ def drop(state: State, draft: Draft, *, eddy: Eddy, content: Drop) -> None:
     for query_id in content.queries:
         release(state, draft, query_id)
     held = [*stream.retired, *stream.retained]
-    draft.dropped_batches |= {(content.stream_id, batch.record.seq) for batch in held}
+    draft.dropped_batches |= {(content.stream_id, batch.seq) for batch in held}
     draft.dropped_streams.add(content.stream_id)
     eddy.forget(content.stream_id)
     state.release_stream(content.stream_id)
@@ -102,10 +102,21 @@ def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
         stream.record = record.grown(rows=0, size=0, newest_us=None, arrival_us=batch.arrival_us)
         return
     rows, times_us = len(batch), batch.times_us
-    newest_us = int(times_us[0] if rows == 1 else times_us.max())
+    oldest_us = newest_us = times_us.item(0)
+    if rows > 1:
+        oldest_us, newest_us = int(times_us.min()), int(times_us.max())
     size = rows * stream.row_bytes + text_bytes(batch)
-    noted = BatchRecord(record.stream_id, batch.seq, record.rows, rows, size, batch.first_tuple_id)
-    stream.retained.append(HeldBatch(noted, newest_us))
+    noted = BatchRecord(
+        record.stream_id,
+        batch.seq,
+        record.rows,
+        rows,
+        size,
+        batch.first_tuple_id,
+        oldest_us,
+        newest_us,
+    )
+    stream.retained.append(noted)
     draft.batches[record.stream_id, batch.seq] = noted
     stream.record = record.grown(
         rows=rows, size=size, newest_us=newest_us, arrival_us=batch.arrival_us

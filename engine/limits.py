@@ -226,6 +226,28 @@ JOIN_ANSWER_ROWS_MAX: Final = 10_000_000
 JOIN_INDEX_BYTES_MAX: Final = GIB
 """Of the key indexes of one stream; past it they are made again as they are asked for."""
 
+# Processes.
+LEASE_S: Final = 10.0
+"""How long an engine that says nothing keeps its store from a standby: only when that may try hangs on it."""
+LEASE_RENEW_S: Final = 2.0
+"""How often an engine says that it is alive: five times before its lease ends."""
+STANDBY_LOOK_S: Final = 1.0
+"""How often a standby looks whether the lease has ended, at least."""
+FOLLOW_S: Final = 0.25
+"""How often an API worker looks at the applied position, if nothing tells it that it has moved."""
+FIGURES_EVERY_S: Final = 1.0
+"""How often an engine lets API workers know its figures."""
+FIGURES_BYTES_MAX: Final = 1 * MIB
+"""Of these figures: groups of joins that cost little are left out first."""
+API_WORKERS_MAX: Final = 64
+"""Processes of one `psoup api`: more than a machine has cores answer nothing faster."""
+TUPLES_CACHE_BYTES_MAX: Final = 1 * GIB
+"""Segments of tuples that one API worker keeps between invocations; those an answer needs now are held beside."""
+COMPOSITES_CACHE_BYTES_MAX: Final = 256 * MIB
+"""Pages of joins that one API worker keeps between invocations."""
+RECORDS_CACHE_MAX: Final = 20_000
+"""Records of queries, clauses and streams that one API worker keeps decoded, of each kind."""
+
 # Store.
 STORE_MEMORY_BYTES_MAX: Final = 6 * GIB
 """What the embedded server may use for data; past it appends are refused and removals still run."""

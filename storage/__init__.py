@@ -2,22 +2,39 @@
 
 import contextlib
 import hashlib
+import math
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from engine import limits
 from engine.clock import Clock
 from storage.cluster import ClusterMemory
-from storage.errors import StoreUnavailableError, StoreUrlError
-from storage.folder import FolderLock, unusable
+from storage.errors import (
+    RecoveringError,
+    StoreUnavailableError,
+    StoreUnsuitableError,
+    StoreUrlError,
+)
+from storage.folder import FolderLock, engine_id, unusable
 from storage.memory import MemoryStore
 from storage.redis_client import RedisClient
 from storage.redis_store import RedisStore
+from storage.redis_token import Held
+from storage.redis_worker import RedisWorkerStore
 from storage.server import EmbeddedServer
 from storage.store import Durability, Store, StoreHealth
 
-__all__ = ["Durability", "Store", "StoreHealth", "open_store"]
+__all__ = [
+    "Durability",
+    "Store",
+    "StoreHealth",
+    "open_store",
+    "open_worker_store",
+]
 
-SCHEMES = ("memory", "redis", "rediss", "unix")
+SHARED_SCHEMES = ("redis", "rediss", "unix")
+SCHEMES = ("memory", *SHARED_SCHEMES)
 
 
 def open_store(
@@ -26,8 +43,10 @@ def open_store(
     data: Path,
     clock: Clock,
     durability: Durability = Durability.FSYNC,
+    standby: bool = False,
+    lease_s: float = limits.LEASE_S,
 ) -> Store:
-    """Return the store at `url`, verified and ready.
+    """Return the store at `url`, verified and taken over: no other engine writes to it.
 
     Args:
         url: `memory://`; `redis://host:port/db`, `rediss://…` or `unix:///path?db=0` for a server
@@ -37,11 +56,13 @@ def open_store(
         clock: the time of `memory://`. A server's own clock is the time of what it stores.
         durability: the least level to accept (and to start the embedded server with). EVERYSEC has to
             be asked for; MEMORY is `memory://` alone.
+        standby: leave `Store.take_over` to the caller, who waits while another engine has the store.
+        lease_s: how long the store stays with an engine that says nothing.
 
     Raises:
         StoreUrlError: the address is of no known kind.
         StoreUnsuitableError: the server cannot keep what is promised, the message says what to set; or
-            the folder cannot be used.
+            the folder cannot be used; or, but for a standby, another engine has the store.
         StoreUnavailableError: no answer.
     """
     scheme = "" if url is None else urlsplit(url).scheme
@@ -53,23 +74,81 @@ def open_store(
     if scheme == "memory":
         return MemoryStore(clock)
     try:
-        return _open_in(data, url, durability)
+        return _open_in(data, url, durability, standby=standby, lease_s=lease_s)
     except OSError as error:
         raise unusable(data, error) from error
 
 
-def _open_in(data: Path, url: str | None, durability: Durability) -> Store:
+def open_worker_store(url: str, *, forget: Callable[[], None] = lambda: None) -> RedisWorkerStore:
+    """Return the store at `url` as an API worker has it: it appends and reads, and an engine does all else.
+
+    Args:
+        url: as for `open_store`; what lies in another process alone.
+        forget: called in the thread that first sees another history, before anything of it is answered: what was
+            kept of the one before is not true of it. It must not ask the store.
+
+    Raises:
+        StoreUrlError: the address is of no kind that several processes can share.
+        StoreUnsuitableError: the store is of another layout, or of an engine of another version. A store that does
+            not answer yet, or that no engine has begun, is no error here.
+    """
+    if urlsplit(url).scheme not in SHARED_SCHEMES:
+        raise StoreUrlError(
+            "Several processes share a store at redis://host:6379/0, rediss://host:6379/0 or"
+            " unix:///path/to/socket alone: memory:// is inside one process."
+        )
+    store = RedisWorkerStore(url, forget=forget)
+    try:
+        store.position()
+    except (RecoveringError, StoreUnavailableError):
+        pass  # it may come
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _open_in(
+    data: Path, url: str | None, durability: Durability, *, standby: bool, lease_s: float
+) -> Store:
     folder = FolderLock(data)
     try:
         if url is None:
-            return _open_embedded(data, folder, durability)
-        return _open_remote(url, data, folder, durability)
+            store = _open_embedded(data, folder, durability, lease_s)
+        else:
+            store = _open_remote(url, data, folder, durability, lease_s)
+        if not standby:
+            _take_over(store)
     except BaseException:
         folder.close()
         raise
+    return store
 
 
-def _open_embedded(data: Path, folder: FolderLock, durability: Durability) -> RedisStore:
+def _take_over(store: RedisStore) -> None:
+    """Take the store over at once; close it where that cannot be."""
+    try:
+        store.take_over()
+    except BaseException:
+        with contextlib.suppress(StoreUnavailableError):  # what failed first says more
+            store.close()
+        raise
+    if store.holder is not None:
+        store.close()
+        raise _held(store.holder)
+
+
+def _held(held: Held) -> StoreUnsuitableError:
+    return StoreUnsuitableError(
+        f"Another engine writes to the store: that of the data folder whose engine.id is {held.owner}."
+        f" Stop that one; or, if it is dead, start this one again in {math.ceil(held.seconds)} s, or as"
+        " a standby (psoup engine), which waits."
+    )
+
+
+def _open_embedded(
+    data: Path, folder: FolderLock, durability: Durability, lease_s: float
+) -> RedisStore:
     known = ClusterMemory(data / "cluster.json")
     server = EmbeddedServer(data, durability)
 
@@ -82,7 +161,14 @@ def _open_embedded(data: Path, folder: FolderLock, durability: Durability) -> Re
     server.start()  # which leaves none behind if it fails
     try:
         return RedisStore(
-            server.client, known, durability=durability, revive=server.start, stop=stop
+            server.client,
+            known,
+            owner=engine_id(data),
+            durability=durability,
+            revive=server.start,
+            stop=stop,
+            stops_server=True,
+            lease_s=lease_s,
         )
     except BaseException:
         with contextlib.suppress(StoreUnavailableError):  # what failed first says more
@@ -90,7 +176,9 @@ def _open_embedded(data: Path, folder: FolderLock, durability: Durability) -> Re
         raise
 
 
-def _open_remote(url: str, data: Path, folder: FolderLock, durability: Durability) -> RedisStore:
+def _open_remote(
+    url: str, data: Path, folder: FolderLock, durability: Durability, lease_s: float
+) -> RedisStore:
     """Open a server of the user's own; what is remembered of it is kept under its address."""
     parts = urlsplit(url)
     address = f"{parts.hostname}:{parts.port}{parts.path}?{parts.query}"
@@ -99,7 +187,13 @@ def _open_remote(url: str, data: Path, folder: FolderLock, durability: Durabilit
     client = RedisClient(url)
     try:
         return RedisStore(
-            client, known, durability=durability, revive=lambda: None, stop=folder.close
+            client,
+            known,
+            owner=engine_id(data),
+            durability=durability,
+            revive=lambda: None,
+            stop=folder.close,
+            lease_s=lease_s,
         )
     except BaseException:
         client.close()

@@ -38,7 +38,7 @@ from engine.tuples.schema import StreamId, StreamSchema, schema_from_dict, schem
 
 FORMAT: Final = 1
 
-BATCH: Final = struct.Struct("<Bqqqq")
+BATCH: Final = struct.Struct("<B6q")
 
 
 def encode_content(content: Content) -> tuple[str, bytes, bytes]:
@@ -148,10 +148,21 @@ def encode_stream(record: StreamRecord) -> bytes:
 
 def decode_stream(record: bytes, declaration: bytes) -> StreamRecord:
     """Return the record that `encode_stream` and `encode_declaration` wrote."""
-    version, stream_id, *counters = orjson.loads(record)
-    declared_version, schema = orjson.loads(declaration)
-    assert version == declared_version == FORMAT
-    return StreamRecord(StreamId(stream_id), schema_from_dict(schema), *counters)
+    return decode_counters(record, decode_declaration(declaration))
+
+
+def decode_declaration(value: bytes) -> StreamSchema:
+    """Return the schema that `encode_declaration` wrote."""
+    version, schema = orjson.loads(value)
+    assert version == FORMAT
+    return schema_from_dict(schema)
+
+
+def decode_counters(value: bytes, schema: StreamSchema) -> StreamRecord:
+    """Return the record that `encode_stream` wrote, of a stream declared so."""
+    version, stream_id, *counters = orjson.loads(value)
+    assert version == FORMAT
+    return StreamRecord(StreamId(stream_id), schema, *counters)
 
 
 def encode_clause(record: ClauseRecord) -> bytes:
@@ -229,12 +240,22 @@ def decode_query(value: bytes) -> QueryRecord:
 
 
 def encode_batch(record: BatchRecord) -> bytes:
-    """Return a batch's record: 33 bytes, without the stream and seq it is kept under."""
-    return BATCH.pack(FORMAT, record.first_row, record.rows, record.bytes, record.first_tuple_id)
+    """Return a batch's record: 49 bytes, without the stream and seq it is kept under."""
+    return BATCH.pack(
+        FORMAT,
+        record.first_row,
+        record.rows,
+        record.bytes,
+        record.first_tuple_id,
+        record.oldest_us,
+        record.newest_us,
+    )
 
 
 def decode_batch(stream_id: StreamId, seq: Seq, value: bytes) -> BatchRecord:
     """Return the record that `encode_batch` wrote."""
-    version, first_row, rows, size, first_tuple_id = BATCH.unpack(value)
+    version, first_row, rows, size, first_tuple_id, oldest_us, newest_us = BATCH.unpack(value)
     assert version == FORMAT
-    return BatchRecord(stream_id, seq, first_row, rows, size, TupleId(first_tuple_id))
+    return BatchRecord(
+        stream_id, seq, first_row, rows, size, TupleId(first_tuple_id), oldest_us, newest_us
+    )

@@ -1,6 +1,6 @@
 """What a store adds to the engine's errors: it is away, not yet verified, full, unsuitable, or silent.
 
-All but `CommitUnknownError` are definite: nothing was stored.
+All but `CommitUnknownError` and `FencedError` are definite: nothing was stored.
 """
 
 from engine.errors import EngineError
@@ -44,3 +44,9 @@ class StoreUrlError(EngineError):
     """The address names no kind of store that psoup knows."""
 
     code = "store-url"
+
+
+class FencedError(EngineError):
+    """Another engine writes to the store now. This one was taken for dead: it must end, and has nothing to undo."""
+
+    code = "fenced"

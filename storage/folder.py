@@ -3,6 +3,8 @@
 import fcntl
 import hashlib
 import os
+import re
+import secrets
 import stat
 import tempfile
 from pathlib import Path
@@ -12,6 +14,7 @@ from storage.errors import StoreUnsuitableError
 
 SOCKET_PATH_BYTES_MAX: Final = 100
 """Linux takes 107, macOS 103."""
+ENGINE_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class FolderLock:
@@ -46,6 +49,22 @@ class FolderLock:
     def close(self) -> None:
         """Give the folder back. Twice is harmless."""
         self._file.close()
+
+
+def engine_id(data: Path) -> str:
+    """Return the id of a locked data folder, made on first use: who has it takes its store back at once.
+
+    The lock proves that the folder's former process is no more, so its lease need not end first.
+    """
+    path = data / "engine.id"
+    if path.exists() and ENGINE_ID.fullmatch(known := path.read_text("ascii", "replace")):
+        return known
+    made = secrets.token_hex(16)
+    temporary = path.with_suffix(".tmp")
+    temporary.touch(mode=0o600)
+    temporary.write_text(made, "ascii")
+    temporary.replace(path)
+    return made
 
 
 def unusable(data: Path, error: OSError) -> StoreUnsuitableError:

@@ -6,6 +6,9 @@ A Function runs alone, so each is one step. Redis does not roll a Function back 
 three rules: check everything first; write absolute values only; write last what makes the rest count (the
 head of the log, the applied operation).
 
+One engine writes results. Whoever acquires the store gets a token, epoch and nonce; every Function of the engine's
+compares both with META's before it does anything. When the lease ends only decides when another may acquire.
+
 Numbers are Lua doubles, exact to 2^53: enough for seqs, tuple ids and microseconds. Other 64-bit values pass
 through as text. Answers are arrays whose first item says what happened; no user's text is put into an error.
 ]]
@@ -223,31 +226,92 @@ local function append_freeing(k, a)
   return append(k, a)
 end
 
--- keys: head log sizes      args: meta below (seq of a batch)*
+---- The one that writes ---------------------------------------------------------------------------------------
+-- Equality of epoch and nonce, never >=: neither a paused engine nor a copy of one can pass for the present one.
+
+-- Tells whether this call is the engine's: nothing if so, else the answer. Without META nobody is.
+local function fenced(meta, a)
+  local token = redis.call('HMGET', meta, 'epoch', 'nonce')
+  if not token[1] then return {'RECOVERING'} end
+  if token[1] ~= a[1] or token[2] ~= a[2] then return {'FENCED'} end
+end
+
+-- The same, and whether the engine has looked at this life of the server. Else answers what is in META as well.
+local function barred(meta, a)
+  local refused = fenced(meta, a)
+  if refused then return refused end
+  local found = redis.call('HMGET', meta, 'run', 'applied')
+  if found[1] ~= run_id() then return {'RECOVERING'} end
+  return nil, found[2]
+end
+
+-- keys: meta      args: nonce owner lease_ms library durability
+-- The same owner need not wait: its data folder is locked, so its former process is no more.
+local function acquire(k, a)
+  local meta = redis.call('HMGET', k[1], 'epoch', 'owner', 'lease_from', 'lease_until')
+  if not meta[1] then return {'RECOVERING'} end
+  local now, from, past = now_us(), tonumber(meta[3]), tonumber(meta[4])
+  local held = from <= now and now < past -- one from later: the clock was set back
+  if held and meta[2] ~= a[2] then return {'HELD', int(math.ceil((past - now) / 1000)), meta[2]} end
+  local epoch = int(tonumber(meta[1]) + 1)
+  redis.call('HSET', k[1], 'epoch', epoch, 'nonce', a[1], 'owner', a[2], 'lease_from', int(now),
+    'lease_until', int(now + tonumber(a[3]) * 1000), 'library', a[4], 'durability', a[5])
+  return {'OK', epoch}
+end
+
+-- keys: meta      args: epoch nonce lease_ms (next)
+-- No run gate: an engine that waits until a restarted server is verified is alive. With `next`, the nonce from now on:
+-- what was sent before, and may still be on its way, is refused. META may hold it already, if that answer was lost.
+local function renew(k, a)
+  local next = a[4] or a[2]
+  local refused = fenced(k[1], a)
+  if refused and fenced(k[1], {a[1], next}) then return refused end
+  local now = now_us()
+  redis.call('HSET', k[1], 'nonce', next, 'lease_from', int(now), 'lease_until', int(now + tonumber(a[3]) * 1000))
+  return {'OK'}
+end
+
+-- keys: meta      args: epoch nonce
+local function release(k, a)
+  local refused = fenced(k[1], a)
+  if refused then return refused end
+  redis.call('HSET', k[1], 'lease_until', '0')
+  return {'OK'}
+end
+
+-- keys: meta figures      args: epoch nonce figures
+local function tell(k, a)
+  local refused = barred(k[1], a)
+  if refused then return refused end
+  redis.call('SET', k[2], a[3])
+  return {'OK'}
+end
+
+-- keys: meta head log sizes      args: epoch nonce below (seq of a batch)*
 -- Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
 local function trim(k, a)
-  local meta = redis.call('HMGET', a[1], 'run', 'applied')
-  if meta[1] ~= run_id() then return {'RECOVERING'} end
-  local below, last = tonumber(a[2]), tonumber(a[2]) - 1
-  for i = 3, #a do last = math.max(last, tonumber(a[i])) end
-  if last > tonumber(meta[2]) then return {'UNAPPLIED', meta[2], int(last)} end
-  local head = redis.call('HMGET', k[1], 'bytes', 'controls_from')
+  local refused, applied = barred(k[1], a)
+  if refused then return refused end
+  local below, last = tonumber(a[3]), tonumber(a[3]) - 1
+  for i = 4, #a do last = math.max(last, tonumber(a[i])) end
+  if last > tonumber(applied) then return {'UNAPPLIED', applied, int(last)} end
+  local head = redis.call('HMGET', k[2], 'bytes', 'controls_from')
   local bytes, from = tonumber(head[1]), tonumber(head[2])
   local past = math.max(from, math.min(below, from + UNPACK_MAX))
   local doomed, range = {}, {}
   for seq = from, past - 1 do range[#range + 1] = int(seq) end
   if #range > 0 then
-    for i, size in ipairs(redis.call('HMGET', k[3], unpack(range))) do
+    for i, size in ipairs(redis.call('HMGET', k[4], unpack(range))) do
       if not size then doomed[#doomed + 1] = range[i] .. '-0' end
     end
   end
-  for i = 3, #a do
-    bytes = bytes - tonumber(redis.call('HGET', k[3], a[i]) or '0')
-    redis.call('HDEL', k[3], a[i])
+  for i = 4, #a do
+    bytes = bytes - tonumber(redis.call('HGET', k[4], a[i]) or '0')
+    redis.call('HDEL', k[4], a[i])
     doomed[#doomed + 1] = a[i] .. '-0'
   end
-  call_sliced('XDEL', k[2], doomed, 1, #doomed)
-  redis.call('HSET', k[1], 'bytes', int(bytes), 'controls_from', int(past))
+  call_sliced('XDEL', k[3], doomed, 1, #doomed)
+  redis.call('HSET', k[2], 'bytes', int(bytes), 'controls_from', int(past))
   return {'OK', int(past)}
 end
 
@@ -269,12 +333,12 @@ local function write(k, a, i)
   end
 end
 
--- Tells whether this call may write: {} if so, else the answer. expect == applied, never >=: a call from an
+-- Tells whether this call may write: nothing if so, else the answer. expect == applied, never >=: a call from an
 -- earlier turn can then never apply to a later state.
 local function turn(k, a)
-  local meta = redis.call('HMGET', k[1], 'run', 'applied')
-  if meta[1] ~= run_id() then return {'RECOVERING'} end
-  if meta[2] ~= a[1] then return {'BADSEQ', meta[2]} end
+  local refused, applied = barred(k[1], a)
+  if refused then return refused end
+  if applied ~= a[3] then return {'BADSEQ', applied} end
 end
 
 local function set_untidy(meta, untidy)
@@ -285,28 +349,29 @@ local function set_untidy(meta, untidy)
   end
 end
 
--- keys: meta (key)*      args: applied untidy (write)*
+-- keys: meta (key)*      args: epoch nonce applied untidy (write)*
 -- Writes what nobody can see at `applied`: parts of the next delta, or the removal of what the last one dropped.
 local function stage(k, a)
   local refused = turn(k, a)
   if refused then return refused end
-  if a[2] ~= '' then set_untidy(k[1], a[2]) end -- first: a half-done call has to be found
-  write(k, a, 3)
-  if a[2] == '' then set_untidy(k[1], '') end
+  if a[4] ~= '' then set_untidy(k[1], a[4]) end -- first: a half-done call has to be found
+  write(k, a, 5)
+  if a[4] == '' then set_untidy(k[1], '') end
   return {'OK'}
 end
 
--- keys: meta head sizes (key)*      args: expect new ts untidy (write)*
+-- keys: meta head sizes (key)*      args: epoch nonce expect new ts untidy channel (write)*
+-- Who listens on the channel is woken; what is true is in META.
 local function publish(k, a)
   local refused = turn(k, a)
   if refused then return refused end
   local head = redis.call('HMGET', k[2], 'seq', 'waiting')
-  if tonumber(a[2]) > tonumber(head[1]) then return {'AHEAD', head[1]} end
-  write(k, a, 5)
+  if tonumber(a[4]) > tonumber(head[1]) then return {'AHEAD', head[1]} end
+  write(k, a, 8)
   local waiting, seqs = tonumber(head[2]), {}
-  for seq = tonumber(a[1]) + 1, tonumber(a[2]) do
+  for seq = tonumber(a[3]) + 1, tonumber(a[4]) do
     seqs[#seqs + 1] = int(seq)
-    if #seqs == UNPACK_MAX or seq == tonumber(a[2]) then
+    if #seqs == UNPACK_MAX or seq == tonumber(a[4]) then
       for _, size in ipairs(redis.call('HMGET', k[3], unpack(seqs))) do
         waiting = waiting - tonumber(size or '0')
       end
@@ -314,41 +379,59 @@ local function publish(k, a)
     end
   end
   redis.call('HSET', k[2], 'waiting', int(waiting))
-  set_untidy(k[1], a[4])
-  redis.call('HSET', k[1], 'applied', a[2], 'ts', a[3])
+  set_untidy(k[1], a[6])
+  redis.call('HSET', k[1], 'applied', a[4], 'ts', a[5])
+  redis.call('PUBLISH', a[7], a[4])
   return {'OK'}
 end
 
 ---- Open ----------------------------------------------------------------------------------------------------
 
--- keys: meta head      args: fmt cluster gen library
+-- keys: meta head      args: fmt cluster gen library durability page_key
+-- Nobody has the store yet: the first engine acquires epoch 1, and no nonce is '-'.
 local function init(k, a)
   if redis.call('EXISTS', k[1], k[2]) ~= 0 then return {'EXISTS'} end
   redis.call('HSET', k[2], 'seq', '0', 'ts', '0', 'tuple_id', '1', 'bytes', '0', 'waiting', '0', 'controls_from', '1')
   redis.call('HSET', k[1], 'fmt', a[1], 'cluster', a[2], 'gen', a[3], 'library', a[4], 'applied', '0', 'ts', '0',
-    'run', run_id())
+    'run', run_id(), 'durability', a[5], 'page_key', a[6], 'epoch', '0', 'nonce', '-', 'owner', '',
+    'lease_from', '0', 'lease_until', '0')
   return {'OK'}
 end
 
--- keys: meta head log      args: head_seq gen library
+-- keys: meta      args: epoch nonce gen
+-- The generation that psoup_open is going to begin. It is on disk before anybody is told of it: at everysec, with the
+-- clock set back as well, another one could have the same number.
+local function reserve(k, a)
+  local refused = fenced(k[1], a)
+  if refused then return refused end
+  redis.call('HSET', k[1], 'gen', a[3])
+  return {'OK'}
+end
+
+-- keys: meta head log      args: epoch nonce head_seq gen library durability
 -- The engine has compared the log up to head_seq with what it knows: appends, publishes and reads may go on.
 local function open(k, a)
+  local refused = fenced(k[1], a)
+  if refused then return refused end
   local seq = redis.call('HGET', k[2], 'seq')
-  if seq ~= a[1] then return {'BADSEQ', seq} end
+  if seq ~= a[3] then return {'BADSEQ', seq} end
   if seq ~= '0' then
     local stream = redis.call('XINFO', 'STREAM', k[3])
     for i = 1, #stream, 2 do
       if stream[i] == 'last-generated-id' and stream[i + 1] ~= seq .. '-0' then return {'TORN', stream[i + 1]} end
     end
   end
-  redis.call('HSET', k[1], 'gen', a[2], 'library', a[3], 'run', run_id())
+  redis.call('HSET', k[1], 'gen', a[4], 'library', a[5], 'durability', a[6], 'run', run_id())
   return {'OK'}
 end
 
 -- keys: meta head
+-- Answers whatever there is, verified or not.
 local function state(k)
-  local meta = redis.call('HMGET', k[1], 'fmt', 'cluster', 'gen', 'applied', 'run', 'untidy')
-  return {run_id(), int(now_us()), redis.call('HGET', k[2], 'seq'), unpack(meta, 1, 6)}
+  local head = redis.call('HMGET', k[2], 'seq', 'waiting')
+  local meta = redis.call('HMGET', k[1], 'fmt', 'cluster', 'gen', 'applied', 'run', 'library', 'durability',
+    'lease_from', 'lease_until')
+  return {run_id(), int(now_us()), head[1], head[2], unpack(meta, 1, 9)}
 end
 
 ---- Read ----------------------------------------------------------------------------------------------------
@@ -395,6 +478,34 @@ local function list(k)
   return answer
 end
 
+-- keys: meta streams declarations batches      args: stream_id after
+-- Answers the position; the stream's record and declaration, if it is in force; the seqs from past `after` up to the
+-- applied one that have a batch of its, each with the record, or nothing where they are more than BATCHES_MAX.
+local BATCHES_MAX = 5 * UNPACK_MAX
+
+local function batches(k, a)
+  local answer = position(k[1])
+  if answer[1] ~= 'OK' then return answer end
+  answer[6], answer[7] = redis.call('HGET', k[2], a[1]), redis.call('HGET', k[3], a[1])
+  local applied, from, found = tonumber(answer[3]), tonumber(a[2]) + 1, {}
+  if applied - from >= BATCHES_MAX then
+    answer[8] = false
+    return answer
+  end
+  for first = from, applied, UNPACK_MAX do
+    local seqs = {}
+    for seq = first, math.min(first + UNPACK_MAX - 1, applied) do seqs[#seqs + 1] = int(seq) end
+    for i, record in ipairs(redis.call('HMGET', k[4], unpack(seqs))) do
+      if record then
+        found[#found + 1] = seqs[i]
+        found[#found + 1] = record
+      end
+    end
+  end
+  answer[8] = found
+  return answer
+end
+
 -- Publishing, staging and trimming may go over the memory limit: what is committed has to be applied, or
 -- nothing would ever be forgotten again. The backlog bounds how much that is.
 local function register(name, callback, ...)
@@ -403,11 +514,17 @@ end
 
 register('psoup_append', append)
 register('psoup_append_freeing', append_freeing, 'allow-oom')
+register('psoup_acquire', acquire, 'allow-oom')
+register('psoup_renew', renew, 'allow-oom')
+register('psoup_release', release, 'allow-oom')
+register('psoup_tell', tell, 'allow-oom')
 register('psoup_trim', trim, 'allow-oom')
 register('psoup_stage', stage, 'allow-oom')
 register('psoup_publish', publish, 'allow-oom')
 register('psoup_init', init)
+register('psoup_reserve', reserve, 'allow-oom')
 register('psoup_open', open, 'allow-oom')
 register('psoup_state', state, 'no-writes')
 register('psoup_read', read, 'no-writes')
 register('psoup_list', list, 'no-writes')
+register('psoup_batches', batches, 'no-writes')

@@ -12,7 +12,7 @@ from typing import Final
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
-LAYOUT_VERSION: Final = 3
+LAYOUT_VERSION: Final = 4
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
 
 # Log side: written by appends and trims.
@@ -32,6 +32,10 @@ DECLARATIONS: Final = "{ps}:d"
 CLAUSES: Final = "{ps}:c"
 QUERIES: Final = "{ps}:q"
 GARBAGE: Final = "{ps}:g"
+FIGURES: Final = "{ps}:f"
+
+NOTICES_CHANNEL: Final = "{ps}:n"
+"""Where a publish says what is applied: a wake-up, never the truth. A channel, not a key."""
 
 PAGES_PATTERN: Final = "{ps}:r:*"
 """Matches every key of `pages`."""

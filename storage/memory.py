@@ -1,6 +1,10 @@
 """`memory://`: both contracts inside the process, nothing kept. Also the model other stores are compared with."""
 
+import secrets
+
 from engine.clock import Clock
+from engine.results.contract import Position
+from engine.tuples.batch import Seq
 from storage.memory_log import MemoryLog
 from storage.memory_results import MemoryResults
 from storage.store import Durability, StoreHealth
@@ -13,6 +17,7 @@ class MemoryStore:
         """Begin an empty history at the clock's present instant."""
         self._log = MemoryLog(clock)
         self._results = MemoryResults(clock.now_us, self._log)
+        self._page_key = secrets.token_bytes(32)
 
     @property
     def log(self) -> MemoryLog:
@@ -32,6 +37,31 @@ class MemoryStore:
     def health(self) -> StoreHealth:
         """Return a healthy store without bounds of its own."""
         return StoreHealth()
+
+    @property
+    def page_key(self) -> bytes:
+        """The secret that page tokens are signed with, of this process."""
+        return self._page_key
+
+    def take_over(self) -> float:
+        """Return 0.0: nobody else can write here."""
+        return 0.0
+
+    def renew(self) -> None:
+        """Do nothing: nobody waits."""
+
+    def position(self) -> Position:
+        """Return where the store stands, whose one engine is in this process."""
+        cut, head = self._results.cut(), self._log.head()
+        return Position(cut.gen, cut.seq, head, self._log.unapplied_bytes, engine_alive=True)
+
+    def wait_appended(self, after: Seq, timeout_s: float) -> bool:
+        """Return False: who appends is in this process, and tells."""
+        del after, timeout_s
+        return False
+
+    def tell(self, figures: bytes) -> None:
+        """Do nothing: there are no workers to tell."""
 
     def reopen(self) -> None:
         """Do nothing: it cannot have been away."""

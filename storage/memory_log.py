@@ -141,6 +141,11 @@ class MemoryLog:
             assert self._unapplied_bytes == sum(body_bytes(held.content) for held in unapplied)
             assert self._bytes == sum(body_bytes(held.content) for held in operations)
 
+    @property
+    def unapplied_bytes(self) -> int:
+        """Return the bytes of bodies that wait to be applied."""
+        return self._unapplied_bytes
+
     def move_applied(self, applied: Seq) -> None:
         """Take note that operations up to `applied` are published. Called under the lock."""
         for seq in range(self._applied + 1, applied + 1):

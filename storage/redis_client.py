@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from redis import BlockingConnectionPool
 from redis.backoff import NoBackoff
+from redis.client import PubSub
 from redis.exceptions import (
     BusyLoadingError,
     ConnectionError as RedisConnectionError,
@@ -34,8 +35,17 @@ from storage.errors import (
 
 LIBRARY = "psoup"
 NOT_KNOWN = ("unknown command", "unknown subcommand", "Unknown subcommand", "ACL failure in script")
-RULES = "~{ps}:* +@read +@write +@scripting +@transaction +info +time +config|get +bgrewriteaof"
-"""What an ACL has to give psoup's user."""
+RULES = (
+    "~{ps}:* &{ps}:n +@read +@write +@scripting +@transaction +publish +info +time +config|get"
+    " +bgrewriteaof"
+)
+"""What an ACL has to give the user of an engine."""
+WORKER_RULES = (
+    "resetkeys resetchannels -@all %RW~{ps}:log %RW~{ps}:log:* %R~{ps}:* &{ps}:n +fcall +fcall_ro +get +hget"
+    " +hmget +hgetall +hvals +hlen +hkeys +hexists +hscan +hset +hdel +hincrby +xadd +xrange +xlen +multi"
+    " +exec +time +info +ping +subscribe +unsubscribe (+unlink %RW~{ps}:log:p:*)"
+)
+"""What an ACL has to give the user of API workers: all that they need, and nothing that the engine alone may do."""
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
 
@@ -52,12 +62,15 @@ class _Connection(Protocol):
 class RedisClient:
     """Calls of Functions and plain reads over a bounded pool of connections. Thread-safe."""
 
-    def __init__(self, url: str, *, answer_s: float = limits.STORE_ANSWER_S) -> None:
+    def __init__(
+        self, url: str, *, answer_s: float = limits.STORE_ANSWER_S, rules: str = RULES
+    ) -> None:
         """Prepare connections to `redis://`, `rediss://` or `unix://`; none is made yet.
 
         Args:
             url: the address.
             answer_s: how long one call may take.
+            rules: what the ACL has to give this user, for the error where it does not.
 
         Raises:
             StoreUrlError: the address cannot be read.
@@ -78,6 +91,7 @@ class RedisClient:
                 "The store's address cannot be read. Write redis://host:6379/0 or"
                 " unix:///path/to/socket?db=0."
             ) from error
+        self._rules = rules
         text = Path(__file__).with_name("functions.lua").read_bytes()
         self._library_text = text
         self.library_sha = hashlib.sha256(text).hexdigest()
@@ -126,7 +140,7 @@ class RedisClient:
         answers = self._exchange([("MULTI",), *commands, ("EXEC",)], StoreUnavailableError)[-1]
         for command, answer in zip(commands, answers, strict=True):
             if isinstance(answer, ResponseError):
-                raise _refusal(answer, command) from answer
+                raise _refusal(answer, command, self._rules) from answer
             if isinstance(answer, list) and answer and answer[0] == b"RECOVERING":
                 raise _recovering()
         return list(answers)
@@ -155,6 +169,10 @@ class RedisClient:
         texts = [dict(zip(item[::2], item[1::2], strict=True))[b"library_code"] for item in listed]
         if texts != [self._library_text]:
             self.fetch_one("FUNCTION", "LOAD", "REPLACE", self._library_text)
+
+    def listener(self, channel: str) -> "Listener":
+        """Return what hears a channel of this server's, over a connection of its own."""
+        return Listener(self._pool, channel)
 
     def shut_down(self) -> None:
         """Tell the server to end; what is committed is on its disk already."""
@@ -199,7 +217,7 @@ class RedisClient:
             self._pool.release(connection)
         for command, answer in zip(commands, answers, strict=True):
             if isinstance(answer, ResponseError):
-                raise _refusal(answer, command) from answer
+                raise _refusal(answer, command, self._rules) from answer
         return answers
 
     def _borrow(self) -> "_Connection":
@@ -212,6 +230,41 @@ class RedisClient:
                 "The store cannot be reached, or refuses the connection. Nothing was sent."
             ) from error
         return connection
+
+
+class Listener:
+    """Hears that something was said on a channel; what is said is of no interest. For one thread."""
+
+    def __init__(self, pool: Any, channel: str) -> None:  # noqa: ANN401 - redis-py's, which is not typed
+        """Connect to where `pool` does; nothing is sent yet."""
+        self._pool = pool
+        self._channel = channel
+        self._heard: Any = None
+        """redis-py's subscription, None = there is none."""
+
+    def hear(self, timeout_s: float) -> bool | None:
+        """Return whether something was said since the last call, waiting up to `timeout_s` for it.
+
+        True as well where it has just begun to listen: what was said before is not known. None where it cannot,
+        at once: the server is away or does not let this user listen; the next call tries again.
+        """
+        try:
+            if self._heard is None:
+                self._heard = PubSub(self._pool)
+                self._heard.subscribe(self._channel)
+            said = self._heard.get_message(timeout=timeout_s) is not None
+            while said and self._heard.get_message(timeout=0) is not None:
+                pass
+        except (RedisError, OSError):
+            self.close()
+            return None
+        return said
+
+    def close(self) -> None:
+        """Let go of the connection; the next `hear` makes another."""
+        heard, self._heard = self._heard, None
+        if heard is not None:
+            heard.close()
 
 
 def _response(connection: _Connection) -> Any:  # noqa: ANN401 - as many types as commands
@@ -230,20 +283,20 @@ def _recovering() -> RecoveringError:
     )
 
 
-def _not_allowed(command: Command) -> StoreUnsuitableError:
+def _not_allowed(command: Command, rules: str) -> StoreUnsuitableError:
     words = [str(word) for word in command[:2]]  # a third may be data
     if words[0] not in ("CONFIG", "FUNCTION", "FCALL", "FCALL_RO"):
         del words[1:]
     return StoreUnsuitableError(
         f"The store does not run {' '.join(words)} for psoup: the server lacks it, or its ACL does not"
-        f" let this user use it on psoup's keys. Use Redis 7.0 or newer, or Valkey, and allow: {RULES}"
+        f" let this user use it on psoup's keys. Use Redis 7.0 or newer, or Valkey, and allow: {rules}"
     )
 
 
-def _refusal(error: ResponseError, command: Command) -> EngineError:
+def _refusal(error: ResponseError, command: Command, rules: str) -> EngineError:
     text = str(error)
     if isinstance(error, NoPermissionError) or text.startswith(NOT_KNOWN):
-        return _not_allowed(command)
+        return _not_allowed(command, rules)
     if isinstance(error, OutOfMemoryError):
         return StoreFullError(
             "The store has no memory left. Nothing was changed. Remove queries or streams, shorten"

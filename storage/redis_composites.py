@@ -12,6 +12,7 @@ from engine.limits import CHUNK_ROWS
 from engine.results.composites import CompositeKey, CompositePage
 from engine.results.delta import ClauseRecord, StreamRecord
 from engine.results.hits import ClauseId
+from engine.results.recent import ENTRY_BYTES, Recent
 from engine.tuples.schema import StreamId
 from storage import keys
 from storage.encoding import decode_stream
@@ -24,6 +25,8 @@ GROUPS_PER_FETCH: Final = 1_000
 PAGES_PER_FETCH: Final = 64
 """Pages asked for at once: some 8 MiB, where each has its 4,096 composites."""
 
+KeptPages = Recent[CompositeKey, CompositePage]
+"""Pages read before: within a history one never changes."""
 Places = Mapping[CompositeKey, Fields]
 """Where pages lie: the fields of each, in the order of its pieces."""
 
@@ -69,20 +72,30 @@ def composite_fields(client: RedisClient, groups: Collection[ClauseId]) -> Place
     return found
 
 
-def fetch_composites(client: RedisClient, places: Places) -> dict[CompositeKey, CompositePage]:
-    """Return the pages in these fields but those deleted since, PAGES_PER_FETCH a round trip."""
-    wanted = list(places.items())
-    found: dict[CompositeKey, CompositePage] = {}
+def fetch_composites(
+    client: RedisClient, places: Places, kept: KeptPages | None = None
+) -> dict[CompositeKey, CompositePage]:
+    """Return the pages in these fields, ascending by key, but those deleted since.
+
+    Those in `kept` are taken from there, and put there. PAGES_PER_FETCH of the others a round trip.
+    """
+    known = {} if kept is None else {key: kept.get(key) for key in places}
+    found = {key: page for key, page in known.items() if page is not None}
+    wanted = [(key, names) for key, names in places.items() if key not in found]
     for at in range(0, len(wanted), PAGES_PER_FETCH):
         part = wanted[at : at + PAGES_PER_FETCH]
         commands = [("HMGET", keys.composites(key[0]), *names) for key, names in part]
         for (key, _), pieces in zip(part, client.fetch(commands), strict=True):
             if None not in pieces:
-                found[key] = decode_composites(pieces)
-    return found
+                found[key] = page = decode_composites(pieces)
+                if kept is not None:
+                    kept.put(key, page, size=page.nbytes + ENTRY_BYTES)
+    return {key: found[key] for key in places if key in found}
 
 
-def fetch_of_clause(client: RedisClient, clause: ClauseRecord) -> list[CompositePage]:
+def fetch_of_clause(
+    client: RedisClient, clause: ClauseRecord, kept: KeptPages | None = None
+) -> list[CompositePage]:
     """Return the published pages of the clause's group and its own ones (`ResultsReader.composites`).
 
     Empty if the clause has been dropped, be it meanwhile: whether it stands is asked last.
@@ -104,7 +117,7 @@ def fetch_of_clause(client: RedisClient, clause: ClauseRecord) -> list[Composite
         for key, names in composite_fields(client, [clause.join.group]).items()
         if is_published(key, streams, [clause.clause_id])
     }
-    found = fetch_composites(client, places)
+    found = fetch_composites(client, places, kept)
     standing = client.fetch_one("HEXISTS", keys.CLAUSES, clause.clause_id)
     return list(found.values()) if standing else []
 

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from engine import limits
@@ -23,6 +23,7 @@ from storage.redis_append import append_call, read_answer
 from storage.redis_check import check_log
 from storage.redis_client import Command, RedisClient
 from storage.redis_tidy import scan_hash
+from storage.redis_token import WriteToken
 
 TRIMMED_PER_CALL: Final = 500
 """Batches forgotten by one Function call: a call holds every other client up."""
@@ -34,10 +35,26 @@ STORE_ERRORS: Final = (CommitUnknownError, RecoveringError, StoreFullError, Stor
 class RedisLog:
     """The Log in Redis. Any number of threads and processes may append."""
 
-    def __init__(self, client: RedisClient, known: ClusterMemory) -> None:
-        """Use an opened store. `known` is told of every committed seq."""
+    def __init__(
+        self,
+        client: RedisClient,
+        known: ClusterMemory | None = None,
+        token: WriteToken | None = None,
+        *,
+        admit: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Use a store.
+
+        Args:
+            client: connections to it.
+            known: is told of every committed seq.
+            token: the right to trim; who has none only appends and reads.
+            admit: asked before each append; raises where this process is not to append.
+        """
         self._client = client
         self._known = known
+        self._token = token
+        self._admit = admit
         self._lock = threading.Lock()
         self._appended = 0
         self._duplicates = 0
@@ -49,6 +66,7 @@ class RedisLog:
             CommitUnknownError: the answer was lost; everything else is definite.
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
         """
+        self._admit()
         function, key_names, arguments = append_call(content)
         answer = self._client.call(function, key_names, arguments, lost=CommitUnknownError)
         return self._counted(read_answer(answer, content))
@@ -115,6 +133,22 @@ class RedisLog:
             for part in _within_bytes(wanted, [int(size or 0) for size in sizes]):
                 yield from self._read_together(part)
 
+    def controls(self, after: Seq, up_to: Seq) -> list[Operation]:
+        """Return the operations past `after`, up to `up_to`, that are no batches, ascending.
+
+        Those forgotten meanwhile are left out. Cost: O(operations between the two), no bodies.
+        """
+        wanted = range(after + 1, up_to + 1)
+        sizes = self._client.fetch_one("HMGET", keys.SIZES, *wanted) if wanted else []
+        entries = self._client.fetch(
+            [
+                ("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0")
+                for seq, size in zip(wanted, sizes, strict=True)
+                if size is None
+            ]
+        )
+        return [_operation(found[0]) for found in entries if found]
+
     def held_batches(self, up_to: Seq) -> Sequence[Seq]:
         """Return the seqs of the batches up to `up_to` that are not forgotten, ascending."""
         return sorted(
@@ -123,13 +157,14 @@ class RedisLog:
 
     def trim(self, *, batches: Sequence[Seq], below: Seq) -> None:
         """Forget batches, and control entries below `below` (`Log.trim`), some per call."""
+        assert self._token is not None, "only the engine trims"
         # Largest first: a seq that is not applied is refused before anything is forgotten.
         descending = sorted(batches, reverse=True)
         at = 0
         while True:
             part = descending[at : at + TRIMMED_PER_CALL]
-            answer = self._client.call(
-                "psoup_trim", [keys.HEAD, keys.LOG, keys.SIZES], [keys.META, below, *part]
+            answer = self._token.call(
+                "psoup_trim", [keys.META, keys.HEAD, keys.LOG, keys.SIZES], [below, *part]
             )
             if answer[0] == b"UNAPPLIED":
                 raise refusals.trim_past_applied(applied=int(answer[1]), seq=int(answer[2]))
@@ -165,6 +200,7 @@ class RedisLog:
         self, part: Sequence[tuple[Content, Command]]
     ) -> list[Appended | EngineError]:
         """Return what became of each operation of one exchange. Raises what concerns all of them."""
+        self._admit()
         before = self.head()  # a store that is away is found out before anything is sent
         try:
             answers = self._client.fetch([command for _, command in part])
@@ -190,7 +226,7 @@ class RedisLog:
         with self._lock:
             self._appended += not appended.duplicate
             self._duplicates += appended.duplicate
-        if not appended.duplicate:
+        if self._known is not None and not appended.duplicate:
             self._known.saw_head(appended.seq)
         return appended
 

@@ -2,17 +2,20 @@
 
 The server's `run_id` changes with every start. Functions write only in the run that META names, so nothing is
 appended to a server that came back until `reopen` has compared what it holds with what was acknowledged.
+Before all that the store has to be acquired: one engine writes to it, and a second one waits (`WriteToken`).
 """
 
+import secrets
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Final
 
 from engine import limits
-from engine.errors import IntegrityError
-from engine.results.contract import Gen
+from engine.errors import EngineError, IntegrityError
+from engine.limits import SECOND_US
+from engine.results.contract import Gen, Position
 from engine.tuples.batch import Seq
 from storage import keys
 from storage.cluster import ClusterMemory
@@ -21,23 +24,13 @@ from storage.redis_client import RedisClient
 from storage.redis_log import RedisLog
 from storage.redis_results import RedisResults
 from storage.redis_settings import check_server, check_settings
+from storage.redis_state import StoreState, read_state
 from storage.redis_tidy import tidy
-from storage.store import Durability, StoreHealth
+from storage.redis_token import Held, WriteToken
+from storage.store import Durability, StoreHealth, memory_is_high
 from storage.waiting import Patience, works
 
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What psoup_state answers: the server's run, and what META and the head say (None = nothing)."""
-
-    run: str
-    now_us: int
-    head: Seq | None
-    fmt: int | None
-    cluster: str | None
-    gen: Gen
-    applied: Seq
-    opened_run: str | None
+PAGE_KEY_BYTES: Final = 32
 
 
 class RedisStore:
@@ -48,18 +41,24 @@ class RedisStore:
         client: RedisClient,
         known: ClusterMemory,
         *,
+        owner: str,
         durability: Durability,
         revive: Callable[[], None],
         stop: Callable[[], None],
+        stops_server: bool = False,
+        lease_s: float = limits.LEASE_S,
     ) -> None:
-        """Verify the server and open its present run.
+        """Verify the server. `take_over` is still to come: nothing is written to it before, nothing read.
 
         Args:
             client: connections to it.
             known: what the data folder remembers of it.
+            owner: id of the data folder (`engine_id`), which this process has locked.
             durability: the least level to accept.
             revive: brings an embedded server back if it is dead; does nothing for any other.
             stop: ends an embedded server.
+            stops_server: it does, so that nobody appends to it any more.
+            lease_s: how long the store stays with an engine that says nothing.
 
         Raises:
             StoreUnsuitableError: wrong version, settings or contents.
@@ -70,13 +69,21 @@ class RedisStore:
         self._asked = durability
         self._revive = revive
         self._stop = stop
+        self._stops_server = stops_server
+        self._lease_s = lease_s
         self._look = threading.Lock()
         self._drifted = False
+        self._token = WriteToken(client, owner, lease_s)
+        self._renewed_s = 0.0
+        self._page_key = b""
         self._durability = self._verify()
-        state = self._state()
-        self._results = RedisResults(client, known, now_us=state.now_us)
-        self._enter(state, starting=True)
-        self._log = RedisLog(client, known)
+        self._check_contents()
+        seconds, microseconds = map(int, client.fetch_one("TIME"))
+        now_us = seconds * SECOND_US + microseconds
+        self._results = RedisResults(client, known, self._token, now_us=now_us)
+        self._log = RedisLog(client, known, self._token)
+        self.holder: Held | None = None
+        """Who had the store when it was last to be taken over, None = nobody else."""
 
     @property
     def log(self) -> RedisLog:
@@ -93,30 +100,96 @@ class RedisStore:
         """The level the server's settings give."""
         return self._durability
 
+    @property
+    def page_key(self) -> bytes:
+        """The secret that page tokens are signed with: one for all processes of the store."""
+        return self._page_key
+
     def health(self) -> StoreHealth:
         """Return how the server is (`StoreHealth`). Settings are looked at now and then."""
+        reasons: list[str] = []
         try:
-            state, memory = self._state(), self._client.info("memory")
+            if self._token.held and not read_state(self._client).verified:
+                reasons.append("recovering")
+            memory = self._client.info("memory")
             drifted = self._has_drifted()
         except RecoveringError:
             return StoreHealth(("recovering",))
         except StoreUnavailableError:
             return StoreHealth(("store-down",))
-        reasons: list[str] = []
-        if state.run != state.opened_run:
-            reasons.append("recovering")
         used, most = int(memory["used_memory"]), int(memory["maxmemory"])
-        if most and used * 100 > most * limits.STORE_MEMORY_HIGH_PERCENT:
+        if memory_is_high(used, most):
             reasons.append("memory-high")
         if drifted:
             reasons.append("config-drift")
         return StoreHealth(tuple(reasons), used, most or None)
 
+    def take_over(self) -> float:
+        """Become the one writer and open the server's present run (`Store.take_over`).
+
+        Returns:
+            0.0; or the seconds after which to try again, because another engine has the store (`holder`).
+
+        Raises:
+            StoreUnsuitableError: wrong contents.
+            IntegrityError: the store is damaged.
+            StoreUnavailableError, RecoveringError: the store went away meanwhile; try again.
+        """
+        if self._token.held:
+            return 0.0
+        self.holder = self._token.holder()
+        if self.holder is None:
+            self.holder = self._acquire()
+        if self.holder is not None:
+            self._remember()
+            return self.holder.seconds
+        try:
+            self._client.load_library()  # another version may have loaded its own in between
+            self._enter(starting=True)
+            self._page_key = bytes.fromhex(
+                self._client.fetch_one("HGET", keys.META, "page_key").decode()
+            )
+        except BaseException:
+            self._token.release()
+            raise
+        return 0.0
+
+    def renew(self) -> None:
+        """Say that this engine is alive. Raises FencedError where another one has taken over."""
+        self._token.renew()
+
+    def position(self) -> Position:
+        """Return where the store stands, all of one instant."""
+        return read_state(self._client).position
+
+    def wait_appended(self, after: Seq, timeout_s: float) -> bool:
+        """Return once the log goes beyond a position, or after `timeout_s` seconds; False at once where it cannot tell.
+
+        Cost: one call, which brings the entry it ends with.
+        """
+        milliseconds = max(1, round(timeout_s * 1_000))  # 0 would be for ever
+        beyond = f"{after}-1"  # entries have the ids seq-0
+        try:
+            self._client.fetch_one(
+                "XREAD", "COUNT", 1, "BLOCK", milliseconds, "STREAMS", keys.LOG, beyond
+            )
+        except EngineError:
+            return False
+        return True
+
+    def tell(self, figures: bytes) -> None:
+        """Let API workers know the engine's figures, in place of what was told before."""
+        self._token.call("psoup_tell", [keys.META, keys.FIGURES], [figures])
+
     def reopen(self) -> None:
         """Make the store usable again after its server has died or restarted (`Store.reopen`)."""
         self._revive()
         self._durability = self._verify()
-        self._enter(self._state(), starting=False)
+        self._check_contents()
+        self._token.confirm()
+        self._client.load_library()
+        self._token.change()
+        self._enter(starting=False)
 
     def close(self) -> None:
         """Let go of the store; an embedded server is stopped. Twice is harmless.
@@ -124,19 +197,44 @@ class RedisStore:
         Raises:
             StoreUnavailableError: the embedded server does not end.
         """
-        self._known.close(clean=True)
+        if self._token.held:
+            ended = self._token.release()
+            # Others may append to a server that goes on: at everysec what they append last may be lost unnoticed.
+            unnoticed = self._durability is Durability.EVERYSEC and not self._stops_server
+            self._known.close(clean=ended and not unnoticed)
         try:
             self._stop()
         finally:
             self._client.close()
 
+    def _acquire(self) -> Held | None:
+        """Take the token, of a history that is begun where there is none; or return who has it."""
+        empty = self._check_contents()
+        self._client.load_library()
+        if empty:
+            self._begin()
+        self._renewed_s = time.monotonic()
+        return self._token.acquire(self._durability)
+
+    def _remember(self) -> None:
+        """Let the folder of a standby know the store too: one that is emptied is then not begun anew by it."""
+        if self._known.file is None and not self._check_contents():
+            (cluster, gen), head = (
+                self._client.fetch_together(  # no Function: they may be another version's
+                    [("HMGET", keys.META, "cluster", "gen"), ("HGET", keys.HEAD, "seq")]
+                )
+            )
+            self._known.belong_to(cluster.decode(), Gen(int(gen)), Seq(int(head)))
+
     def _verify(self) -> Durability:
-        """Wait until the server has loaded its files, check its settings, load the Functions."""
+        """Wait until the server has loaded its files, and check its settings.
+
+        The Functions stay as they are: they are those of the engine that has the store, or had it last.
+        """
         self._wait(lambda state: state["loading"] == "0")
         durability = check_server(self._client, self._asked)
         with self._look:
             self._drifted, self._looked_s = False, time.monotonic()
-        self._client.load_library()
         return durability
 
     def _has_drifted(self) -> bool:
@@ -157,77 +255,72 @@ class RedisStore:
             self._drifted = drifted
         return drifted
 
-    def _state(self) -> _State:
-        run, now_us, head, fmt, cluster, gen, applied, opened, _ = self._client.view(
-            "psoup_state", [keys.META, keys.HEAD]
-        )
-        return _State(
-            run=run.decode(),
-            now_us=int(now_us),
-            head=None if head is None else Seq(int(head)),
-            fmt=None if fmt is None else int(fmt),
-            cluster=None if cluster is None else cluster.decode(),
-            gen=Gen(int(gen or 0)),
-            applied=Seq(int(applied or 0)),
-            opened_run=None if opened is None else opened.decode(),
-        )
-
-    def _enter(self, state: _State, *, starting: bool) -> None:
-        """Open the server's present run, unless it is open; begin a history if there is none."""
-        if state.cluster is None and state.head is None:
-            self._begin(state)
-            return
-        self._check_contents(state)
+    def _enter(self, *, starting: bool) -> None:
+        """Open the server's present run, unless it is open."""
+        state = read_state(self._client)
         assert state.head is not None
         assert state.cluster is not None
         gen = self._generation(state, starting=starting)
-        if state.run != state.opened_run:
+        if not state.verified:
+            if gen != state.gen:
+                self._token.call("psoup_reserve", [keys.META], [gen])
             self._rewrite_file()
-        if state.run != state.opened_run or gen != state.gen:
-            self._open_run(state.head, gen)
-        tidy(self._client)
+        if not state.verified or gen != state.gen:
+            self._open_run(state, gen)
+        tidy(self._client, self._token)
         self._known.saw_applied(state.applied)
         self._known.belong_to(state.cluster, gen, state.head)
 
-    def _begin(self, state: _State) -> None:
-        """Begin a history in an empty store, unless this folder knows one that has gone."""
-        file = self._known.file
-        if file is not None:
-            raise StoreUnsuitableError(
-                "The store is empty, but this data folder belongs to one with at least"
-                f" {file.seq} operations. Bring that store back; or, if its"
-                " contents are given up, remove cluster.json from the data folder and start again."
-            )
-        gen = Gen(state.now_us // 1_000)
-        cluster = uuid.uuid4().hex
-        answer = self._client.call(
+    def _begin(self) -> None:
+        """Begin a history in an empty store. Nothing if another engine was first: then it is that one's."""
+        state = read_state(self._client)
+        self._client.call(
             "psoup_init",
             [keys.META, keys.HEAD],
-            [keys.LAYOUT_VERSION, cluster, gen, self._client.library_sha],
+            [
+                keys.LAYOUT_VERSION,
+                uuid.uuid4().hex,
+                state.now_us // 1_000,
+                self._client.library_sha,
+                self._durability,
+                secrets.token_hex(PAGE_KEY_BYTES),
+            ],
         )
-        if answer[0] != b"OK":
-            raise StoreUnsuitableError(
-                "Another psoup has just begun in this store. Start only one."
-            )
-        assert state.applied == 0
-        self._known.belong_to(cluster, gen, Seq(0))
 
-    def _check_contents(self, state: _State) -> None:
+    def _check_contents(self) -> bool:
+        """Return whether the store is empty.
+
+        Raises:
+            StoreUnsuitableError: what it holds, or that it holds nothing, does not belong to this folder.
+            IntegrityError: it holds parts.
+        """
         file = self._known.file
-        if state.cluster is None or state.head is None:
+        (fmt, cluster), head = self._client.fetch_together(
+            [("HMGET", keys.META, "fmt", "cluster"), ("HGET", keys.HEAD, "seq")]
+        )
+        if cluster is None and head is None:
+            if file is not None:
+                raise StoreUnsuitableError(
+                    "The store is empty, but this data folder belongs to one with at least"
+                    f" {file.seq} operations. Bring that store back; or, if its"
+                    " contents are given up, remove cluster.json from the data folder and start again."
+                )
+            return True
+        if cluster is None or head is None:
             raise IntegrityError("The store holds parts of a psoup, not a whole one. Restore it.")
-        if state.fmt != keys.LAYOUT_VERSION:
+        if int(fmt) != keys.LAYOUT_VERSION:
             raise StoreUnsuitableError(
-                f"The store was written in layout {state.fmt}; this psoup reads"
+                f"The store was written in layout {int(fmt)}; this psoup reads"
                 f" {keys.LAYOUT_VERSION}. Start the version that wrote it."
             )
-        if file is not None and file.cluster != state.cluster:
+        if file is not None and file.cluster != cluster.decode():
             raise StoreUnsuitableError(
                 "The store belongs to another data folder than this one. Start psoup with the"
                 " folder it was begun with; or remove cluster.json to take this store over."
             )
+        return False
 
-    def _generation(self, state: _State, *, starting: bool) -> Gen:
+    def _generation(self, state: StoreState, *, starting: bool) -> Gen:
         """Return the generation to go on in: a later one iff operations may have been lost.
 
         Raises:
@@ -238,16 +331,15 @@ class RedisStore:
         earlier = max(state.gen, Gen(0) if file is None else file.gen)
         assert state.head is not None
         behind = state.head < head or state.applied < self._known.applied
-        if not starting and (behind or state.gen < earlier):
+        # Whatever a server at everysec lost in its last second nobody may have written down: others append as well.
+        unclean = (file is None or not file.clean) if starting else not self._stops_server
+        unsure = self._durability is Durability.EVERYSEC and not state.verified and unclean
+        if not starting and (behind or unsure or state.gen < earlier):
             self._known.close(clean=False)
             raise IntegrityError(
-                f"The store came back at operation {state.head}, after {head} had been"
+                f"The store came back at operation {state.head}, after {head} or more had been"
                 " acknowledged. Start psoup again: it then begins a new generation."
             )
-        # Whatever a server at everysec lost in its last second nobody may have written down.
-        restarted = state.run != state.opened_run
-        unclean = file is not None and not file.clean
-        unsure = self._durability is Durability.EVERYSEC and restarted and starting and unclean
         if behind or state.gen < earlier or unsure:
             return Gen(max(state.now_us // 1_000, earlier + 1))
         return state.gen
@@ -262,17 +354,23 @@ class RedisStore:
                 "The store could not rewrite its append-only file. Free space on its disk."
             )
 
-    def _open_run(self, head: Seq, gen: Gen) -> None:
-        answer = self._client.call(
-            "psoup_open",
-            [keys.META, keys.HEAD, keys.LOG],
-            [head, gen, self._client.library_sha],
-        )
-        if answer[0] != b"OK":
-            raise IntegrityError(
-                f"The log's entries and its head at operation {head} disagree: the store is"
-                " damaged. Keep a copy of its files and restore a backup."
+    def _open_run(self, state: StoreState, gen: Gen) -> None:
+        """Open the run for generation `gen`. In one that is open appends go on meanwhile, and the head moves."""
+        head = state.head
+        while True:
+            answer = self._token.call(
+                "psoup_open",
+                [keys.META, keys.HEAD, keys.LOG],
+                [str(head), gen, self._client.library_sha, self._durability],
             )
+            if answer[0] == b"OK":
+                return
+            if answer[0] == b"TORN" or not state.verified:
+                raise IntegrityError(
+                    f"The log's entries and its head at operation {head} disagree: the store is"
+                    " damaged. Keep a copy of its files and restore a backup."
+                )
+            head = Seq(int(answer[1]))
 
     def _wait(self, finished: Callable[[Mapping[str, str]], bool]) -> None:
         """Return once INFO's section `persistence` is `finished`.
@@ -284,3 +382,10 @@ class RedisStore:
         while not finished(state := self._client.info("persistence")):
             if not patience.pause(working=works(state)):
                 raise StoreUnavailableError("The store is not ready in time; it may still load.")
+            self._keep()
+
+    def _keep(self) -> None:
+        """Prolong the lease of an engine that is held up while it enters."""
+        if self._token.held and time.monotonic() - self._renewed_s > self._lease_s / 5:
+            self._token.renew()
+            self._renewed_s = time.monotonic()

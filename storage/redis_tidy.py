@@ -19,6 +19,7 @@ from storage import keys, refusals
 from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
 from storage.redis_client import RedisClient
 from storage.redis_composites import composite_fields, group_streams, is_published
+from storage.redis_token import WriteToken
 from storage.redis_writes import Garbage, Write, flattened, sliced, unblocked, unjoined, unpaged
 
 FIELDS_PER_SCAN: Final = 10_000
@@ -63,7 +64,7 @@ class Untidy:
 
 
 def stage(
-    client: RedisClient,
+    token: WriteToken,
     writes: Sequence[Write],
     *,
     applied: Seq,
@@ -73,7 +74,7 @@ def stage(
     """Write what nobody can see while `applied` is the applied seq, in slices.
 
     Args:
-        client: where.
+        token: the right to.
         writes: what, in an order in which every beginning can be tidied.
         applied: the applied seq it belongs to.
         untidy: the text of an Untidy, kept in META.
@@ -86,13 +87,13 @@ def stage(
     for number, part in enumerate(parts, start=1):
         mark = "" if done and number == len(parts) else untidy
         written, arguments = flattened(part, key_count=1)
-        answer = client.call("psoup_stage", [keys.META, *written], [applied, mark, *arguments])
+        answer = token.call("psoup_stage", [keys.META, *written], [applied, mark, *arguments])
         if answer[0] == b"BADSEQ":
             return int(answer[1])
     return None
 
 
-def tidy(client: RedisClient) -> None:
+def tidy(client: RedisClient, token: WriteToken) -> None:
     """Remove what an interrupted publish has left; does nothing if none was interrupted.
 
     The engine is not publishing. Cost: O(records), and the fields of each stream's open segment and of each group's
@@ -121,13 +122,13 @@ def tidy(client: RedisClient) -> None:
     for stream in streams.values():
         writes += _stray_batches(client, stream, applied)
         writes += _stray_blocks(client, stream, untidy)
-    in_the_way = stage(client, writes, applied=applied, untidy=text, done=True)
+    in_the_way = stage(token, writes, applied=applied, untidy=text, done=True)
     if in_the_way is not None:
         raise refusals.publish_out_of_order(applied=in_the_way, expect=applied)
 
 
 def scan_hash(client: RedisClient, key: str) -> dict[bytes, bytes]:
-    """Return a hash whole, FIELDS_PER_SCAN fields a call. Nobody may write it meanwhile."""
+    """Return a hash whole, FIELDS_PER_SCAN fields a call; of what is written meanwhile some may be there, or not."""
     found: dict[bytes, bytes] = {}
     cursor = b"0"
     while True:

@@ -70,6 +70,11 @@ class EmbeddedServer:
         self._ours = False
         self.client = self._connected(limits.STORE_ANSWER_S)
 
+    @property
+    def is_running(self) -> bool:
+        """Return whether a server has the files of this folder, started here or left behind."""
+        return not self._is_free()
+
     def start(self) -> None:
         """Return once the server of this folder answers: the one that runs, or else one started now.
 

@@ -21,6 +21,15 @@ settings.register_profile(
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let all tests of the web side run over another kind of service."""
+    parser.addoption(
+        "--service",
+        choices=("memory", "serve", "worker"),
+        help="kind of service under tests/app; default: memory, and all of them where marked so",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile: new examples where the slow tests were asked for, else the same ones."""
     wanted = config.getoption("markexpr") or ""

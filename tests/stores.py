@@ -1,12 +1,17 @@
 """Stores for tests: `memory://` and the embedded server, opened anew or emptied."""
 
+import os
+import shutil
+import signal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import pytest
 
 from engine.clock import Clock
 from storage import open_store
 from storage.cluster import ClusterMemory
-from storage.folder import FolderLock
+from storage.folder import FolderLock, engine_id
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
 from storage.server import EmbeddedServer
@@ -25,13 +30,16 @@ def open_test_store(kind: StoreKind, tmp_path: Path, clock: Clock) -> Store:
 
 
 class SharedServer:
-    """One embedded server for many tests, emptied for each."""
+    """One embedded server for many tests, emptied for each; of an executable of its own where one is given."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, executable: Path | None = None) -> None:
         self.folder = folder
         self._lock = FolderLock(folder)
         self._server = EmbeddedServer(folder, Durability.FSYNC)
+        if executable is not None:
+            self._server._executable = executable
         self._server.start()
+        self.url = f"unix://{folder / 'run' / 'psoup.sock'}?db=0"
         self.client = self._server.client
 
     def empty_store(self, tmp_path: Path) -> RedisStore:
@@ -40,19 +48,53 @@ class SharedServer:
         (_made(tmp_path) / "cluster.json").unlink(missing_ok=True)
         return self.store(tmp_path)
 
-    def store(self, tmp_path: Path) -> RedisStore:
-        """Return the store as it is, as a psoup with the data folder `tmp_path` opens it."""
-        return RedisStore(
-            self.client,
-            ClusterMemory(_made(tmp_path) / "cluster.json"),
-            durability=Durability.FSYNC,
-            revive=self._server.start,
-            stop=lambda: None,
-        )
+    def store(self, tmp_path: Path, **options: Any) -> RedisStore:
+        """Return the store as it is, as a psoup with the data folder `tmp_path` opens it. Options: of `RedisStore`."""
+        store = self.standby(tmp_path, **options)
+        assert store.take_over() == 0.0
+        return store
+
+    def standby(self, tmp_path: Path, **options: Any) -> RedisStore:
+        """Return the store as a psoup with the data folder `tmp_path` has it before it takes it over."""
+        known = ClusterMemory(_made(tmp_path) / "cluster.json")
+        given: dict[str, Any] = {
+            "owner": engine_id(tmp_path),
+            "durability": Durability.FSYNC,
+            "revive": self._server.start,
+            "stop": lambda: None,
+        }
+        return RedisStore(self.client, known, **given | options)
+
+    def say(self, *fields: object) -> None:
+        """Let META say otherwise."""
+        self.client.fetch_one("HSET", "{ps}:m", *map(str, fields))
+
+    @property
+    def files(self) -> Path:
+        """The folder of the server's append-only file."""
+        return self.folder / "appendonlydir"
+
+    def kill(self) -> None:
+        """Kill the server; return when it is dead. `start` starts another on its files."""
+        os.kill(int(self.client.info("server")["process_id"]), signal.SIGKILL)
+        assert self._server._process is not None
+        self._server._process.wait()
+
+    def start(self) -> None:
+        """Start the server again, as it was started first, and no more: psoup has still to open the store."""
+        self._server.start()
 
     def stop(self) -> None:
         self._server.stop()
         self._lock.close()
+
+
+def redis_executable() -> Path:
+    """Return a redis-server; the test that asks is skipped where the machine has none."""
+    found = shutil.which("redis-server") or shutil.which("redis-server", path="/usr/bin")
+    if found is None:
+        pytest.skip("this machine has no redis-server")
+    return Path(found)
 
 
 def memory_store(clock: Clock) -> MemoryStore:

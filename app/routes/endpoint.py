@@ -43,6 +43,7 @@ GUARDED_PROBLEMS: Final = (
     "store-unavailable",
     "recovering",
     "integrity",
+    "store-unsuitable",
 )
 BODY_PROBLEMS: Final = (
     "bad-body",

@@ -9,11 +9,10 @@ from typing import Final
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from app.fold_loop import FoldStatistics
+from app.figures import Figures
 from app.keys import READ
 from app.meters import MEDIA_TYPE
 from app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
-from app.service import Service
 from app.store import StoreHealth
 from app.wire.join_figures import JoinFigures, describe_joins
 from app.wire.scalars import format_instant
@@ -75,7 +74,7 @@ class MemoryFigures(BaseModel):
     """Bytes in memory; null where it is not known, or bounded, or there are no clauses.
 
     The store's are its own, in its process; those of streams are the values retained, as they count for
-    retention. The others are this process's: tuples as columns, with room for those to come; hits that are
+    retention. The others are the engine's: tuples as columns, with room for those to come; hits that are
     kept between invocations; the index of the queries; their texts. They are at most a second old.
     """
 
@@ -93,7 +92,10 @@ class MemoryFigures(BaseModel):
 
 
 class RateFigures(BaseModel):
-    """What was done a second, over the last `seconds` seconds: the span named, or since the start."""
+    """What was done a second, over the last `seconds` seconds: the span named, or since the start.
+
+    Invocations are those of the process that answers.
+    """
 
     seconds: float
     tuples_per_s: float
@@ -153,7 +155,7 @@ async def get_limits(call: Call) -> Response:
             "queries_count_max": counts.queries,
             "backlog_operations_max": service.backlog(),
             "appends_in_flight_max": service.submission.statistics().in_flight,
-            "hits_memory_bytes_max": service.statistics().fold.held.hits,
+            "hits_memory_bytes_max": service.backend.figures().footprint.hits,
             "requests_in_flight_max": call.context.in_flight,
         }
 
@@ -181,6 +183,7 @@ def _status(call: Call) -> dict[str, object]:
     service = call.service
     cut, health = service.results.cut(), service.store.health()
     statistics, reasons = service.statistics(), service.reasons()
+    figures = statistics.figures
     streams = service.results.streams()
     return {
         "version": version("psoup"),
@@ -189,7 +192,7 @@ def _status(call: Call) -> dict[str, object]:
         "gen": cut.gen,
         "head": service.store.log.head(),
         "applied": cut.seq,
-        "published": statistics.fold.published,
+        "published": figures.published,
         "backlog": service.backlog(),
         "now": format_instant(cut.server_now_us),
         "durability": str(service.store.durability),
@@ -203,29 +206,27 @@ def _status(call: Call) -> dict[str, object]:
             for one in streams
         ],
         "queries": service.results.counts().queries,
-        "memory": _memory(service, health, streams),
+        "memory": _memory(figures, health, streams),
         "rates": {f"{span_s}s": asdict(rate) for span_s, rate in service.rates().items()},
-        "written": _written(service, statistics.fold),
-        "joins": describe_joins(
-            service.joins.reading, {one.stream_id: one.schema.name for one in streams}
-        ),
+        "written": _written(figures),
+        "joins": describe_joins(figures.joins, {one.stream_id: one.schema.name for one in streams}),
         "counters": {
-            "operations_folded": statistics.fold.operations,
-            "operations_void": statistics.fold.voided,
-            "ticks": statistics.fold.ticks,
+            "operations_folded": figures.operations,
+            "operations_void": figures.voided,
+            "ticks": figures.ticks,
             "appends": statistics.submission.submitted,
             "duplicates": statistics.submission.duplicates,
             "appends_refused": statistics.submission.refused,
             "commits_unknown": statistics.submission.unknown,
-            "store_retries": statistics.fold.retries,
+            "store_retries": figures.retries,
         },
     }
 
 
 def _memory(
-    service: Service, store: StoreHealth, streams: Sequence[StreamRecord]
+    figures: Figures, store: StoreHealth, streams: Sequence[StreamRecord]
 ) -> dict[str, float | None]:
-    held = service.footprint
+    held = figures.footprint
     return {
         "store_bytes": store.memory_bytes,
         "store_bytes_max": store.memory_max_bytes,
@@ -241,9 +242,8 @@ def _memory(
     }
 
 
-def _written(service: Service, fold: FoldStatistics) -> dict[str, float | None]:
-    results = service.store.results.statistics()
-    tuples, log, hits = fold.tuples, fold.body_bytes, results.page_bytes_written
+def _written(figures: Figures) -> dict[str, float | None]:
+    tuples, log, hits = figures.tuples, figures.body_bytes, figures.result_bytes
     return {
         "tuples": tuples,
         "log_bytes": log,

@@ -13,6 +13,7 @@ from app.routes import invoke_many
 from app.routes.answers import cursor_of, page_link
 from app.routes.endpoint import Call, Endpoint, Shown
 from app.routes.queries import handle
+from app.routes.registering import await_elsewhere
 from app.routes.tuples import server_timing
 from app.wire.encoding import RowSet
 from app.wire.invocations import (
@@ -37,7 +38,7 @@ from app.wire.parameters import (
 )
 from app.wire.tuples import ARROW, CSV, NDJSON
 from engine import limits
-from engine.errors import BadPageError, InvalidFieldError
+from engine.errors import BadPageError, InvalidFieldError, NotFoundError
 from engine.invoke import Answer, Request, invoke
 from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
@@ -52,13 +53,20 @@ async def get_results(call: Call) -> Response:
     shown = presentation(call)
     request, at_now = request_of(call, query_id, count_only=shown.count_only)
     service, timeout_s = call.service, call.service.settings.invoke_deadline_s
+    latest = time.monotonic() + timeout_s
     await service.filling.wait(query_id, timeout_s=timeout_s)
     if request.min_seq is not None:
         await service.applied.wait(request.min_seq, timeout_s=timeout_s)
-    return await service.answering.run(
-        functools.partial(answer_response, call, query_id, request, shown, at_now=at_now),
-        deadline_s=timeout_s,
-    )
+    answer = functools.partial(answer_response, call, query_id, request, shown, at_now=at_now)
+    try:
+        return await service.answering.run(answer, deadline_s=timeout_s)
+    except NotFoundError:
+        if service.worker is None:
+            raise
+    late = await await_elsewhere(call, service.worker, {query_id}, latest=latest)
+    if query_id in late:
+        raise late[query_id]
+    return await service.answering.run(answer, deadline_s=timeout_s)
 
 
 def presentation(call: Call) -> Presentation:
@@ -136,13 +144,13 @@ def _answer(
     while True:
         answer = invoke(
             results,
-            service.fold_loop.source,
+            service.backend.source,
             query_id=query_id,
             request=request,
             clauses=service.clauses,
         )
         clause = None
-        if not answer.columns:
+        if not answer.columns and not (shown.count_only and shown.format == "json"):
             clause = service.clauses.clause(results.snapshot(query_id))
         rows = rows_of(answer, clause, shown)
         size = rows.estimate_bytes()

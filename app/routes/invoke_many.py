@@ -3,7 +3,8 @@
 import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from app.problems import problem_body
 from app.rates import RATES
 from app.routes.answers import cursor_of, page_link
 from app.routes.endpoint import Call, Endpoint, Shown, json_body
-from app.routes.registering import read_handle
+from app.routes.registering import await_elsewhere, read_handle
 from app.routes.tuples import server_timing
 from app.wire.invocations import Presentation, encode_answer, rows_of
 from app.wire.invoke_many import (
@@ -59,13 +60,30 @@ async def post_invoke(call: Call) -> Response:
             refused[text] = error
     if asked.from_seq is not None:
         await service.applied.wait(asked.from_seq, timeout_s=latest - time.monotonic())
-    return await service.answering.run(
-        functools.partial(_response, call, asked, refused), deadline_s=timeout_s
+    answered = await service.answering.run(
+        functools.partial(_answered, call, asked, refused), deadline_s=timeout_s
     )
+    if service.worker is not None and answered.unknown:
+        late = await await_elsewhere(call, service.worker, answered.unknown, latest=latest)
+        refused |= {str(query_id): error for query_id, error in late.items()}
+        answered = await service.answering.run(
+            functools.partial(_answered, call, asked, refused), deadline_s=timeout_s
+        )
+    service.invoked.add(answered.answers)
+    return answered.response
 
 
-def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError]) -> Response:
-    """Return all answers as one body. CPU work: runs in a pool.
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """All answers as one body, how many there are, and the handles that the results do not know."""
+
+    response: Response
+    answers: int
+    unknown: Collection[QueryId]
+
+
+def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError]) -> _Answered:
+    """Return all answers. CPU work: runs in a pool.
 
     Raises:
         NotYetVisibleError: what is applied lies before the position asked for.
@@ -82,7 +100,7 @@ def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
     query_ids = [QueryId(text) for text in dict.fromkeys(asked.queries) if text not in refused]
     found = invoke_many(
         results,
-        service.fold_loop.source,
+        service.backend.source,
         query_ids=query_ids,
         request=Request(
             limit=asked.page_rows,
@@ -91,8 +109,12 @@ def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
         ),
         clauses=service.clauses,
     )
+    unknown = {
+        query_id
+        for query_id, one in zip(query_ids, found, strict=True)
+        if isinstance(one, NotFoundError)
+    }
     evaluated = time.perf_counter()
-    service.invoked.add(sum(isinstance(one, Answer) for one in found))
     cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
     outcomes: dict[str, Answer | EngineError] = {**refused}
     outcomes.update(zip(query_ids, found, strict=True))
@@ -108,7 +130,11 @@ def _response(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
     }
     if encoding is not None:
         headers["Content-Encoding"] = encoding
-    return Response(encoded, headers=headers, media_type=JSON)
+    return _Answered(
+        Response(encoded, headers=headers, media_type=JSON),
+        sum(isinstance(one, Answer) for one in found),
+        unknown,
+    )
 
 
 def _members(

@@ -1,7 +1,7 @@
 """Standing queries: register, list, describe, remove."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from starlette.responses import Response
@@ -14,10 +14,11 @@ from app.routes.listing import list_page
 from app.routes.registering import (
     Description,
     Registration,
+    describe_registration,
     describe_snapshot,
     prepare,
     read_handle,
-    standing,
+    standing_or_filling,
     state_of,
     tell,
 )
@@ -27,7 +28,7 @@ from app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
 from app.wire.queries import LIVE, SUSPENDED, QueryAnswer, QueryBody, QueryList, new_handle
 from engine import limits
 from engine.errors import NotFoundError
-from engine.log.operation import QueryId, Remove
+from engine.log.operation import QueryId, Register, Remove
 from engine.results.delta import QueryRecord
 
 
@@ -65,7 +66,9 @@ async def list_queries(call: Call) -> Response:
     filling = _selected_filling(call)  # before the live ones are read: in between none is missed
 
     def read() -> tuple[list[Description], str | None]:
-        records: dict[QueryId, QueryRecord | FillingQuery] = {one.query_id: one for one in filling}
+        records: dict[QueryId, QueryRecord | FillingQuery] = {
+            one.query_id: one for one in (*_selected_elsewhere(call), *filling)
+        }
         records |= {one.query_id: one for one in _selected(call)}
         page, following = list_page(
             call,
@@ -115,7 +118,7 @@ async def _description(call: Call, query_id: QueryId) -> Description:
         return filling.description
 
     return await call.service.answering.run(
-        functools.partial(standing, call, query_id),
+        functools.partial(standing_or_filling, call, query_id),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
 
@@ -151,16 +154,34 @@ def _selected(call: Call) -> Sequence[QueryRecord]:
 
 
 def _selected_filling(call: Call) -> Sequence[FillingQuery]:
-    labels: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
-    stream: str | None = call.arguments.get(STREAM)
     if call.arguments.get(STATE) not in (None, FILLING):
         return []
     return [
         one
         for one in call.service.filling.queries()
-        if (stream is None or stream in one.streams)
-        and all(one.labels.get(k) == v for k, v in labels)
+        if _is_asked_for(call, streams=one.streams, labels=one.labels)
     ]
+
+
+def _selected_elsewhere(call: Call) -> Sequence[FillingQuery]:
+    """Return the same of those that other processes registered. Blocks."""
+    worker = call.service.worker
+    if worker is None or call.arguments.get(STATE) not in (None, FILLING):
+        return []
+    described = (
+        describe_registration(call, one)
+        for one in worker.store.registrations()
+        if isinstance(one.content, Register)
+        and _is_asked_for(call, streams=one.content.streams, labels=one.content.labels)
+    )
+    return [one for one in described if one is not None]
+
+
+def _is_asked_for(call: Call, *, streams: Container[str], labels: Mapping[str, str]) -> bool:
+    """Return whether a list asks for queries of these streams and labels."""
+    stream: str | None = call.arguments.get(STREAM)
+    wanted: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
+    return (stream is None or stream in streams) and all(labels.get(k) == v for k, v in wanted)
 
 
 def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:

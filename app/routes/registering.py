@@ -1,15 +1,17 @@
 """A registration on its way: bound, as an operation, and what is answered to who sent it."""
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from app.filling import FILLING, FillingQuery
 from app.routes.endpoint import Call
+from app.service import WorkerParts
 from app.submission import Submitted
 from app.wire.queries import LIVE, SUSPENDED, QueryBody, as_suspended, describe_query
 from engine import limits
-from engine.errors import NotFoundError
-from engine.log.operation import Materialize, QueryId, Register
+from engine.errors import NotFoundError, QueryFillingError, SqlError
+from engine.log.operation import Materialize, Operation, QueryId, Register
 from engine.query.binder import Bind
 from engine.query.clause import BoundQuery
 from engine.query.scope import Streams
@@ -90,6 +92,9 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
     standing_id = submitted.query_id if submitted.duplicate else None
     query_id, seq = standing_id or registration.query_id, submitted.seq
     if not submitted.applied:
+        if standing_id is not None and call.service.worker is not None:
+            same = replace(registration, query_id=standing_id)
+            return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
         description = _filling(call, registration, query_id, submitted).description
         return Told(202, query_id, seq, lambda: description)
     if standing_id is not None:
@@ -102,6 +107,71 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
 def standing(call: Call, query_id: QueryId) -> Description:
     """Return the description of a query that stands. Blocks. Raises NotFoundError if none does."""
     return describe_snapshot(call, call.service.results.snapshot(query_id))
+
+
+def standing_or_filling(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query that stands, or fills through whatever process. Blocks.
+
+    Raises NotFoundError where there is none. The log is asked only where the results know of none.
+    """
+    worker = call.service.worker
+    try:
+        return standing(call, query_id)
+    except NotFoundError:
+        if worker is None:
+            raise
+    operation = worker.store.registration(query_id)
+    filling = None if operation is None else describe_registration(call, operation)
+    # Where neither knows it, it may have been applied in between.
+    return standing(call, query_id) if filling is None else filling.description
+
+
+async def await_elsewhere(
+    call: Call, worker: WorkerParts, query_ids: Collection[QueryId], *, latest: float
+) -> dict[QueryId, QueryFillingError]:
+    """Wait until queries that the results did not know are there, as far as other processes have registered them.
+
+    Those that are not applied by `latest` are returned with what to say of them.
+    """
+    service = call.service
+    operations = await service.answering.run(
+        worker.store.registrations, deadline_s=latest - time.monotonic()
+    )
+    late: dict[QueryId, QueryFillingError] = {}
+    for one in operations:
+        if not isinstance(one.content, Register) or one.content.query_id not in query_ids:
+            continue
+        try:
+            await service.filling.wait_for(one.seq, timeout_s=latest - time.monotonic())
+        except QueryFillingError as error:
+            late[one.content.query_id] = error
+    return late
+
+
+def describe_registration(call: Call, operation: Operation) -> FillingQuery | None:
+    """Return a registration as the log has it; None where its streams are gone, so that it is not filling any more.
+
+    Blocks: its text is bound against the declarations in force. Cost: as a registration's.
+    """
+    content = operation.content
+    if not isinstance(content, Register):
+        return None
+    try:
+        bound = call.service.bound.bind(content.sql, call.service.catalogue.streams())
+    except SqlError:
+        return None
+    description = describe_query(
+        bound,
+        query_id=content.query_id,
+        seq=operation.seq,
+        state=FILLING,
+        name=content.name,
+        labels=content.labels,
+        materialize=content.materialize,
+    )
+    return FillingQuery(
+        content.query_id, operation.seq, frozenset(content.streams), content.labels, description
+    )
 
 
 def read_by(snapshot: Snapshot) -> Streams:
@@ -154,6 +224,17 @@ def _met(call: Call, registration: Registration, seq: Seq) -> Description:
         return standing(call, registration.query_id)
     except NotFoundError:
         return registration.describe(seq=seq, state=LIVE)
+
+
+def _found(call: Call, registration: Registration, seq: Seq) -> Description:
+    """Return the description of the query that a name stands for, which another process may have registered. Blocks.
+
+    As it is registered here, where it is removed again.
+    """
+    try:
+        return standing_or_filling(call, registration.query_id)
+    except NotFoundError:
+        return registration.describe(seq=seq, state=FILLING)
 
 
 def _filling(

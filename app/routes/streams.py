@@ -95,7 +95,7 @@ async def delete_stream(call: Call) -> Response:
 
 
 async def _described(call: Call, records: Sequence[StreamRecord]) -> list[dict[str, object]]:
-    source = call.service.fold_loop.source
+    source = call.service.backend.source
     return await call.service.answering.run(
         lambda: [describe_stream(record, source) for record in records],
         deadline_s=call.service.settings.invoke_deadline_s,

@@ -1,5 +1,6 @@
 """Rows in: parse and check in full, append, wait until they are visible."""
 
+import asyncio
 import functools
 import re
 import time
@@ -19,7 +20,7 @@ from app.wire.ingest import IngestAnswer
 from app.wire.scalars import format_instant
 from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from engine import limits
-from engine.errors import NotFoundError
+from engine.errors import EngineError, NotFoundError
 from engine.log.operation import Rows, Txn
 from engine.tuples.arrow import encode_batch
 from engine.tuples.schema import STREAM_NAME, ClockKind
@@ -69,7 +70,7 @@ async def post_rows(call: Call) -> Response:
         "accepted": accepted,
         "duplicate": submitted.duplicate,
         "seq": submitted.seq,
-        "now": _now(call, name, submitted),
+        "now": await _now(call, name, submitted),
     }
     timing = {
         "receive": read - begun,
@@ -138,15 +139,25 @@ async def _declaration(call: Call, name: str) -> Declaration:
     )
 
 
-def _now(call: Call, name: str, submitted: Submitted) -> str | None:
-    """Return the stream's NOW after the batch: its high-water mark, or the server's clock.
+async def _now(call: Call, name: str, submitted: Submitted) -> str | None:
+    """Return the stream's NOW after the batch; None where nobody can say.
 
-    Read from this process's memory, and by nobody who could refuse: the rows are committed.
+    By nobody who could refuse: the rows are committed.
     """
+    if call.service.worker is None:  # it is in this process's memory
+        return _read_now(call, name, submitted)
+    try:
+        return await asyncio.to_thread(_read_now, call, name, submitted)
+    except EngineError:
+        return None
+
+
+def _read_now(call: Call, name: str, submitted: Submitted) -> str | None:
+    """Return the stream's high-water mark, or the server's clock; None where it was dropped in the meantime."""
     results = call.service.results
     try:
         stream = results.stream(name)
-    except NotFoundError:  # dropped in the meantime
+    except NotFoundError:
         return None
     if stream.schema.clock is ClockKind.HIGH_WATER:
         return format_instant(stream.high_water_us)

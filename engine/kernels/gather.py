@@ -14,6 +14,8 @@ SHORTS: Final = 1
 """In uint16."""
 LONGS: Final = 2
 """As values of eight bytes."""
+NOWHERE: Final = -1
+"""Not at all: the segment is not held."""
 
 
 @compiled
@@ -27,7 +29,7 @@ def gather(
     """Write the values that some columns have at `rows`.
 
     Args:
-        columns: (s, c, 3) int64: how and where the columns of s segments that follow each other lie, 65,536
+        columns: (s, c, 3) int64: how and where the columns of s segments that follow each other lie, or NOWHERE, 65,536
             values each: form, address, base. Whoever calls keeps them alive.
         wanted: (k,) which of the c columns.
         first_row: the first row of the first segment.
@@ -35,7 +37,7 @@ def gather(
         found: (k, n), written: the values' eight bytes.
 
     Returns:
-        The smallest and the largest of the rows; (0, -1) where one lies in no segment, and nothing is written.
+        The smallest and the largest of the rows; (0, -1) where one lies in no segment that is held.
 
     Cost: O(k n).
     """
@@ -53,6 +55,8 @@ def gather(
             past = begin + 1
             while past < len(rows) and first <= rows[past] < first + 65536:
                 past += 1
+        if columns[segment, 0, 0] < 0:
+            return 0, -1
         for place in range(len(wanted)):
             form, memory, base = columns[segment, wanted[place]]
             _pick(form, memory, base, rows[begin:past], first, found[place, begin:past])

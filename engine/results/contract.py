@@ -32,6 +32,24 @@ class Cut:
     """max(the store's clock, `arrival_us`): a clock set back stops at the last arrival."""
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a store stands, all of one instant.
+
+    Attributes:
+        gen, applied: the history and the last operation published in it.
+        head: the last operation in the log.
+        waiting_bytes: of bodies between the two.
+        engine_alive: whether the engine's lease has not ended.
+    """
+
+    gen: Gen
+    applied: Seq
+    head: Seq
+    waiting_bytes: int
+    engine_alive: bool
+
+
 @value_type
 class Snapshot:
     """One query at one cut: everything an invocation needs but the pages. `streams` in FROM order."""
@@ -56,6 +74,21 @@ class Checkpoint:
     batches: tuple[BatchRecord, ...]
     """Ascending by seq within each stream."""
     composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
+
+
+@value_type
+class StreamBatches:
+    """A stream at one applied seq, and where the tuples of its batches lie.
+
+    Attributes:
+        applied: the seq.
+        stream: its record there.
+        batches: those from after the seq asked about, up to `applied`, that are held, ascending by seq.
+    """
+
+    applied: Seq
+    stream: StreamRecord
+    batches: tuple[BatchRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +163,13 @@ class ResultsReader(Protocol):
 
     def stream(self, name: str) -> StreamRecord:
         """Return the stream in force under this name. NotFoundError if there is none."""
+        ...
+
+    def batches(self, stream_id: StreamId, after: Seq) -> StreamBatches:
+        """Return a stream and its batches from after a seq. NotFoundError if it is not in force.
+
+        Cost: O(operations since `after`), at most O(batches held).
+        """
         ...
 
     def queries(self) -> Sequence[QueryRecord]:

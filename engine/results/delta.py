@@ -203,7 +203,12 @@ class QueryRecord:
 
 @value_type
 class BatchRecord:
-    """Where a batch lies: row `first_row + i` of the stream is tuple `first_tuple_id + i`, in entry `seq`."""
+    """Where a batch lies: row `first_row + i` of the stream is tuple `first_tuple_id + i`, in entry `seq`.
+
+    Attributes:
+        bytes: size of its values.
+        oldest_us, newest_us: smallest and largest of its tuple times; of an empty batch its arrival time.
+    """
 
     stream_id: StreamId
     seq: Seq
@@ -211,6 +216,13 @@ class BatchRecord:
     rows: int
     bytes: int
     first_tuple_id: TupleId
+    oldest_us: int
+    newest_us: int
+
+    @property
+    def past_row(self) -> int:
+        """Row number past the batch's last."""
+        return self.first_row + self.rows
 
 
 PageKey = tuple[ClauseId, int]

@@ -4,6 +4,7 @@ Deltas are applied under one lock, reads copy what they need under the same, so 
 one. Match blocks and pages of any kind are values: they are handed out as they are.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from engine.results.contract import (
     Gen,
     ResultsStatistics,
     Snapshot,
+    StreamBatches,
 )
 from engine.results.delta import (
     CHUNKS,
@@ -233,6 +235,16 @@ class LiveResults:
             if stream_id is None:
                 raise NotFoundError("No such stream is declared.")
             return self._streams[stream_id]
+
+    def batches(self, stream_id: StreamId, after: Seq) -> StreamBatches:
+        """Return a stream and its batches from after a seq; NotFoundError if it is not in force."""
+        with self._lock:
+            record = self._streams.get(stream_id)
+            if record is None:
+                raise NotFoundError("No such stream is declared.")
+            latest = reversed(self._batches.get(stream_id, {}).values())
+            found = [*itertools.takewhile(lambda one: one.seq > after, latest)][::-1]
+            return StreamBatches(self._applied, record, tuple(found))
 
     def queries(self) -> Sequence[QueryRecord]:
         """Return all standing queries, ascending by seq."""

@@ -15,7 +15,7 @@ from engine.limits import JOIN_ANSWER_ROWS_MAX, JOIN_STEPS_MAX
 from engine.query.clause import StandingQueryClause
 from engine.query.expression import sources_of
 from engine.results.source import Span
-from engine.stems.data_stem import DataSteM
+from engine.stems.contract import ReadableSteM
 from engine.stems.join_count import pairs_counted
 from engine.stems.join_counts import JoinCounts
 from engine.stems.join_shape import JoinShape, Step, across, shape_of, sides_of
@@ -26,8 +26,8 @@ from engine.tuples.schema import StreamId
 PLANS_KEPT_MAX: Final = 1_000
 """Clauses whose plans are known: those that are invoked again and again."""
 
-SteMs = Callable[[StreamId], DataSteM]
-"""From a stream to its Data SteM; PageExpiredError if it is not held any more."""
+SteMs = Callable[[StreamId], ReadableSteM]
+"""From a stream to what is read of it; PageExpiredError if it is not held any more."""
 
 
 def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:

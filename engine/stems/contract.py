@@ -12,8 +12,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.kernels.bits import Words
+from engine.query.clause import StandingQueryClause
 from engine.query.factor import AttributeFactor
 from engine.results.match_block import Harvest
+from engine.results.source import Run, Span
+from engine.stems.gathering import Gathering
+from engine.stems.join_keys import SideKey
+from engine.stems.key_index import KeyIndex
 from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
 from engine.tuples.lineage import Lineage, Slot
@@ -64,4 +70,32 @@ class ClauseIndex(Protocol):
 
     def check(self) -> None:
         """Assert the invariants. For tests."""
+        ...
+
+
+class ReadableSteM(Protocol):
+    """The tuples of one stream, as a join of one clause reads them. Each raises PageExpiredError for rows not held."""
+
+    @property
+    def past_row(self) -> int:
+        """Return the row past the last."""
+        ...
+
+    @property
+    def gathering(self) -> Gathering:
+        """Return what reads tuples by row number."""
+        ...
+
+    def probe(
+        self, clause: StandingQueryClause, first_row: int, past_row: int
+    ) -> tuple[int, Words, NDArray[np.int32]]:
+        """Return which of the rows `[first_row, past_row)` satisfy the clause (`HeldSegments.probe`)."""
+        ...
+
+    def reach(self, span: Span) -> Sequence[Run]:
+        """Return the runs of the span's rows that may be dated in it."""
+        ...
+
+    def indexed(self, key: SideKey, first_row: int, past_row: int) -> Iterator[KeyIndex]:
+        """Yield key indexes of whole chunks that have those of `[first_row, past_row)` that some span reaches."""
         ...

@@ -5,20 +5,15 @@ never changed, so a reader keeps what it began with.
 Source: Chandrasekaran & Franklin 2002, 2.3 (Data SteM), by columns instead of trees.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.errors import PageExpiredError
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.clause import StandingQueryClause
 from engine.results.source import Run, Span
-from engine.stems.clause_scan import compared, scan
-from engine.stems.gathering import Gathering
+from engine.stems.held_segments import HeldSegments, scan_table
 from engine.stems.join_keys import SideKey
 from engine.stems.key_index import KeyIndex, KeyIndexes
 from engine.stems.reach import reach
@@ -38,7 +33,7 @@ class DataSteMStatistics:
     nbytes: int
 
 
-class DataSteM:
+class DataSteM(HeldSegments):
     """The tuples of one stream from row `first_row` on. `past_row` is the next row's number."""
 
     def __init__(
@@ -49,15 +44,12 @@ class DataSteM:
         guard: AbstractContextManager[object] | None = None,
     ) -> None:
         """Begin empty; the first row built gets the number `first_row`. Threads that share it have the lock `guard`."""
-        self.schema = schema
+        names = [column.name for column in schema.columns]
+        first = first_row // SEGMENT_ROWS
+        super().__init__(schema, {}, (range(first, first), ScanTable.empty(names)))
         self.first_row = first_row
         self.past_row = first_row
-        self.segments: Mapping[int, Segment] = {}
-        self._gathering: Gathering | None = None
         self.key_indexes = KeyIndexes(guard)
-        names = [column.name for column in schema.columns]
-        self._sealed = first_row // SEGMENT_ROWS, ScanTable.empty(names)
-        """Number of the first held segment, and the full ones as scans read them; replaced as a whole."""
 
     def build(self, batch: TupleBatch) -> int:
         """Append the batch's rows; return the row number of the first. Cost: O(values)."""
@@ -70,15 +62,11 @@ class DataSteM:
                 segment = Segment(self.schema, start=offset)
                 self.segments = {**self.segments, number: segment}
             past = min(count, done + SEGMENT_ROWS - offset)
-            columns, times = batch.columns, batch.times_us
-            if past - done < count:
-                some = slice(done, past)
-                columns = tuple(column.part(some) for column in columns)
-                times = times[some]
-            segment.write(columns, first_tuple_id=batch.first_tuple_id + done, times=times)
+            segment.append(batch, done, past)
             if segment.past == SEGMENT_ROWS:
-                first, table = self._sealed
-                self._sealed = first, table.joined(self._table(table.places, segment))
+                table = self.sealed[1]
+                table = table.joined(scan_table(table.places, segment))
+                self.sealed = range(number + 1 - len(table), number + 1), table
             self.past_row += past - done
             done = past
         return first_row
@@ -91,53 +79,6 @@ class DataSteM:
         assert segment.start <= rows.start < rows.stop <= segment.past, "a whole chunk is held"
         return Chunk(number * CHUNK_ROWS, lambda name: segment.column(name, rows))
 
-    def probe(
-        self, clause: StandingQueryClause, first_row: int, past_row: int
-    ) -> tuple[int, Words, NDArray[np.int32]]:
-        """Return which of the rows `[first_row, past_row)` satisfy the clause.
-
-        Returns:
-            The number of the first chunk that the rest is about: that of `first_row`. (CHUNK_WORDS x chunks,)
-            words, bit 0 of word 0 its first row. (chunks,) how many bits of each chunk are set.
-
-        Raises:
-            PageExpiredError: one of these rows is not held any more.
-
-        Cost: as `scan` says: one call for all full segments, and one for that which still grows.
-        """
-        segments = self.segments
-        first_number, sealed = self._sealed
-        first_chunk = first_row // CHUNK_ROWS
-        chunks = -(-past_row // CHUNK_ROWS) - first_chunk if first_row < past_row else 0
-        words = np.empty(chunks * CHUNK_WORDS, dtype=LITTLE)
-        counts = np.empty(chunks, dtype=np.int32)
-
-        def scanned(table: ScanTable, number: int, row: int) -> int:
-            """Scan rows from `row` on in a table that begins with segment `number`; return the row behind."""
-            base = number * SEGMENT_ROWS
-            past = min(past_row, base + len(table) * SEGMENT_ROWS)
-            begin, end = row // CHUNK_ROWS - first_chunk, -(-past // CHUNK_ROWS) - first_chunk
-            scan(
-                clause,
-                table,
-                row - base,
-                past - base,
-                words=words[begin * CHUNK_WORDS : end * CHUNK_WORDS],
-                counts=counts[begin:end],
-                read=lambda segment, name, where: segments[number + segment].column(name, where),
-            )
-            return past
-
-        row = first_row
-        if chunks and row // SEGMENT_ROWS not in segments:
-            raise PageExpiredError
-        if chunks and first_number <= row // SEGMENT_ROWS < first_number + len(sealed):
-            row = scanned(sealed, first_number, row)
-        while row < past_row:
-            number = row // SEGMENT_ROWS
-            row = scanned(self._table(compared(clause), segments[number]), number, row)
-        return first_chunk, words, counts
-
     def evict(self, below_row: int) -> None:
         """Forget the segments that lie wholly below `below_row`; no row of another is forgotten."""
         self.segments = {
@@ -148,9 +89,9 @@ class DataSteM:
         self._gathering = None  # it holds what goes
         self.key_indexes.forget(below_row // SEGMENT_ROWS * SEGMENT_ROWS)
         self.first_row = max(self.first_row, below_row // SEGMENT_ROWS * SEGMENT_ROWS)
-        first, table = self._sealed
-        gone = max(0, below_row // SEGMENT_ROWS - first)
-        self._sealed = first + gone, table.since(gone)
+        numbers, table = self.sealed
+        gone = bisect_left(numbers, below_row // SEGMENT_ROWS)
+        self.sealed = numbers[gone:], table.since(gone)
 
     def reach(self, span: Span) -> Sequence[Run]:
         """Return the runs of the span's rows that may be dated in it (`reach`)."""
@@ -165,14 +106,6 @@ class DataSteM:
         if first_row < past_row and first_row // SEGMENT_ROWS not in segments:
             raise PageExpiredError
         return self.key_indexes.over(key, segments, first_row, past_row)
-
-    @property
-    def gathering(self) -> Gathering:
-        """Return what reads tuples by row number. Cost: O(1) but for the first time after a segment came or went."""
-        known = self._gathering
-        if known is None or known.segments is not self.segments:
-            known = self._gathering = Gathering(self.schema, self.segments)
-        return known
 
     def statistics(self) -> DataSteMStatistics:
         """Return counters."""
@@ -195,10 +128,6 @@ class DataSteM:
             segment.check()
             assert number == numbers[0] or segment.start == 0, "only the first may begin later"
             assert number == numbers[-1] or segment.past == SEGMENT_ROWS, "only the last has room"
-
-    def _table(self, names: Iterable[str], segment: Segment) -> ScanTable:
-        past = segment.past
-        return ScanTable.of(names, lambda name: segment.scannable(name, past))
 
     def based(self) -> Iterator[tuple[int, Segment]]:
         """Yield each segment held with the number of its first row."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import PageExpiredError
-from engine.kernels.gather import gather
+from engine.kernels.gather import NOWHERE, gather
 from engine.limits import SEGMENT_ROWS
 from engine.results.segment_hits import NO_ROWS
 from engine.results.source import Tuples
@@ -33,7 +33,7 @@ class Gathering:
     __slots__ = ("_first_row", "_kinds", "_lies", "_none", "_places", "segments")
 
     def __init__(self, schema: StreamSchema, segments: Mapping[int, Segment]) -> None:
-        """Take segments that follow each other. Cost: O(segments x columns)."""
+        """Take segments of a stream, ascending; there may be others between them. Cost: O(segments x columns)."""
         self.segments = segments
         self._first_row = min(segments, default=0) * SEGMENT_ROWS
         self._kinds = {column.name: column.type for column in schema.columns}
@@ -42,7 +42,9 @@ class Gathering:
         self._places = {name: _COLUMNS + place for place, name in enumerate(plain)}
         if schema.time is not None:
             self._places[schema.time] = 0
-        lies = [segment.lies(plain) for segment in segments.values()]
+        nowhere = [(NOWHERE, 0, 0)] * (_COLUMNS + len(plain))
+        held = map(segments.get, range(min(segments, default=0), max(segments, default=-1) + 1))
+        lies = [nowhere if segment is None else segment.lies(plain) for segment in held]
         self._lies = np.array(lies, dtype=np.int64).reshape(-1, _COLUMNS + len(plain), 3)
 
     def times(self, rows: Rows) -> Rows:
@@ -77,13 +79,13 @@ class Gathering:
         return Tuples(found[0], found[1], columns)
 
     def _picked(self, places: NDArray[np.int64], rows: Rows) -> tuple[Rows, list[Segment]]:
-        """Return (k, n) values of eight bytes, and the segments that the rows lie among."""
+        """Return (k, n) values of eight bytes, and the segments held that the rows lie among."""
         found = np.empty((len(places), len(rows)), dtype=np.int64)
         least, most = gather(self._lies, places, self._first_row, rows, found)
         if least > most:
             raise PageExpiredError
         numbers = range(least // SEGMENT_ROWS, most // SEGMENT_ROWS + 1)
-        touched = [self.segments[number] for number in numbers]
+        touched = [self.segments[number] for number in numbers if number in self.segments]
         assert touched[0].start <= least % SEGMENT_ROWS, "rows below the first were never held"
         assert most % SEGMENT_ROWS < touched[-1].past, "a row is written before anybody knows it"
         return found, touched

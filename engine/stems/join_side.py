@@ -17,7 +17,7 @@ from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.query.clause import StandingQueryClause
 from engine.query.expression import ColumnRef
 from engine.results.source import Span
-from engine.stems.data_stem import DataSteM
+from engine.stems.contract import ReadableSteM
 from engine.stems.join_keys import SideKey
 from engine.stems.key_index import Asked, KeyIndex, Tally, keyed, tally_of, together
 from engine.tuples.batch import Column
@@ -40,7 +40,7 @@ class Taken:
 
     __slots__ = ("_columns", "_stem", "rows", "words")
 
-    def __init__(self, stem: DataSteM, rows: Rows, words: Words | None) -> None:
+    def __init__(self, stem: ReadableSteM, rows: Rows, words: Words | None) -> None:
         """Take rows that are held."""
         self._stem = stem
         self._columns: dict[str, Column] = {}
@@ -89,7 +89,7 @@ class ClauseSide:
 
     __slots__ = ("_base", "_clause", "_marked", "_runs", "_span", "_stem", "weight")
 
-    def __init__(self, stem: DataSteM, clause: StandingQueryClause, span: Span) -> None:
+    def __init__(self, stem: ReadableSteM, clause: StandingQueryClause, span: Span) -> None:
         """Find them; where nothing is asked of a row, and all of them are dated in the span, there is nothing to do.
 
         Args:
@@ -214,7 +214,7 @@ class GroupSide:
 
     def __init__(
         self,
-        stem: DataSteM,
+        stem: ReadableSteM,
         admission: Admission,
         alive: Words,
         first_row: int,

@@ -6,7 +6,7 @@ the second group that looks a stream up by the same expressions finds what the f
 Source: Madden et al., SIGMOD 2002 (CACQ), 3.2: one SteM for each source and join attribute serves all queries.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -252,7 +252,7 @@ class KeyIndexes:
 
         Args:
             key: what to order by.
-            segments: those held, by number; the rows are in them.
+            segments: those held, by number. Rows of others are left out.
             first_row: the first of the rows asked for.
             past_row: the row past the last.
 
@@ -261,7 +261,10 @@ class KeyIndexes:
         row, growing = first_row, -1
         while row < past_row:
             number = row // SEGMENT_ROWS
-            segment, base = segments[number], number * SEGMENT_ROWS
+            segment, base = segments.get(number), number * SEGMENT_ROWS
+            if segment is None:
+                row = base + SEGMENT_ROWS
+                continue
             if number != growing and segment.past == SEGMENT_ROWS:
                 begin, past = base + segment.start, base + SEGMENT_ROWS
             else:
@@ -275,6 +278,12 @@ class KeyIndexes:
         """Drop the indexes of rows below a row. Cost: O(indexes)."""
         with self._changing:
             for at in [at for at in self._made if at[1] < below_row]:
+                self._drop(at)
+
+    def retain(self, segments: Container[int]) -> None:
+        """Drop the indexes of rows that lie in no segment of these numbers. Cost: O(indexes)."""
+        with self._changing:
+            for at in [at for at in self._made if at[1] // SEGMENT_ROWS not in segments]:
                 self._drop(at)
 
     def __len__(self) -> int:

@@ -6,11 +6,12 @@ Tuples are built and not probed: what they satisfied is in the store already.
 from collections.abc import Iterable
 
 from engine.errors import EngineError, IntegrityError
-from engine.log.operation import Operation, Rows
+from engine.log.operation import Operation
 from engine.query.clause import StandingQueryClause
 from engine.results.contract import Checkpoint
 from engine.results.delta import BatchRecord, ClauseRecord
-from engine.stems.state import HeldBatch, State
+from engine.stems.logged_batch import logged_batch
+from engine.stems.state import State
 from engine.tuples.batch import TupleBatch, TupleId
 
 
@@ -67,24 +68,22 @@ def bound_clause(state: State, record: ClauseRecord) -> StandingQueryClause:
 
 def hold_batch(state: State, record: BatchRecord | None, operation: Operation) -> None:
     """Build a batch where its record says it lies; rows of dropped segments are left out."""
-    content = operation.content
-    if record is None or not isinstance(content, Rows) or record.stream_id not in state.streams:
+    if record is None or record.stream_id not in state.streams:
         raise IntegrityError(f"Operation {operation.seq} is no batch that is held.")
     stream = state.streams[record.stream_id]
-    batch = stream.reader.batch(
-        content.body,
+    batch = logged_batch(
+        stream.reader,
+        operation,
         stream_id=record.stream_id,
         first_tuple_id=record.first_tuple_id,
-        seq=operation.seq,
-        arrival_us=operation.arrival_us,
+        rows=record.rows,
     )
-    held = HeldBatch(record, int(batch.times_us.max()))
     skipped = stream.stem.past_row - record.first_row
-    if len(batch) != record.rows or not 0 <= skipped < len(batch):
+    if not 0 <= skipped < len(batch):
         raise IntegrityError(f"Batch {operation.seq} does not lie where its record says.")
     stream.stem.build(behind(batch, skipped))
-    retained = held.past_row > stream.record.floor_row
-    (stream.retained if retained else stream.retired).append(held)
+    retained = record.past_row > stream.record.floor_row
+    (stream.retained if retained else stream.retired).append(record)
 
 
 def behind(batch: TupleBatch, skipped: int) -> TupleBatch:

@@ -139,6 +139,10 @@ class ScanTable:
         rows = np.concatenate((self.rows, later.rows))
         return ScanTable(self.places, rows, (*self.held, *later.held))
 
+    def part(self, segment: int, past: int) -> "ScanTable":
+        """Return the table of the segments `[segment, past)`, without a copy."""
+        return ScanTable(self.places, self.rows[segment:past], self.held[segment:past])
+
     def since(self, segment: int) -> "ScanTable":
         """Return the table without the first `segment` segments."""
         return ScanTable(self.places, self.rows[segment:].copy(), self.held[segment:])

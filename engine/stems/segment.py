@@ -19,7 +19,7 @@ from engine.kernels.gather import BYTES, LONGS, SHORTS
 from engine.kernels.span import least_most
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.stems.scannable import BYTE_CODES, CHUNKS, Scannable, null_words, unknown_spans
-from engine.tuples.batch import DTYPES, Column
+from engine.tuples.batch import DTYPES, Column, TupleBatch
 from engine.tuples.schema import ColumnType, StreamSchema
 
 INT64 = np.iinfo(np.int64)
@@ -263,6 +263,14 @@ class Segment:
         if floor_us is not None:
             times = times[times >= floor_us]
         return int(times.min()) if len(times) else None
+
+    def append(self, batch: TupleBatch, first: int, past: int) -> None:
+        """Append the rows `[first, past)` of a batch, all of which fit. Cost: O(values)."""
+        columns, times = batch.columns, batch.times_us
+        if past - first < len(batch):
+            some = slice(first, past)
+            columns, times = tuple(column.part(some) for column in columns), times[some]
+        self.write(columns, first_tuple_id=batch.first_tuple_id + first, times=times)
 
     def write(
         self, columns: Sequence[Column], *, first_tuple_id: int, times: NDArray[np.int64]

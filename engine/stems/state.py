@@ -1,7 +1,7 @@
 """State(k): everything the fold of operations 1 … k has made. The verbs change it, nothing else does.
 
-Records are what a store keeps as well; SteMs and batches' newest times are derived from them and from the
-tuples, so a restart can make them again.
+Records are what a store keeps as well; SteMs are derived from them and from the tuples, so a restart can make
+them again.
 """
 
 import itertools
@@ -25,23 +25,9 @@ from engine.stems.stream_clauses import IndexMaker
 from engine.tuples.batch import Seq
 from engine.tuples.batch_reader import BatchReader
 from engine.tuples.schema import ClockKind, StreamId
-from engine.tuples.value_type import value_type
 
 ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
 """Canonical text, streams, what is kept: clauses equal in all three share one evaluation and result."""
-
-
-@value_type
-class HeldBatch:
-    """A batch with rows that are held, and the largest of its tuple times."""
-
-    record: BatchRecord
-    newest_us: int
-
-    @property
-    def past_row(self) -> int:
-        """Row number past the batch's last."""
-        return self.record.first_row + self.record.rows
 
 
 @dataclass(slots=True)
@@ -69,8 +55,8 @@ class StreamState:
     row_bytes: int
     keeps_by_arrival: bool
     settled_rows: int = -1
-    retained: deque[HeldBatch] = field(default_factory=deque)
-    retired: deque[HeldBatch] = field(default_factory=deque)
+    retained: deque[BatchRecord] = field(default_factory=deque)
+    retired: deque[BatchRecord] = field(default_factory=deque)
     leaving: deque[tuple[int, int]] = field(default_factory=deque)
     clauses: dict[ClauseId, None] = field(default_factory=dict)
     paged: dict[ClauseId, range] = field(default_factory=dict)
@@ -95,14 +81,14 @@ class StreamState:
         assert self.stem.first_row <= record.dropped_row or not self.stem.segments
         held = [*self.retired, *self.retained]
         for one, following in itertools.pairwise(held):
-            assert one.past_row == following.record.first_row, "batches follow each other"
+            assert one.past_row == following.first_row, "batches follow each other"
         for held_batch in self.retained:
             assert held_batch.past_row > record.floor_row, "a retained batch has a retained row"
         for held_batch in self.retired:
             assert record.dropped_row < held_batch.past_row <= record.floor_row, (
                 "held, not retained"
             )
-        assert record.bytes == sum(one.record.bytes for one in self.retained), "bytes are counted"
+        assert record.bytes == sum(one.bytes for one in self.retained), "bytes are counted"
         assert record.rows == 0 or record.high_water_us is not None
 
 

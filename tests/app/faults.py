@@ -42,6 +42,8 @@ class FaultyStore:
         self.plain: Store = store or open_store("memory://", data=Path("unused"), clock=clock)
         self.log: Any = Interfered(self.plain.log)
         self.results: Any = Interfered(self.plain.results)
+        self.token: Any = Interfered(self.plain)
+        """What only the one writer does: `take_over`, `renew`, `tell`; and `reopen`, which is counted alone."""
         self.shown: Any = None
         """What a service shows from its memory, once `interfere_with` was told of it."""
         self.durability = "fsync"
@@ -56,7 +58,28 @@ class FaultyStore:
     def health(self) -> Any:
         return self.plain.health()
 
+    @property
+    def page_key(self) -> bytes:
+        return self.plain.page_key
+
+    def take_over(self) -> float:
+        seconds: float = self.token.take_over()
+        return seconds
+
+    def renew(self) -> None:
+        self.token.renew()
+
+    def tell(self, figures: bytes) -> None:
+        self.token.tell(figures)
+
+    def position(self) -> Any:
+        return self.plain.position()
+
+    def wait_appended(self, after: int, timeout_s: float) -> bool:
+        return False
+
     def reopen(self) -> None:
+        self.token.before.get("reopen", lambda: None)()
         self.reopened += 1
 
     def close(self) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from app import fold_loop
-from app.fold_loop import FoldLoop, Phase
+from app import fold, fold_loop
+from app.backend import Phase
+from app.fold_loop import FoldLoop
 from engine import limits
 from engine.clock import ManualClock
 from engine.invoke import invoke
@@ -39,17 +40,19 @@ def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let loops look, publish and try again without the waits that spare a real store."""
     monkeypatch.setattr(limits, "PUBLISH_AFTER_S", 0.0)
     monkeypatch.setattr(fold_loop, "IDLE_S", 0.002)
+    monkeypatch.setattr(fold, "DUE_EVERY_S", 0.002)
     monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.001)
 
 
 class Folding:
     """A loop that runs, and how far it has come."""
 
-    def __init__(self, store: Any, **more: Any) -> None:
+    def __init__(self, store: Any, *, answers: bool = True, **more: Any) -> None:
         self.store = store
+        self._answers = answers
         self._moved = threading.Condition()
         self._applied = Seq(0)
-        self.loop = FoldLoop(store=store, on_applied=self._advance, **more)
+        self.loop = FoldLoop(store=store, answers=answers, on_applied=self._advance, **more)
 
     def wait(self, seq: int) -> None:
         """Wake the loop and return once `seq` is applied."""
@@ -65,9 +68,9 @@ class Folding:
         assert Phase.LIVE is self.loop.phase
 
     def answer(self, query_id: QueryId) -> list[int]:
-        """Return the values a query of one column shows, ascending."""
+        """Return the values a query of one column shows, ascending: from memory, or as it was published."""
         page = invoke(
-            self.loop.results,
+            self.loop.results if self._answers else self.store.results,
             self.loop.source,
             query_id=query_id,
             request=Request(1_000),
@@ -99,8 +102,10 @@ class ShortRun:
     The clock is that of a memory store; without one no time passes, and there is no tick.
     """
 
-    def __init__(self, store: Any, plain: Any, clock: ManualClock | None = None) -> None:
-        self.store, self.plain, self.clock = store, plain, clock
+    def __init__(
+        self, store: Any, plain: Any, clock: ManualClock | None = None, *, answers: bool = True
+    ) -> None:
+        self.store, self.plain, self.clock, self.answers = store, plain, clock, answers
         self.world = World(plain, clock)
         self.kept_us = None if clock is None else KEPT_US
         self.expected = [1, 2, 3, 4] if clock is None else [3, 4]
@@ -109,7 +114,7 @@ class ShortRun:
     def before(self) -> None:
         """Declare, register, append, drop; and let time pass until a tuple has to go."""
         world = self.world
-        with folding(self.store) as one:
+        with folding(self.store, answers=self.answers) as one:
             for name in ("s", "gone"):
                 one.wait(world.declare(schema(name, self.kept_us), fold=False).seq)
                 one.wait(world.append(name, numbers(0, 1, 2), fold=False).seq)
@@ -124,7 +129,7 @@ class ShortRun:
     @contextlib.contextmanager
     def after(self) -> Iterator[Folding]:
         """Start again and append; the loop goes on in the block."""
-        with folding(self.store) as one:
+        with folding(self.store, answers=self.answers) as one:
             one.wait(self.world.append("s", numbers(4), fold=False).seq)
             yield one
 

@@ -1,20 +1,24 @@
 """What tests of the web side share: a running application, a stream, and what an error looks like."""
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import httpx
 from fastapi import FastAPI
 
-from app.main import create_app
+from app.fold_loop import FoldLoop
+from app.main import create_app, create_worker_app
 from app.problems import PROBLEM_TYPES
 from app.service import Service
 from app.settings import Settings
 from app.store import Store
 from engine.clock import ManualClock
 from engine.limits import SECOND_US
+from tests.stores import SharedServer
 
 START_US = 1_795_255_200 * SECOND_US
 """2026-11-21T10:00:00Z."""
@@ -28,6 +32,22 @@ COLUMNS = [
 ]
 STREAM = {"columns": COLUMNS, "time": "ts"}
 WINDOW = "BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
+
+
+ServiceKind = Literal["memory", "serve", "worker"]
+"""`memory://`; one process over a Redis; a worker beside an engine, both over one Redis."""
+
+
+@dataclasses.dataclass(slots=True)
+class Chosen:
+    """What `running` runs where it is given no store: on a server, emptied each time, but for `memory`."""
+
+    kind: ServiceKind = "memory"
+    server: SharedServer | None = None
+    folder: Path = Path("unused")
+
+
+CHOSEN = Chosen()
 
 
 @dataclasses.dataclass(slots=True)
@@ -88,9 +108,27 @@ class Api:
 async def running(
     settings: Settings = SETTINGS, *, store: Store | None = None, **more: Any
 ) -> AsyncIterator[Api]:
-    """Yield an application that runs, on memory:// unless a store is given."""
+    """Yield an application that runs: of the kind chosen, unless a store is given."""
     clock = ManualClock(START_US)
-    app = create_app(settings, clock=clock, store=store, **more)
+    async with contextlib.AsyncExitStack() as stack:
+        if store is not None or CHOSEN.server is None:
+            app = create_app(settings, clock=clock, store=store, **more)
+        elif CHOSEN.kind == "serve":
+            opened = CHOSEN.server.empty_store(CHOSEN.folder)
+            stack.callback(opened.close)
+            app = create_app(settings, clock=clock, store=opened, **more)
+        else:
+            engine = FoldLoop(store=CHOSEN.server.empty_store(CHOSEN.folder), answers=False)
+            engine.start()
+            stack.push_async_callback(asyncio.to_thread, engine.stop)
+            shared = dataclasses.replace(settings, store=CHOSEN.server.url)
+            app = create_worker_app(shared, clock=clock, **more)
+        yield await stack.enter_async_context(answering(app, clock))
+
+
+@contextlib.asynccontextmanager
+async def answering(app: FastAPI, clock: ManualClock) -> AsyncIterator[Api]:
+    """Yield a client of an application that runs meanwhile."""
     transport = httpx.ASGITransport(app=app)
     client = httpx.AsyncClient(transport=transport, base_url="http://psoup")
     async with app.router.lifespan_context(app), client:

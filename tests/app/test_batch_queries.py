@@ -59,6 +59,7 @@ def outcomes(found: list[dict[str, Any]]) -> list[Any]:
     return [line.get("problem", {}).get("code", line["status"]) for line in found]
 
 
+@pytest.mark.services
 async def test_batch_registers_each_line_as_by_itself(api: Api):
     """Every line is 201 with the description that GET gives, and answers old data."""
     await api.declare()
@@ -80,6 +81,7 @@ async def test_batch_registers_each_line_as_by_itself(api: Api):
     assert 1 == (await api.results(found[1]["query"]["id"]))["count"]
 
 
+@pytest.mark.services
 async def test_batch_with_lines_that_are_refused_registers_the_others(api: Api):
     """A line that is refused says why, in its place, and holds nobody up."""
     await api.declare()
@@ -131,6 +133,7 @@ async def test_batch_lines_are_refused_as_single_requests_are(api: Api):
         assert alone | {"instance": ""} == line["problem"] | {"instance": ""}
 
 
+@pytest.mark.services
 async def test_batch_with_one_name_twice_registers_it_once(api: Api):
     """The second line of a name finds the first one's query, or is refused for another definition."""
     await api.declare()

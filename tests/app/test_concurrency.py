@@ -39,7 +39,7 @@ async def test_clients_at_once_lose_and_double_nothing(api: Api):
     for query_id in (first, second):
         rows = (await api.results(query_id))["rows"]
         assert expected == sorted(one["px"] for one in rows), f"seed {seed}"
-    await asyncio.to_thread(api.service.fold_loop.stop)
+    await asyncio.to_thread(api.service.backend.stop)
     api.service.check()
 
 
@@ -115,10 +115,10 @@ async def test_idle_streams_expire_by_ticks(api: Api):
     query_id = await api.register("SELECT a FROM trades")
     await api.rows([{"a": 1}])
     api.clock.advance(60_000_000)
-    api.service.fold_loop.wake()
+    api.service.backend.wake()
     assert await api.service.applied.wait(Seq(4), timeout_s=WAIT_S)
     assert 0 == (await api.results(query_id))["count"]
-    assert api.service.fold_loop.statistics().ticks > 0
+    assert api.service.backend.figures().ticks > 0
 
 
 async def test_restart_on_the_same_store_answers_the_same():

@@ -50,6 +50,7 @@ async def test_label_keys_with_a_colon_are_refused(api: Api):
     assert [query_id] == [one["id"] for one in found]
 
 
+@pytest.mark.services
 async def test_name_registered_again_with_other_labels_keeps_the_first(api: Api):
     """A name stands for a definition: labels are those of the first registration, and the answer shows them."""
     await api.declare()
@@ -63,6 +64,7 @@ async def test_name_registered_again_with_other_labels_keeps_the_first(api: Api)
     )
 
 
+@pytest.mark.services
 async def test_list_page_of_another_filter_is_refused(api: Api):
     """A token goes on with the list it came from: another filter, or another list, is 400 `bad-page`."""
     await api.declare()

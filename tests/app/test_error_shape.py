@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import importlib
 import pkgutil
+import threading
 import time
 from collections.abc import AsyncIterator
 
@@ -12,19 +13,20 @@ import pytest
 import app
 import storage
 from app import service as service_module
+from app.fold_loop import FoldLoop
 from app.page_tokens import PageTokens
 from app.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
 from engine.clock import ManualClock
 from engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
 from engine.tuples.batch import Seq
-from storage.errors import StoreFullError, StoreUnavailableError
+from storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from tests.app.faults import WAIT_S, FaultyStore
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
 
-NEVER_TRAVEL = {"setting", "store-url", "store-unsuitable", "usage"}
-"""Met only at the start of the service: by its exit code and its log."""
+NEVER_TRAVEL = {"setting", "store-url", "usage", "fenced"}
+"""Met only where a process starts or ends: by its exit code and its log."""
 QUICK = dataclasses.replace(
     SETTINGS, ingest_deadline_s=0.05, register_deadline_s=0.05, invoke_deadline_s=0.05
 )
@@ -150,6 +152,7 @@ async def test_page_expired_of_another_history(faulty: Api):
     [
         (StoreFullError("Full."), "store-full"),
         (StoreUnavailableError("Away."), "store-unavailable"),
+        (StoreUnsuitableError("Another version's."), "store-unsuitable"),
     ],
 )
 async def test_store_faults_of_an_append_are_told(faulty: Api, store: FaultyStore, error, code):
@@ -216,7 +219,7 @@ async def test_recovering_until_the_state_is_read_back(monkeypatch, store: Fault
         ready = await api.get("/readyz")
         assert (503, ["recovering"]) == (ready.status_code, ready.json()["reasons"])
         assert 200 == (await api.get("/healthz")).status_code
-    assert await asyncio.to_thread(api.service.fold_loop.wait_recovered, WAIT_S)
+    assert await asyncio.to_thread(api.service.backend.wait_recovered, WAIT_S)
     assert 200 == (await api.get("/readyz")).status_code
     await running_one.__aexit__(None, None, None)
 
@@ -224,7 +227,7 @@ async def test_recovering_until_the_state_is_read_back(monkeypatch, store: Fault
 async def test_store_down_until_it_is_back(faulty: Api, store: FaultyStore):
     """While the store is away the service says so and tries again by itself; nothing is lost."""
     with store.failing("log", "read", StoreUnavailableError("Away.")) as again:
-        faulty.service.fold_loop.wake()
+        faulty.service.backend.wake()
         assert await asyncio.to_thread(again.wait, WAIT_S)
         assert_problem(await faulty.rows(row()), "store-unavailable")
         assert ["store-down"] == (await faulty.get("/readyz")).json()["reasons"]
@@ -237,7 +240,7 @@ async def test_store_down_until_it_is_back(faulty: Api, store: FaultyStore):
 def until_published(api: Api, seq: Seq) -> None:
     """Return once the store holds what operation `seq` did."""
     latest = time.monotonic() + WAIT_S
-    while api.service.fold_loop.statistics().published < seq:
+    while api.service.backend.figures().published < seq:
         assert time.monotonic() < latest, "it is published"
         time.sleep(0.01)
 
@@ -259,6 +262,13 @@ async def test_publish_whose_answer_was_lost_is_not_done_twice(faulty: Api, stor
     assert 200 == (await faulty.rows(row())).status_code
 
 
+def thread_of(api: Api) -> threading.Thread:
+    """Return the thread that folds."""
+    loop = api.service.backend
+    assert isinstance(loop, FoldLoop)
+    return loop._thread
+
+
 async def test_another_history_stops_the_engine(faulty: Api, store: FaultyStore):
     """A store that comes back with another position than was published is not written to."""
     with store.failing("results", "publish", StoreUnavailableError("Away.")) as again:
@@ -266,7 +276,7 @@ async def test_another_history_stops_the_engine(faulty: Api, store: FaultyStore)
         assert await asyncio.to_thread(again.wait, WAIT_S)
         elsewhere = FaultyStore(ManualClock(START_US + 5_000))
         store.results.contract = elsewhere.results.contract
-        await asyncio.to_thread(faulty.service.fold_loop._thread.join, WAIT_S)
+        await asyncio.to_thread(thread_of(faulty).join, WAIT_S)
     assert ["integrity"] == (await faulty.get("/readyz")).json()["reasons"]
 
 
@@ -274,7 +284,7 @@ async def test_integrity_stops_the_engine_for_good(faulty: Api, store: FaultySto
     """State and store that disagree stop publishing: 503 `integrity`, not to be retried."""
     with store.failing("results", "publish", IntegrityError("Disagree.")):
         await faulty.rows(row())
-        await asyncio.to_thread(faulty.service.fold_loop._thread.join, WAIT_S)
+        await asyncio.to_thread(thread_of(faulty).join, WAIT_S)
     assert_problem(await faulty.rows(row()), "integrity")
     assert_problem(await faulty.get("/v1/streams"), "integrity")
     ready = await faulty.get("/readyz")

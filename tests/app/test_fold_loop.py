@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from app.fold_loop import Phase
+from app.backend import Phase
 from engine import limits
 from engine.clock import ManualClock
 from storage.errors import CommitUnknownError, RecoveringError, StoreUnavailableError
@@ -51,11 +51,11 @@ def test_tick_after_a_tick_waits_its_time(store, clock):
         for ticks in (1, 2):
             clock.advance(2 * KEPT_US)
             turns_pass(store, one)
-            assert ticks - 1 == one.loop.statistics().ticks
+            assert ticks - 1 == one.loop.figures().ticks
             elapsed_s[0] += 10.0
             one.wait(store.plain.log.head() + 1)
             turns_pass(store, one)
-            assert ticks == one.loop.statistics().ticks
+            assert ticks == one.loop.figures().ticks
             one.wait(world.append("s", numbers(1), fold=False).seq)
 
 
@@ -182,6 +182,6 @@ def test_restart_reads_more_than_the_server_grants_a_client(server: SharedServer
             patch.setattr(limits, "FOLD_BYTES_MAX", clients_bytes // 4)
             with folding(store) as one:
                 assert [7] * entries == one.answer(query_id)
-                assert 0 == one.loop.statistics().retries
+                assert 0 == one.loop.figures().retries
     finally:
         client.fetch_one("CONFIG", "SET", "maxmemory-clients", "512mb")

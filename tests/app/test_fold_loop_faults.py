@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from app.fold_loop import Phase
+from app.backend import Phase
 from engine import limits
 from engine.clock import ManualClock
 from engine.errors import EngineError, IntegrityError
@@ -23,6 +23,7 @@ from tests.world import World
 CALLS = {
     "log": ("append", "held_batches", "read", "read_at", "trim"),
     "results": ("checkpoint", "cut", "publish"),
+    "token": ("take_over", "tell"),
 }
 METHODS = [(contract, method) for contract, methods in CALLS.items() for method in methods]
 TRANSIENT = (StoreUnavailableError, RecoveringError, StoreFullError)
@@ -53,11 +54,11 @@ def faulty() -> tuple[FaultyStore, ManualClock]:
     return FaultyStore(clock), clock
 
 
-def calls_of_a_run(contract: str, method: str) -> int:
+def calls_of_a_run(contract: str, method: str, *, answers: bool) -> int:
     """Return how often a run calls the method when nothing fails."""
     store, clock = faulty()
     counted = Failing(store, contract, method)
-    run = ShortRun(store, store.plain, clock)
+    run = ShortRun(store, store.plain, clock, answers=answers)
     run.before()
     with run.after() as one:
         calls = counted.calls
@@ -66,19 +67,20 @@ def calls_of_a_run(contract: str, method: str) -> int:
     return min(calls, IDLE_CALLS_MAX)
 
 
+@pytest.mark.parametrize("answers", [True, False], ids=["answers", "publishes"])
 @pytest.mark.parametrize(("contract", "method"), METHODS)
-def test_loop_after_a_call_that_fails_once_goes_on(monkeypatch, contract, method):
+def test_loop_after_a_call_that_fails_once_goes_on(monkeypatch, contract, method, answers):
     """Whichever call fails, and however: the service is live again, and answers as if it had not."""
     quicken(monkeypatch)
     errors = (CommitUnknownError, *TRANSIENT) if method == "append" else TRANSIENT
-    calls = calls_of_a_run(contract, method)
+    calls = calls_of_a_run(contract, method, answers=answers)
     assert calls > 0
     for nth in range(1, calls + 1):
         for error in errors:
             store, clock = faulty()
             failing = Failing(store, contract, method)
             failing.fail(nth, error("once"))
-            run = ShortRun(store, store.plain, clock)
+            run = ShortRun(store, store.plain, clock, answers=answers)
             run.before()
             with run.after() as one:
                 outcome = run.outcome(one, failing.fired)

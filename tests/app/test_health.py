@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
-from tests.app.support import SETTINGS, Api, row, running
+from app.backend import Phase
+from app.fold_loop import FoldLoop
+from tests.app.support import SETTINGS, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
 
@@ -68,3 +70,13 @@ async def test_origins_are_let_in_by_name_alone(api: Api):
         assert "Psoup-Seq" in answer.headers["access-control-expose-headers"]
         other = await open_one.get("/healthz", headers={"Origin": "https://b.example"})
         assert "access-control-allow-origin" not in other.headers
+
+
+async def test_service_whose_store_was_taken_over_says_so(api: Api, monkeypatch):
+    """The store does answer, and others write to it: whoever asks here is to go there."""
+    monkeypatch.setattr(FoldLoop, "phase", property(lambda _: Phase.FENCED))
+    refused = await api.get("/v1/streams")
+    assert_problem(refused, "recovering")
+    assert "Another engine has taken over" in refused.json()["detail"]
+    assert int(refused.headers["retry-after"]) >= 1
+    assert ["fenced"] == (await api.get("/readyz")).json()["reasons"]

@@ -80,6 +80,7 @@ async def test_invoke_carries_the_position_and_is_not_kept(api: Api):
     assert "gzip" == answer.headers["content-encoding"]
 
 
+@pytest.mark.services
 async def test_invoke_of_what_does_not_stand_is_a_problem_beside_the_others(api: Api):
     """Handles that are gone, never were or have another shape do not hold the others up."""
     (first, second, _) = await standing(api)
@@ -126,6 +127,7 @@ async def test_invoke_of_one_instant_for_all_of_the_servers_clock(monkeypatch):
     assert 1 == len({one["now"] for one in body["results"]})
 
 
+@pytest.mark.services
 async def test_invoke_pages_go_on_by_themselves(api: Api):
     """`next` leads on through GET with the same limit, shape and hidden ids, at the same position."""
     ids = await standing(api, rows=7)

@@ -69,6 +69,7 @@ def arrivals(
     return {"before": f + w, "after": w + f, "between": between}[kind]
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("kind", ["before", "after", "between"])
 async def test_join_answers_at_every_prefix_as_duckdb(api: Api, kind):
     """Flights before, after and between the weather; queries before, within and after the data."""
@@ -122,6 +123,7 @@ async def filled(api: Api) -> str:
     return f"/v1/queries/{await api.register(SQL)}/results"
 
 
+@pytest.mark.services
 async def test_join_rows_are_the_same_in_every_format(api: Api):
     """Ids joined by `-` are text everywhere; `meta=0` hides them."""
     path = await filled(api)
@@ -157,6 +159,7 @@ async def test_join_without_rows_names_its_columns(api: Api):
     assert 0 == (await api.results(query_id))["count"]
 
 
+@pytest.mark.services
 async def test_join_pages_belong_to_one_answer_while_tuples_arrive(api: Api):
     """Every page is of the position of the first, whatever comes to either stream meanwhile."""
     path = await filled(api)
@@ -210,6 +213,7 @@ async def test_join_with_a_window_for_each_stream(api: Api):
     assert expected == again["rows"]
 
 
+@pytest.mark.services
 async def test_join_of_a_stream_with_itself(api: Api):
     """Each pair of tuples in each order, a tuple with itself too, as the factors say."""
     await api.declare()

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from app import throughput
 from app.wire.tuples import NDJSON
 from engine import limits
 from engine.limits import CHUNK_ROWS
@@ -37,6 +36,7 @@ async def listed(api: Api, query: str) -> list[str]:
     return [one["id"] for one in body["queries"]]
 
 
+@pytest.mark.services
 async def test_join_registered_is_described(joins: Api):
     """Columns of both streams, the window, nothing suspended; the canonical text is the query again."""
     answer = await joins.send("POST", "/v1/queries", json={"sql": SQL, "name": "low"})
@@ -115,6 +115,7 @@ async def test_joins_are_listed_under_each_of_their_streams(joins: Api):
     assert {"flights": 0, "weather": 1, "trades": 0} == counted
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("dropped", ["flights", "weather"])
 async def test_join_goes_with_any_of_its_streams(joins: Api, dropped):
     """A stream that a join reads is held by it; a cascade takes the join, and the other stream stays."""
@@ -245,7 +246,7 @@ async def test_join_found_when_asked_for_has_a_bound(joins: Api):
 
 async def test_status_tells_how_groups_are_joined(joins: Api, monkeypatch):
     """Queries of one FROM list and the same join factors are one group, with its counters and orders."""
-    monkeypatch.setattr(throughput, "NOTE_EVERY_S", 0.0)
+    monkeypatch.setattr(limits, "FIGURES_EVERY_S", 0.0)
     for delay in (60, 90, 120):
         sql = SQL.replace("f.dep_delay > 60", f"f.dep_delay > {delay}")
         await joins.register(sql, materialize="partial")

@@ -33,6 +33,7 @@ BAD_JSON = {
 }
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("case", BAD_JSON)
 async def test_rows_of_bad_json_are_bad_body(api: Api, case):
     """What is not JSON as the contract reads it is 400 `bad-body`, as array and by line."""
@@ -185,6 +186,7 @@ async def test_registrations_with_wrong_members_are_invalid(api: Api, members):
     assert [] == (await api.get("/v1/queries")).json()["queries"]
 
 
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("body", "field", "nearest"),
     [({"sql": "x", "lables": {}}, "/lables", "labels"), ({"qsl": "x"}, "/qsl", "sql")],
@@ -195,6 +197,7 @@ async def test_members_that_do_not_exist_are_named(api: Api, body, field, neares
     assert_problem(answer, "unknown-field", field=field, nearest=nearest)
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("path", ["/v1/streams", "/v1/queries", "/healthz", "/v1/status"])
 async def test_parameters_that_do_not_exist_are_named(api: Api, path):
     """An unknown parameter is 400 on every path."""
@@ -219,6 +222,7 @@ async def test_urls_and_headers_over_their_limits_are_refused(api: Api):
     assert 200 == (await api.get("/healthz", headers=fitting)).status_code
 
 
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
@@ -236,6 +240,7 @@ async def test_methods_that_do_not_exist_name_those_that_do(api: Api, method, pa
     assert allow == answer.headers["allow"]
 
 
+@pytest.mark.services
 async def test_limits_are_all_told(api: Api):
     """`/v1/limits` names every bound of `engine/limits.py`, and what is used of those that fill up."""
     await api.declare()
@@ -246,6 +251,7 @@ async def test_limits_are_all_told(api: Api):
     assert 1 == body["use"]["streams_count_max"]
 
 
+@pytest.mark.services
 async def test_streams_past_their_number_are_over_the_quota(api: Api):
     """The 65th stream is 429, with the limit; dropping one makes room."""
     for i in range(limits.STREAMS_COUNT_MAX):

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 SQL = f"SELECT sym, px FROM trades WHERE px > 40 {WINDOW}"
 
 
+@pytest.mark.services
 async def test_query_registered_is_described(api: Api):
     """A registration is answered 201 with handle, canonical text, window and columns."""
     await api.declare()
@@ -34,6 +35,7 @@ async def test_query_registered_is_described(api: Api):
     assert body == (await api.get(f"/v1/queries/{body['id']}")).json()
 
 
+@pytest.mark.services
 async def test_query_registered_after_the_data_answers_it(api: Api):
     """Old data have been applied before 201 is sent."""
     await api.declare()
@@ -42,6 +44,7 @@ async def test_query_registered_after_the_data_answers_it(api: Api):
     assert ["A"] == [one["sym"] for one in (await api.results(query_id))["rows"]]
 
 
+@pytest.mark.services
 async def test_query_of_the_same_name_and_text_is_found(api: Api):
     """Registering a name again is 200 with the same handle, else 409 with it."""
     await api.declare()
@@ -121,6 +124,7 @@ async def test_descriptions_kept_are_bounded(api: Api, monkeypatch):
         assert len(api.service.descriptions) <= 2
 
 
+@pytest.mark.services
 async def test_query_removed_is_gone(api: Api):
     """A removed handle answers 404 everywhere, and its name is free."""
     await api.declare()
@@ -133,6 +137,7 @@ async def test_query_removed_is_gone(api: Api):
     assert query_id != await api.register("SELECT * FROM trades", name="dear")
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("handle", ["q_0", "trades", "q_" + "0" * 22, "q_" + "é" * 22])
 async def test_query_of_no_such_handle_is_not_found(api: Api, handle):
     """A handle that never was, or has another shape, is 404."""
@@ -141,6 +146,7 @@ async def test_query_of_no_such_handle_is_not_found(api: Api, handle):
     assert_problem(await api.send("DELETE", f"/v1/queries/{handle}"), "not-found")
 
 
+@pytest.mark.services
 async def test_queries_listed_are_filtered_and_paged(api: Api):
     """Labels, stream and state narrow the list; pages go on in the order of registration."""
     await api.declare()
@@ -169,6 +175,7 @@ async def test_queries_listed_are_filtered_and_paged(api: Api):
     assert ids == seen
 
 
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("sql", "code"),
     [

@@ -27,6 +27,7 @@ async def filled(api: Api, rows: int = 1) -> str:
     return f"/v1/queries/{query_id}/results"
 
 
+@pytest.mark.services
 async def test_results_envelope_is_whole(api: Api):
     """An answer says which query, position, instant and window it belongs to, and what it leaves out."""
     path = await filled(api)
@@ -52,6 +53,7 @@ async def test_results_envelope_is_whole(api: Api):
     assert body == (await api.get(path, params={"cursor": cursor})).json()
 
 
+@pytest.mark.services
 async def test_results_before_the_first_tuple_have_no_now(api: Api):
     """An event-time query over a stream without a tuple answers `now: null`, and still names its columns."""
     await api.declare()
@@ -62,6 +64,7 @@ async def test_results_before_the_first_tuple_have_no_now(api: Api):
     assert b"_id,_x,ts,sym,px,qty,up\n" == (await api.get(path, params={"format": "csv"})).content
 
 
+@pytest.mark.services
 async def test_results_of_each_format_carry_the_same_rows(api: Api):
     """Objects, arrays, NDJSON, CSV and Arrow say the same; formats without an envelope carry headers."""
     path = await filled(api)
@@ -113,6 +116,7 @@ async def test_results_sent_back_are_the_same_rows(api: Api, name):
     assert (await api.results(first, meta=0))["rows"] == (await api.results(second, meta=0))["rows"]
 
 
+@pytest.mark.services
 async def test_results_counted_carry_no_rows(api: Api):
     """`count=only` is the envelope with the number and without rows."""
     path = await filled(api, 5)
@@ -121,6 +125,7 @@ async def test_results_counted_carry_no_rows(api: Api):
     assert "rows" not in body
 
 
+@pytest.mark.services
 async def test_results_pages_belong_to_one_answer(api: Api):
     """While rows arrive and leave, all pages show one position; the next answer shows the new one."""
     path = await filled(api, 7)
@@ -136,6 +141,7 @@ async def test_results_pages_belong_to_one_answer(api: Api):
     assert whole["seq"] < (await api.get(path)).json()["seq"]
 
 
+@pytest.mark.services
 async def test_results_pages_without_envelope_follow_the_link_header(api: Api):
     """NDJSON pages are chained by `Link`, which keeps format and limit."""
     path = await filled(api, 5)
@@ -146,6 +152,7 @@ async def test_results_pages_without_envelope_follow_the_link_header(api: Api):
     assert "link" not in second.headers
 
 
+@pytest.mark.services
 async def test_results_page_token_of_another_query_is_refused(api: Api):
     """A token opens only the answer it belongs to, and only unchanged."""
     path = await filled(api, 3)
@@ -160,6 +167,7 @@ async def test_results_page_token_of_another_query_is_refused(api: Api):
     assert 200 == (await api.get(path, params={"page": token})).status_code
 
 
+@pytest.mark.services
 async def test_results_at_another_instant_hide_what_came_later(api: Api):
     """`now=` answers for an instant up to NOW, without a cursor; later ones are refused with the range."""
     path = await filled(api, 5)
@@ -175,6 +183,7 @@ async def test_results_at_another_instant_hide_what_came_later(api: Api):
     assert "2026-11-21T10:00:04.000000Z" == problem["newest"]
 
 
+@pytest.mark.services
 async def test_results_wait_for_the_position_asked_for(api: Api):
     """`min_seq` of what is applied answers at once; of what is not, it says so with the applied one."""
     path = await filled(api)

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from app.errors import SettingError
-from app.main import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE, serve
+from app.main import serve
+from app.process import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE
 from app.settings import SETTINGS, Settings, load_settings
 from engine.clock import ManualClock
 from storage.errors import StoreUnavailableError
@@ -69,22 +70,6 @@ def test_serve_with_settings_that_cannot_be_ends_with_its_code():
     """An unknown kind of store and an open address without keys are refused at the start."""
     assert EXIT_SETTINGS == serve(Settings(store="file:///x", port=0))
     assert EXIT_SETTINGS == serve(Settings(store="memory://", port=0, host="0.0.0.0"))
-
-
-@pytest.fixture
-def said(monkeypatch) -> list[dict[str, str]]:
-    """What `serve` logs; the log of the process is left as it is."""
-    lines: list[dict[str, str]] = []
-
-    class Log:
-        def info(self, event: str, **facts: str) -> None:
-            lines.append({"event": event, **facts})
-
-        error = info
-
-    monkeypatch.setattr("app.main._LOG", Log())
-    monkeypatch.setattr("app.main.configure_logging", lambda **_: None)
-    return lines
 
 
 def test_serve_in_a_folder_that_cannot_be_used_ends_with_the_stores_code(tmp_path, said):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from app import throughput
 from app.wire.tuples import NDJSON
 from engine import limits
 from engine.limits import CHUNK_ROWS
@@ -25,7 +24,7 @@ BITMAP_BYTES = CHUNK_ROWS // 8
 @pytest.fixture
 def looking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the fold note figures whenever it looks at the log: an operation later they are there."""
-    monkeypatch.setattr(throughput, "NOTE_EVERY_S", 0.0)
+    monkeypatch.setattr(limits, "FIGURES_EVERY_S", 0.0)
 
 
 async def status(api: Api) -> dict[str, Any]:

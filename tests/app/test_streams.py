@@ -7,12 +7,13 @@ from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, runn
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.services
 async def test_put_stream_new_is_created(api: Api):
     """A declaration is answered 201 with the stream, its place and its position."""
     answer = await api.declare(retention={"time": "PT1H", "rows": 5, "bytes": "2GiB"})
     assert 201 == answer.status_code
     assert "/v1/streams/trades" == answer.headers["location"]
-    assert "memory" == answer.headers["psoup-durability"]
+    assert api.service.store.durability == answer.headers["psoup-durability"]
     body = answer.json()
     assert {"time": "1h", "rows": 5, "bytes": 2 * 2**30} == body["retention"]
     assert ("ts", "high-water", "1d", 0) == (
@@ -24,6 +25,7 @@ async def test_put_stream_new_is_created(api: Api):
     assert {"name": "ts", "type": "timestamp", "nullable": False} == body["columns"][0]
 
 
+@pytest.mark.services
 async def test_put_stream_identical_is_found(api: Api):
     """The same declaration in other words is the same stream: 200, and the position of the first."""
     first = await api.declare(retention={"time": "90m"})
@@ -31,6 +33,7 @@ async def test_put_stream_identical_is_found(api: Api):
     assert (200, first.json()["seq"]) == (again.status_code, again.json()["seq"])
 
 
+@pytest.mark.services
 async def test_put_stream_other_definition_is_refused_with_the_differences(api: Api):
     """Another declaration under the name is 409 and names the members that differ."""
     await api.declare()
@@ -69,6 +72,7 @@ async def test_put_stream_bad_name_is_refused(api: Api):
     assert_problem(await api.declare("9lives"), "invalid-field")
 
 
+@pytest.mark.services
 async def test_get_stream_tells_what_it_holds(api: Api):
     """A description carries rows, bytes, the oldest and newest time and the number of queries."""
     await api.declare()
@@ -82,6 +86,7 @@ async def test_get_stream_tells_what_it_holds(api: Api):
     assert body["bytes"] > 0
 
 
+@pytest.mark.services
 async def test_list_streams_pages_go_on_by_name(api: Api):
     """A list comes in pages; each goes on after the last name of the one before."""
     for name in ("c", "a", "b"):
@@ -93,6 +98,7 @@ async def test_list_streams_pages_go_on_by_name(api: Api):
     assert second["next"] is None
 
 
+@pytest.mark.services
 async def test_delete_stream_with_queries_needs_cascade(api: Api):
     """A stream that queries use is dropped only together with them."""
     await api.declare()
@@ -105,6 +111,7 @@ async def test_delete_stream_with_queries_needs_cascade(api: Api):
     assert_problem(await api.send("DELETE", "/v1/streams/trades"), "not-found")
 
 
+@pytest.mark.services
 async def test_delete_stream_declared_again_is_another_stream(api: Api):
     """After a drop the name is free; rows are checked against the declaration in force."""
     await api.declare()
@@ -116,6 +123,7 @@ async def test_delete_stream_declared_again_is_another_stream(api: Api):
     assert 1 == await api.count()
 
 
+@pytest.mark.services
 async def test_stream_declared_by_another_worker_is_loaded_again(api: Api):
     """A cached declaration that the log calls stale is loaded again, and the batch is checked anew."""
     await api.declare()

@@ -85,7 +85,7 @@ async def test_many_submitted_are_told_each(store, applied, submission):
     """Stored, duplicate and refused stand in their places; applied is what has been by the deadline."""
     store.plain.log.append(declare("a"))
     many = [rows(1, txn=txn()), rows(9), rows(1, txn=txn()), rows(1)]
-    applied.advance(Seq(2))
+    store.log.after["append_many"] = lambda: applied.advance(Seq(2))
     first, stale, again, late = await submission.submit_many(many, deadline_s=0.05)
     assert ("stale-declaration", True) == (stale.code, again.duplicate)
     assert [(2, True), (2, True), (3, False)] == [
@@ -93,9 +93,9 @@ async def test_many_submitted_are_told_each(store, applied, submission):
     ]
     found = submission.statistics()
     assert (3, 1, 0, 0) == (found.submitted, found.duplicates, found.in_flight, found.refused)
-    waiting = asyncio.create_task(submission.submit_many([rows(1), rows(1)], deadline_s=WAIT_S))
-    await asyncio.to_thread(applied.advance, Seq(5))
-    assert [True, True] == [one.applied for one in await waiting]
+    store.log.after["append_many"] = lambda: applied.advance(Seq(5))
+    both = await submission.submit_many([rows(1), rows(1)], deadline_s=WAIT_S)
+    assert [True, True] == [one.applied for one in both]
     assert [] == await submission.submit_many([], deadline_s=WAIT_S)
 
 

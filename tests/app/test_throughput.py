@@ -43,6 +43,15 @@ def test_rates_after_silence_fall_to_nothing():
     assert pytest.approx(500 / 19.5) == rates[60].tuples_per_s
 
 
+def test_counters_that_begin_anew_are_counted_on():
+    """Another engine counts from 0: what was done before and since is done, and no rate is below 0."""
+    ring = ThroughputRing()
+    for second, tuples in enumerate([1_000, 1_100, 1_200, 30, 80]):
+        ring.note(float(second), done(tuples))
+    (ten, _) = ring.rates(5.0, done(100)).values()
+    assert (5.0, (200 + 100) / 5, (20 + 10) / 5, 0.0) == astuple(ten)
+
+
 @given(st.lists(st.floats(0.01, 30), min_size=1, max_size=200))
 def test_ring_of_any_pace_oracle_is_bounded_and_reaches_back(steps):
     """Whatever the pace, readings are bounded, and a span is as long as it says or the time since the start."""

@@ -11,6 +11,7 @@ def txn(version: object, app: str = "spark-1") -> dict[str, str]:
     return {"Psoup_Txn_App": app, "Psoup_Txn_Version": str(version)}
 
 
+@pytest.mark.services
 async def test_txn_same_version_is_a_duplicate_of_the_first(api: Api):
     """A repeated version is answered 200 with the position of the original, and stores nothing."""
     await api.declare()
@@ -20,6 +21,7 @@ async def test_txn_same_version_is_a_duplicate_of_the_first(api: Api):
     assert 2 == await api.count()
 
 
+@pytest.mark.services
 async def test_txn_older_version_is_a_duplicate_whatever_it_holds(api: Api):
     """A version below the last one was committed or skipped: it is not stored."""
     await api.declare()
@@ -29,6 +31,7 @@ async def test_txn_older_version_is_a_duplicate_whatever_it_holds(api: Api):
     assert 1 == await api.count()
 
 
+@pytest.mark.services
 async def test_txn_same_version_with_other_content_is_refused(api: Api):
     """Other rows under a used version are 409 and say where the first were stored."""
     await api.declare()
@@ -44,6 +47,7 @@ async def test_txn_rejected_batch_does_not_use_its_version_up(api: Api):
     assert 1 == (await api.rows(row(px=1), **txn(4))).json()["accepted"]
 
 
+@pytest.mark.services
 async def test_txn_apps_and_streams_count_for_themselves(api: Api):
     """Versions are counted for each stream and app."""
     await api.declare()

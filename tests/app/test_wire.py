@@ -135,9 +135,9 @@ def test_row_errors_shown_are_the_first(errors):
 
 def test_page_tokens_open_only_what_they_were_signed_for(tmp_path):
     """A token is read with the same key and subject; every changed character is refused."""
-    tokens = PageTokens(page_key(tmp_path / "key"))
+    tokens = PageTokens(lambda: page_key(tmp_path / "key"))
     token = tokens.sign("q", [1, None])
-    assert [1, None] == PageTokens(page_key(tmp_path / "key")).read("q", token)
+    assert [1, None] == PageTokens(lambda: page_key(tmp_path / "key")).read("q", token)
     assert 0o600 == (tmp_path / "key").stat().st_mode & 0o777
     wrong = [
         token[:i] + ("A" if token[i] != "A" else "B") + token[i + 1 :]
@@ -146,7 +146,7 @@ def test_page_tokens_open_only_what_they_were_signed_for(tmp_path):
     for one in [*wrong, "", "é", token + "=", token[1:]]:
         with pytest.raises(BadPageError):
             tokens.read("q", one)
-    for reader, subject in ((tokens, "p"), (PageTokens(page_key(None)), "q")):
+    for reader, subject in ((tokens, "p"), (PageTokens(lambda: page_key(None)), "q")):
         with pytest.raises(BadPageError):
             reader.read(subject, token)
 

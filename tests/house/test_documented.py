@@ -9,8 +9,8 @@ from tests.house import settings_tables, tree
 
 HTTP_API = tree.ROOT / "docs" / "http_api.md"
 ERROR_MODULES = ("engine.errors", "storage.errors", "app.errors")
-NEVER_TRAVELS = frozenset({"setting", "store-unsuitable", "store-url", "usage"})
-"""Codes of errors that end a start or a command: no client meets them."""
+NEVER_TRAVELS = frozenset({"fenced", "setting", "store-url", "usage"})
+"""Codes of errors that end a process or a command: no client meets them."""
 
 
 def error_codes() -> dict[str, str]:

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from engine.clock import ManualClock
+from storage import open_worker_store
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
+from storage.redis_worker import RedisWorkerStore
 from storage.store import Store
-from tests.stores import SharedServer
+from tests.stores import SharedServer, redis_executable
 
 START_US = 1_700_000_000_000_000
 
@@ -17,6 +19,14 @@ START_US = 1_700_000_000_000_000
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
     """One server for all tests of a session."""
     shared = SharedServer(tmp_path_factory.mktemp("server"))
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    """A Redis of the machine's own, 7.0 in Debian: the oldest that psoup takes, not the wheel's Valkey."""
+    shared = SharedServer(tmp_path_factory.mktemp("redis"), redis_executable())
     yield shared
     shared.stop()
 
@@ -36,8 +46,28 @@ def embedded_store(server: SharedServer, tmp_path) -> RedisStore:
     return server.empty_store(tmp_path)
 
 
-@pytest.fixture(params=["memory", pytest.param("embedded", marks=pytest.mark.redis)])
+@pytest.fixture
+def redis_store(redis_server: SharedServer, tmp_path) -> RedisStore:
+    return redis_server.empty_store(tmp_path)
+
+
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param("embedded", marks=pytest.mark.redis),
+        pytest.param("redis", marks=pytest.mark.redis),
+    ]
+)
 def store(request: pytest.FixtureRequest) -> Store:
     """Every kind of store, empty."""
     found: Store = request.getfixturevalue(f"{request.param}_store")
     return found
+
+
+@pytest.fixture
+def worker(server: SharedServer, store: RedisStore) -> Iterator[RedisWorkerStore]:
+    """The store of a module that has the embedded one, as a worker has it."""
+    opened = open_worker_store(server.url)
+    yield opened
+    opened.check()
+    opened.close()

@@ -7,7 +7,7 @@ from typing import Any
 from engine.log.operation import Content, Operation
 from engine.results.composites import CompositePage
 from engine.results.contract import Checkpoint
-from engine.results.delta import ClauseRecord, Delta, merge
+from engine.results.delta import ClauseRecord, Delta, StreamRecord, merge
 from engine.results.page import Page
 from engine.tuples.batch import Seq
 from storage.store import Store
@@ -81,6 +81,7 @@ def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
     assert checkpoint.queries == tuple(store.results.queries())
     for stream in checkpoint.streams:
         assert stream == store.results.stream(stream.schema.name)
+        assert_shows_batches(store, fold, stream)
     for query in checkpoint.queries:
         snapshot = store.results.snapshot(query.query_id)
         clause = fold.clauses[query.clause_id]
@@ -100,6 +101,16 @@ def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
             assert plain_pages(composites) == plain_pages(store.results.composites(clause))
     store.results.check()
     store.log.check()
+
+
+def assert_shows_batches(store: Store, fold: Fold, stream: StreamRecord) -> None:
+    """Assert that the store shows where the stream's tuples lie: all of them, and those that came lately."""
+    held = [fold.batches[key] for key in sorted(fold.batches) if key[0] == stream.stream_id]
+    middle = held[len(held) // 2].seq if held else Seq(0)
+    for after in (Seq(0), middle, store.log.head()):
+        found = store.results.batches(stream.stream_id, after)
+        assert (stream, store.results.cut().seq) == (found.stream, found.applied)
+        assert tuple(batch for batch in held if batch.seq > after) == found.batches
 
 
 def expected_checkpoint(fold: Fold, like: Checkpoint) -> Checkpoint:

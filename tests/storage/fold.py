@@ -148,6 +148,8 @@ class Fold:
             content.rows,
             len(content.body),
             operation.first_tuple_id,
+            operation.arrival_us,
+            operation.arrival_us,
         )
         gone = {
             key

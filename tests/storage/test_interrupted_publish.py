@@ -3,11 +3,11 @@
 import pytest
 
 from engine import limits
-from engine.errors import IntegrityError
+from engine.errors import EngineError, IntegrityError
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Content, Drop, Remove, Tick
 from engine.tuples.schema import StreamId
-from storage.errors import StoreUnavailableError
+from storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
 from storage.redis_client import RedisClient
 from tests.storage.driver import apply_next, assert_shows, delta, do, plain_pages
 from tests.storage.fold import Fold
@@ -18,9 +18,16 @@ pytestmark = pytest.mark.redis
 
 
 class Cut:
-    """Lets so many calls of Functions through, then none; `lost`: the last one's answer is lost."""
+    """Lets so many calls of Functions through, then none: `error`. `lost`: the last one's answer is lost."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, calls: int, *, lost: bool) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        calls: int,
+        *,
+        lost: bool,
+        error: type[EngineError] = StoreUnavailableError,
+    ) -> None:
         self.calls = calls
         call = RedisClient.call
 
@@ -30,7 +37,7 @@ class Cut:
                 if self.calls < 0:
                     if lost and self.calls == -1:
                         call(client, function, keys, arguments, **options)
-                    raise StoreUnavailableError("cut off")
+                    raise error("cut off")
             return call(client, function, keys, arguments, **options)
 
         monkeypatch.setattr(RedisClient, "call", counted)
@@ -176,9 +183,20 @@ def test_publish_cut_off_anywhere_is_folded_again(server, tmp_path, monkeypatch,
     raise AssertionError("it is published in fewer calls")
 
 
-@pytest.mark.parametrize("writes_max", [4, 1_000])
-def test_publish_again_after_a_lost_answer_is_done(embedded_store, monkeypatch, writes_max):
-    """The same process sends the same delta again: it is found to be published, and tidied."""
+@pytest.mark.parametrize(
+    ("writes_max", "error"),
+    [
+        (4, StoreUnavailableError),
+        (1_000, StoreUnavailableError),
+        (4, RecoveringError),
+        (4, StoreFullError),
+    ],
+)
+def test_publish_again_after_a_lost_answer_is_done(embedded_store, monkeypatch, writes_max, error):
+    """The same process sends the same delta again: it is found to be published, and tidied.
+
+    As well where the server restarted, or its disk was full, between the call that moves and those that tidy.
+    """
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", writes_max)
     fold = Fold(rows_kept=SEGMENT_ROWS)
     filled(embedded_store, fold)
@@ -187,10 +205,10 @@ def test_publish_again_after_a_lost_answer_is_done(embedded_store, monkeypatch, 
         (operation,) = embedded_store.log.read(seq - 1, operations_max=1, bytes_max=1)
         change = fold.apply(operation)
         with monkeypatch.context() as patch:
-            cut = Cut(patch, calls, lost=True)
+            cut = Cut(patch, calls, lost=error is StoreUnavailableError, error=error)
             try:
                 embedded_store.results.publish(change)
-            except StoreUnavailableError:
+            except error:
                 assert cut.happened
         if not cut.happened:
             return

@@ -8,6 +8,7 @@ from engine import limits
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Remove
 from storage import keys
+from storage.redis_client import RULES, WORKER_RULES
 from tests.house import tree
 from tests.storage.driver import do
 from tests.storage.fold import Fold
@@ -27,11 +28,28 @@ def documented() -> dict[str, str]:
 def test_layout_document_names_every_key_and_the_version():
     """What `storage/keys.py` can build is in the table, and nothing else."""
     built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
-    built -= {value for name, value in vars(keys).items() if name.endswith("_PATTERN")}
+    apart = ("_PATTERN", "_CHANNEL")
+    built -= {value for name, value in vars(keys).items() if name.endswith(apart)}
     built |= {"{ps}:log:p:<stream>", "{ps}:x:<stream>"}
     built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>", "{ps}:j:<group>"}
     assert built == documented().keys()
-    assert f"Layout version: **{keys.LAYOUT_VERSION}**" in DOCUMENT.read_text("utf-8")
+    text = DOCUMENT.read_text("utf-8")
+    assert f"Layout version: **{keys.LAYOUT_VERSION}**" in text
+    assert f"channel `{keys.NOTICES_CHANNEL}`" in text
+
+
+def test_layout_document_has_the_rules_of_both_users():
+    """Who sets up an ACL finds them there, word for word."""
+    blocks = re.findall(r"```\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    assert [RULES, WORKER_RULES] == [" ".join(block.split()) for block in blocks]
+
+
+@pytest.mark.redis
+def test_layout_of_meta_is_the_documented_one(embedded_store, server):
+    """Every field of META is named in its row."""
+    (row,) = re.findall(r"^\| `\{ps\}:m` .*$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    named = set(re.findall(r"`([a-z_]+)`", row)) - {"untidy"}
+    assert named == {name.decode() for name in server.client.fetch_one("HKEYS", keys.META)}
 
 
 @pytest.mark.redis
@@ -55,6 +73,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     do(store, fold, [join(3, {"stream_name": 1}, "self x p")])
     do(store, fold, [rows(1, "stream_name", count=CHUNK_ROWS)] * 4)
     assert fold.composites
+    store.tell(b"figures")
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
     monkeypatch.setattr("storage.redis_writes.Garbage.forgotten", lambda _: [])

@@ -13,7 +13,6 @@ from storage import open_store
 from storage.cluster import ClusterMemory
 from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
 from storage.redis_client import RULES, RedisClient
-from storage.redis_store import RedisStore
 from storage.store import Durability
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold
@@ -219,15 +218,8 @@ def test_everysec_restarted_after_an_unclean_end_begins_a_generation(server, set
     settings(appendfsync="everysec")
     server.client.fetch_one("FLUSHALL")
 
-    def opened() -> RedisStore:
-        known = ClusterMemory(tmp_path / "cluster.json")
-        return RedisStore(
-            server.client,
-            known,
-            durability=Durability.EVERYSEC,
-            revive=lambda: None,
-            stop=lambda: None,
-        )
+    def opened():
+        return server.store(tmp_path, durability=Durability.EVERYSEC, stops_server=True)
 
     store = opened()
     gen = store.results.cut().gen
@@ -239,6 +231,19 @@ def test_everysec_restarted_after_an_unclean_end_begins_a_generation(server, set
     store.close()
     server.client.fetch_one("HSET", "{ps}:m", "run", "another")
     assert gen == opened().results.cut().gen
+
+
+def test_everysec_restarted_after_a_clean_end_of_the_engine_alone_begins_a_generation(
+    server, settings, tmp_path
+):
+    """Workers append to a server that goes on: what it lost of that since nobody has written down."""
+    settings(appendfsync="everysec")
+    server.client.fetch_one("FLUSHALL")
+    store = server.store(tmp_path, durability=Durability.EVERYSEC)
+    gen = store.results.cut().gen
+    store.close()
+    server.client.fetch_one("HSET", "{ps}:m", "run", "another")
+    assert server.store(tmp_path, durability=Durability.EVERYSEC).results.cut().gen > gen
 
 
 def test_full_memory_refuses_what_fills_and_takes_what_frees(server, settings, tmp_path):

@@ -15,6 +15,7 @@ from engine.query.window import Bound, Window
 from engine.results.contract import Counts
 from engine.results.hits import ClauseId
 from engine.results.page import UNKEPT, Page
+from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys
 from tests.engine.results.blocks import runs_of
@@ -53,6 +54,20 @@ def test_publish_shows_what_was_folded(store, fold):
     fill(store, fold)
     assert_shows(store, fold)
     assert store.log.head() == store.results.cut().seq
+
+
+def test_batches_after_a_seq_are_those_held_of_the_stream(store, fold):
+    """With the stream's record of the same cut; what was dropped is not among them, nor is another stream's."""
+    fill(store, fold)
+    do(store, fold, [rows(1, count=1_000), rows(2, "b", count=1)])
+    for stream_id, record in fold.streams.items():
+        for after in range(store.results.cut().seq + 2):
+            held = [b for b in fold.batches.values() if b.stream_id == stream_id and b.seq > after]
+            found = store.results.batches(stream_id, Seq(after))
+            assert (store.results.cut().seq, record) == (found.applied, found.stream)
+            assert held == list(found.batches)
+    with pytest.raises(NotFoundError):
+        store.results.batches(StreamId(99), Seq(0))
 
 
 def test_publish_of_a_window_of_each_kind_reads_back(store, fold):

@@ -93,7 +93,16 @@ class History:
             block = block_of(hits, self.rng.choice(KEPT))
             if len(block):
                 draft.blocks[stream.stream_id, chunk] = block
-        batch = BatchRecord(stream.stream_id, Seq(self.seq), stream.rows, count, 1, TupleId(1))
+        batch = BatchRecord(
+            stream.stream_id,
+            Seq(self.seq),
+            stream.rows,
+            count,
+            1,
+            TupleId(1),
+            self.seq,
+            self.seq + 9,
+        )
         draft.batches[stream.stream_id, Seq(self.seq)] = batch
         self.batches[stream.stream_id].append(batch)
         self._write(draft, replace(stream, rows=past))

@@ -36,7 +36,8 @@ def drafted(rng: Random) -> Draft:
         stream_id, clause_id, query_id = StreamId(number), ClauseId(number), QueryId(f"q{number}")
         if rng.random() < 0.5:
             draft.streams[stream_id] = StreamRecord(stream_id, SCHEMA)
-            draft.batches[stream_id, Seq(5)] = BatchRecord(stream_id, Seq(5), 0, 1, 8, TupleId(1))
+            batch = BatchRecord(stream_id, Seq(5), 0, 1, 8, TupleId(1), 60, 60)
+            draft.batches[stream_id, Seq(5)] = batch
         if rng.random() < 0.5:
             draft.blocks[stream_id, number * CHUNKS] = EMPTY
         if rng.random() < 0.5:

@@ -11,7 +11,7 @@ from engine.errors import NotFoundError
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import QueryId
 from engine.query.window import Window
-from engine.results.contract import Counts
+from engine.results.contract import Counts, StreamBatches
 from engine.results.delta import ClauseRecord, Delta, QueryRecord, StreamRecord, merge
 from engine.results.draft import Draft
 from engine.results.hits import ClauseId
@@ -53,6 +53,11 @@ def test_live_results_after_any_deltas_oracle_hold_what_stands(seed, steps):
     assert Counts(len(model.streams), len(model.queries)) == live.counts()
     for record in model.streams.values():
         assert record == live.stream(record.schema.name)
+        for after in (0, steps // 2, steps):
+            later = tuple(b for b in model.batches[record.stream_id] if b.seq > after)
+            assert StreamBatches(Seq(steps), record, later) == live.batches(
+                record.stream_id, Seq(after)
+            )
         read = {q.query_id for q in live.readers(record.stream_id)}
         of_stream = {i for i, c in model.clauses.items() if record.stream_id in c.streams}
         assert {q.query_id for q in model.queries.values() if q.clause_id in of_stream} == read
@@ -295,6 +300,9 @@ def test_name_of_a_dropped_stream_goes_to_the_one_declared_after_it():
     )
     assert StreamId(8) == live.stream("s").stream_id
     assert Counts(1, 0) == live.counts()
+    with pytest.raises(NotFoundError):
+        live.batches(STREAM, Seq(0))
+    assert () == live.batches(StreamId(8), Seq(0)).batches
     with pytest.raises(NotFoundError):
         live.stream("t")
 

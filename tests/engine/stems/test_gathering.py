@@ -141,3 +141,18 @@ def test_gathering_is_the_same_while_segments_are():
     stem.evict(SEGMENT_ROWS)
     assert second is not stem.gathering
     assert [0] == second.times(np.array([0])).tolist(), "a reader keeps what it began with"
+
+
+@pytest.mark.parametrize("time", ["ts", None])
+def test_gathering_with_a_hole_between_segments_reads_around_it(time):
+    """Rows on both sides, whatever their columns are kept as; rows of what is not held are refused."""
+    stem = held(time)
+    around = Gathering(stem.schema, {n: one for n, one in stem.segments.items() if n != 1})
+    rows = np.array([2 * SEGMENT_ROWS + 5, 3, 2 * SEGMENT_ROWS, SEGMENT_ROWS - 1])
+    found, expected = around.tuples(list(KINDS), rows), stem.gathering.tuples(list(KINDS), rows)
+    assert expected.tuple_ids.tolist() == found.tuple_ids.tolist()
+    for name in KINDS:
+        assert expected.columns[name].to_list() == found.columns[name].to_list()
+    for row in (SEGMENT_ROWS, 2 * SEGMENT_ROWS - 1):
+        with pytest.raises(PageExpiredError):
+            around.times(np.array([3, row, 2 * SEGMENT_ROWS]))

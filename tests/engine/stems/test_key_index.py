@@ -245,3 +245,19 @@ def test_key_indexes_of_a_segment_that_fills_meanwhile_have_each_row_once():
     stream.grow(SEGMENT_ROWS, rng)
     covered = [(one.first_row, one.past_row) for one in (first, *indexes)]
     assert [(at, at + CHUNK_ROWS) for at in range(0, 3 * CHUNK_ROWS, CHUNK_ROWS)] == covered
+
+
+def test_indexes_over_segments_with_a_hole_between_them_leave_its_rows_out():
+    """Rows of a segment that no span reaches are not read; what was forgotten is made again."""
+    stream = Stream()
+    stream.grow(2 * SEGMENT_ROWS + CHUNK_ROWS, np.random.default_rng(5))
+    indexes, segments = stream.stem.key_indexes, dict(stream.stem.segments)
+    del segments[1]
+    covered = [
+        (one.first_row, one.past_row) for one in indexes.over(KEY, segments, 0, stream.whole)
+    ]
+    assert [(0, SEGMENT_ROWS), (2 * SEGMENT_ROWS, stream.whole)] == covered
+    indexes.retain({0, 1, 2})
+    assert 2 == len(indexes)
+    indexes.retain({0, 1})
+    assert 1 == len(indexes)

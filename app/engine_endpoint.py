@@ -1,0 +1,153 @@
+"""What operators and their tools may ask an engine that has no API: is it alive, is it ready, its meters."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app.backend import Phase
+from app.errors import MethodError
+from app.fold_loop import FoldLoop, FoldStatistics
+from app.keys import READ, Keys
+from app.meters import MEDIA_TYPE, engine_counters
+from app.middleware.edge import REQUEST_ID, Application, Edge
+from app.problems import problem_response
+from app.store import Store
+from engine.errors import EngineError, NotFoundError
+from engine.limits import SECOND_US
+
+_METHODS: Final = ("GET", "HEAD")
+"""Of each path."""
+_NO_STORE: Final = {"Cache-Control": "no-store"}
+
+
+def engine_application(loop: FoldLoop, store: Store, keys: Keys) -> Application:
+    """Return the ASGI application over an engine that runs: `/healthz`, `/readyz` and `/metrics`.
+
+    A standby is healthy and not ready. The meters need a key with the scope `read`, where keys are asked for.
+    """
+    registry = CollectorRegistry()
+    registry.register(_EngineCollector(loop, store))
+
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(_: Request) -> Response:
+        reasons = await asyncio.to_thread(_reasons, loop, store)
+        body = {"ready": not reasons, "reasons": list(reasons)}
+        return JSONResponse(body, status_code=503 if reasons else 200, headers=_NO_STORE)
+
+    async def meters(request: Request) -> Response:
+        keys.caller(request.headers.get("authorization")).require(READ)
+        body = await asyncio.to_thread(generate_latest, registry)
+        return Response(body, headers={"Content-Type": MEDIA_TYPE, **_NO_STORE})
+
+    async def problem(request: Request, error: Exception) -> Response:
+        told = error
+        if isinstance(error, HTTPException):
+            absent = NotFoundError("There is nothing at this path.")
+            told = MethodError(_METHODS) if error.status_code == 405 else absent
+        return problem_response(told, instance=request.scope.get(REQUEST_ID, ""))
+
+    app = Starlette(
+        routes=[Route("/healthz", health), Route("/readyz", ready), Route("/metrics", meters)],
+        exception_handlers={EngineError: problem, HTTPException: problem},
+    )
+    app.router.redirect_slashes = False
+    return Edge(app, observe=lambda *_: None)
+
+
+def _reasons(loop: FoldLoop, store: Store) -> tuple[str, ...]:
+    """Return why the engine is not ready; () = it folds what is appended. May block on the store."""
+    phase = loop.phase
+    if phase is not Phase.LIVE:
+        return ("no-engine" if phase is Phase.STOPPED else phase.value,)
+    return tuple(store.health().reasons)
+
+
+class _EngineCollector:
+    """An engine's counters as metric families, read when somebody asks."""
+
+    def __init__(self, loop: FoldLoop, store: Store) -> None:
+        self._loop = loop
+        self._store = store
+
+    def describe(self) -> list[Metric]:
+        """Return nothing, so that registering does not collect."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families; those of the log only where the store answers."""
+        statistics = self._loop.statistics()
+        figures = statistics.figures
+        phases = GaugeMetricFamily(
+            "psoup_phase", "1 for where the engine stands.", labels=["phase"]
+        )
+        for phase in Phase:
+            phases.add_metric([phase.value], float(phase is statistics.phase))
+        yield phases
+        yield SummaryMetricFamily(
+            "psoup_publish_seconds",
+            "Seconds that publishing took.",
+            count_value=figures.publishes,
+            sum_value=figures.publish_s,
+        )
+        gauges = _gauges(statistics)
+        if statistics.gen:  # before that it has read nothing of the store
+            gauges |= self._queue()
+        for name, (text, value) in gauges.items():
+            yield GaugeMetricFamily(f"psoup_{name}", text, value=float(value))
+        counters = engine_counters(figures)
+        counters["lease_renewals"] = ("Renewals of the lease.", statistics.lease.renewals)
+        counters["lease_failures"] = ("Renewals that failed.", statistics.lease.failures)
+        for name, (text, value) in counters.items():
+            if name not in {"publishes", "publish_seconds"}:  # which the summary tells
+                yield CounterMetricFamily(f"psoup_{name}", text, value=float(value))
+
+    def _queue(self) -> dict[str, tuple[str, float]]:
+        """Return what waits to be applied; nothing where the store does not answer."""
+        try:
+            position = self._store.position()
+        except EngineError:
+            return {}
+        operations = max(0, position.head - position.applied)
+        return {
+            "log_head": ("Position of the last operation.", position.head),
+            "backlog_operations": ("Operations that are committed and not applied.", operations),
+            "backlog_bytes": (
+                "Bytes of bodies that are committed and not applied.",
+                position.waiting_bytes,
+            ),
+        }
+
+
+def _gauges(statistics: FoldStatistics) -> dict[str, tuple[str, float]]:
+    """Return where the engine stands and what it holds."""
+    figures = statistics.figures
+    return {
+        "ready": ("1 if the engine folds.", statistics.phase is Phase.LIVE),
+        "standby": ("1 if another engine has the store.", statistics.phase is Phase.STANDBY),
+        "applied": ("Position of the last applied operation.", figures.applied),
+        "published": ("Position of the last published operation.", figures.published),
+        "applied_lag_seconds": (
+            "How long ago the oldest operation arrived that is read and not applied.",
+            statistics.lag_us / SECOND_US,
+        ),
+        "publish_seconds_longest": ("The longest publish.", figures.publish_s_max),
+        "hits_memory_bytes": ("Memory of hits in the engine.", figures.footprint.hits),
+        "tuples_memory_bytes": ("Memory of tuples in the engine.", figures.footprint.tuples),
+        "index_memory_bytes": ("Memory of the queries' index.", figures.footprint.index),
+        "join_groups": ("Groups of queries that are joined together.", len(figures.joins.groups)),
+    }

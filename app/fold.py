@@ -1,0 +1,259 @@
+"""The fold over a store, a turn at a time: read, apply, show, publish, trim. No thread, and no wait.
+
+A fold that answers shows at once, from its memory, what it has applied, and publishes it to the store later and
+together: whatever is not published can be folded again from the log. One that does not publishes at the end of every
+turn. Invariants: what is shown is the fold of the log's operations 1..applied, what is published that of
+1..published; a delta that a lost connection left in doubt is published again before anything else; only what is
+published is trimmed.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from app.errors import StoreDownError
+from app.figures import Figures
+from app.fold_figures import NOTHING_WRITTEN, FoldFigures
+from app.publishing import Publishing
+from app.store import Store
+from app.trimming import Trimming
+from engine import limits
+from engine.engine import Engine, EngineStatistics
+from engine.errors import IntegrityError, OverloadedError
+from engine.log.operation import Tick
+from engine.query.binder import Bind
+from engine.results.contract import Gen, ResultsReader
+from engine.results.delta import ClauseRecord, Delta
+from engine.results.live import HeldBytes, LiveResults
+from engine.results.page import Page
+from engine.results.source import TupleSource
+from engine.tuples.batch import Seq
+
+DUE_EVERY_S: Final = 0.25
+"""The store's clock is asked no oftener whether something is due."""
+
+_LOG = structlog.get_logger("psoup.fold")
+
+
+class Fold:
+    """State(applied), and its way to the next. One thread folds; any thread reads results, tuples and figures.
+
+    Every method that reaches the store raises what the store does, and may then be called again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        answers: bool,
+        on_applied: Callable[[Seq], None],
+        bind: Bind,
+        elapsed_s: Callable[[], float],
+    ) -> None:
+        """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
+        self._store = store
+        self._bind = bind
+        self._elapsed_s = elapsed_s
+        self._on_applied = on_applied
+        self._engine = Engine(bind=bind, make_lock=threading.Lock)
+        self._live = LiveResults(self._now_us, threading.RLock()) if answers else None
+        self._publishing = Publishing(store, each_turn=not answers, elapsed_s=elapsed_s)
+        self._trimming = Trimming(store)
+        self._restored = False
+        self._gen = Gen(0)
+        self._applied = Seq(0)
+        self._waiting_since_us: int | None = None
+        self._due_next_s = 0.0
+        self.counted = FoldFigures()
+
+    @property
+    def gen(self) -> Gen:
+        """Return the history that is folded."""
+        return self._gen
+
+    @property
+    def applied(self) -> Seq:
+        """Return the last operation applied."""
+        return self._applied
+
+    @property
+    def published(self) -> Seq:
+        """Return the last operation that the store shows."""
+        return self._publishing.published
+
+    @property
+    def source(self) -> TupleSource:
+        """Return the engine's tuples, for invocations."""
+        return self._engine.source
+
+    @property
+    def results(self) -> ResultsReader:
+        """Return the results at the applied position. Only where it answers."""
+        if self._live is None:
+            raise AssertionError("a fold that does not answer keeps no results")
+        return self._live
+
+    @property
+    def held(self) -> HeldBytes:
+        """Return the bytes that the results in this process take."""
+        return HeldBytes(0, 0) if self._live is None else self._live.held
+
+    def restore(self) -> None:
+        """Bring a fresh engine to the published position, and find what was published and not trimmed."""
+        checkpoint = self._store.results.checkpoint()
+        applied = checkpoint.cut.seq
+        seqs = sorted(batch.seq for batch in checkpoint.batches)
+        self._engine = Engine.restore(
+            checkpoint, self._store.log.read_at(seqs), bind=self._bind, make_lock=threading.Lock
+        )
+        self._trimming.begin(applied, seqs)
+        if self._live is not None:
+            self._live.begin(checkpoint, self._older_pages)
+        self._publishing.begin(applied)
+        self._gen, self._restored = checkpoint.cut.gen, True
+        self._applied = applied
+
+    def compare(self) -> None:
+        """Make sure that a store which was away holds what was folded, and settle what was in doubt.
+
+        Raises:
+            IntegrityError: it has another history, or a part of this one: there is nothing to go on from.
+        """
+        if not self._restored:
+            return
+        cut = self._store.results.cut()
+        if cut.gen != self._gen:
+            raise IntegrityError(
+                f"The store came back with another history than generation {self._gen}. Start psoup"
+                " again: it then goes on from what the store holds."
+            )
+        if self._store.log.head() < self._applied:
+            raise IntegrityError(
+                f"The store came back with a log that ends before operation {self._applied}, which has"
+                " been applied. Start psoup again: it then goes on from what the store holds."
+            )
+        delta = self._publishing.settle(cut.seq)
+        if delta is not None:
+            self._note_published(delta)
+
+    def turn(self) -> bool:
+        """Publish and trim what is due, then apply what the log holds, up to FOLD_OPERATIONS_MAX. False = nothing."""
+        if self._publishing.is_due():
+            self.publish()
+        self._trimming.trim(self.published)
+        operations = self._store.log.read(
+            self._applied,
+            operations_max=limits.FOLD_OPERATIONS_MAX,
+            bytes_max=limits.FOLD_BYTES_MAX,
+        )
+        if not operations:
+            self._waiting_since_us = None
+            return False
+        self._waiting_since_us = operations[0].arrival_us
+        for operation in operations:
+            delta = self._engine.apply(operation)
+            if self._live is not None:
+                self._live.apply(delta)
+            self._publishing.add(delta, self.counted.count(operation))
+            self._applied = delta.seq
+        self._note_void()
+        if self._live is None:
+            self.publish()
+        else:
+            self._on_applied(self._applied)
+        return True
+
+    def tick(self) -> bool:
+        """Append a tick if time alone would forget something. Return whether there is something to fold now.
+
+        The store's clock is asked, because it dates the tick: with another one that runs ahead of it, ticks
+        would follow each other and bring nothing. It is asked every DUE_EVERY_S at most.
+        """
+        now_s = self._elapsed_s()
+        if now_s < self._due_next_s:
+            return False
+        due = self._engine.due(self._store.results.cut().server_now_us)
+        self._due_next_s = now_s + DUE_EVERY_S
+        if not due:
+            return False
+        try:
+            self._store.log.append(Tick())
+        except OverloadedError:  # then it is not idle, and its operations bring the time along
+            return False
+        self.counted.ticks += 1
+        return True
+
+    def publish(self) -> None:
+        """Publish all that is applied."""
+        delta = self._publishing.publish()
+        if delta is not None:
+            self._note_published(delta)
+
+    def look(self) -> None:
+        """Note what the engine holds, for `figures`. In the thread that folds."""
+        self.counted.note(self._engine.statistics(), self.held)
+
+    def figures(self) -> Figures:
+        """Return counters as they are, and what is held as it was last noted; hits as they are. Any thread."""
+        noted = self.counted.figures(
+            applied=self._applied,
+            published=self.published,
+            publishing=self._publishing.statistics(),
+            written=self._store.results.statistics() if self._restored else NOTHING_WRITTEN,
+        )
+        return replace(noted, footprint=replace(noted.footprint, hits=self.held.hits))
+
+    def lag_us(self) -> int:
+        """Return how long ago the oldest operation arrived that is read and not applied, or 0. Any thread."""
+        since_us = self._waiting_since_us
+        return 0 if since_us is None else max(0, self._now_us() - since_us)
+
+    def statistics(self) -> EngineStatistics:
+        """Return the engine's counters. In the thread that folds."""
+        return self._engine.statistics()
+
+    def check(self) -> None:
+        """Raise AssertionError unless fold, store and engine agree. For tests, between turns."""
+        self._publishing.check(self._applied)
+        self._trimming.check(self.published)
+        self.counted.check()
+        if self._live is not None:
+            if self._live.cut().seq != self._applied:
+                raise AssertionError("what is applied is shown")
+            self._live.check()
+        self._engine.check()
+
+    def _now_us(self) -> int:
+        """Return the store's clock, which there is none of before the store is taken over."""
+        return self._store.results.now_us()
+
+    def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
+        """Return hits in chunks from before this process began, from the store. Any thread.
+
+        A store that has lost them knows nothing of the clause, which looks like no hits: so it is asked
+        afterwards whether it still is what it was.
+
+        Raises:
+            StoreDownError: it is not; the fold will find out by itself.
+        """
+        pages = self._store.results.pages(clause, chunks)
+        cut = self._store.results.cut()
+        if cut.gen != self._gen or cut.seq < clause.clause_id:
+            raise StoreDownError("The store has changed under psoup. Send the same again soon.")
+        return pages
+
+    def _note_void(self) -> None:
+        """Raise an alarm for committed operations that could not be applied: none is expected ever."""
+        if self._engine.voided > self.counted.voided:
+            self.counted.voided = self._engine.voided
+            _LOG.error("operations-void", voided=self.counted.voided, applied=self._applied)
+
+    def _note_published(self, delta: Delta) -> None:
+        """Take note that the store shows `delta`, which is all that was applied."""
+        self._engine.published()
+        self._trimming.add(seq for _, seq in delta.dropped_batches)
+        if self._live is None:
+            self._on_applied(delta.seq)

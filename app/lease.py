@@ -1,0 +1,105 @@
+"""The sign of life that keeps a standby waiting: the store's lease renewed now and then, in a thread of its own.
+
+In its own, because an operation may be folded for longer than a lease lasts. What is written does not hang on it: the
+store refuses whoever has lost it, however late that one finds out. What is read from this process's memory does: once
+the lease may have ended, another engine may have gone on.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from engine import limits
+from engine.errors import EngineError
+
+FENCED_CODE: Final = "fenced"
+"""The code of the store's error that says: another engine has taken over."""
+
+_LOG = structlog.get_logger("psoup.lease")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseStatistics:
+    """How often the lease was renewed, and how often that failed."""
+
+    renewals: int
+    failures: int
+
+
+class Lease:
+    """Renews until it is stopped, or until the store says that another engine has taken over."""
+
+    def __init__(
+        self,
+        renew: Callable[[], None],
+        *,
+        lease_s: float,
+        on_fenced: Callable[[EngineError], None],
+        elapsed_s: Callable[[], float],
+    ) -> None:
+        """Make the thread; it does nothing before `start`.
+
+        Args:
+            renew: one renewal, as `Store.renew`.
+            lease_s: seconds that it lasts.
+            on_fenced: called once, from this thread, with the store's refusal; then the thread ends. It must not
+                wait for this thread.
+            elapsed_s: a clock that goes on while the process is stopped.
+        """
+        self._renew = renew
+        self._lease_s = lease_s
+        self._every_s = lease_s * limits.LEASE_RENEW_S / limits.LEASE_S
+        self._on_fenced = on_fenced
+        self._elapsed_s = elapsed_s
+        self._asked_s: float | None = None
+        """When the last renewal that succeeded was asked for."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="psoup-lease", daemon=True)
+        self._renewals = self._failures = 0
+
+    @property
+    def lasts(self) -> bool:
+        """Return whether no other engine can have been let in: it was renewed no longer ago than it lasts.
+
+        Of a store that no other process can reach nothing was leased, which lasts.
+        """
+        return self._asked_s is None or self._elapsed_s() - self._asked_s < self._lease_s
+
+    def start(self, asked_s: float) -> None:
+        """Start the thread, which renews at once: taking over, which began at `asked_s`, may have taken long."""
+        self._asked_s = asked_s
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and wait for it. Blocks for one call of the store; twice, or unstarted, does nothing."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def statistics(self) -> LeaseStatistics:
+        """Return counters."""
+        return LeaseStatistics(self._renewals, self._failures)
+
+    def check(self) -> None:
+        """Raise AssertionError if it renews what it was told to let go of. For tests."""
+        if self._stopping.is_set() and self._thread.is_alive():
+            raise AssertionError("a lease that was stopped is renewed no more")
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            asked_s = self._elapsed_s()
+            try:
+                self._renew()
+            except EngineError as error:
+                if error.code == FENCED_CODE:
+                    self._on_fenced(error)
+                    return
+                self._failures += 1
+                _LOG.debug("not-renewed", code=error.code, detail=error.detail)
+            else:
+                self._renewals += 1
+                self._asked_s = asked_s
+            self._stopping.wait(self._every_s)

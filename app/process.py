@@ -1,0 +1,101 @@
+"""What every process of psoup has in common: how it begins, how signals end it, and the code it ends with."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Protocol
+
+import structlog
+
+from app.log_lines import configure_logging
+from app.settings import Settings, check_settings
+from engine.errors import EngineError
+
+EXIT_OK = 0
+EXIT_SETTINGS = 2
+EXIT_STORE = 3
+EXIT_ADDRESS = 4
+EXIT_FENCED = 5
+
+_LOG = structlog.get_logger("psoup.process")
+
+
+class Closable(Protocol):
+    """A store, as far as its end goes."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+def run_process(settings: Settings, work: Callable[[], int]) -> int:
+    """Do the work of a process until a signal ends it, and return the exit code.
+
+    0 = ended as asked; 2 = settings that cannot be; 3 = the store cannot be opened (its folder is used by
+    another process or cannot be used, no answer, unsuitable), cannot be gone on with, or does not end; 4 = the
+    address cannot be listened on; 5 = another engine has taken over the store.
+
+    Args:
+        settings: of this start.
+        work: returns the code, at the latest after a KeyboardInterrupt; may raise what prevents a start.
+    """
+    configure_logging(level=settings.log_level, style=settings.log_format)
+    try:
+        check_settings(settings)
+        with _interruptible():
+            code = work()
+    except KeyboardInterrupt:
+        code = EXIT_OK
+    except EngineError as error:
+        _LOG.error("not-started", code=error.code, detail=error.detail)
+        return EXIT_SETTINGS if error.code in ("setting", "store-url") else EXIT_STORE
+    except OSError as error:
+        place = f"{settings.host}:{settings.port}"
+        _LOG.error("not-started", address=place, detail=error.strerror or str(error))
+        return EXIT_ADDRESS
+    if code == EXIT_OK:
+        _LOG.info("ended")
+    return code
+
+
+def close_after(store: Closable, work: Callable[[], int]) -> int:
+    """Return the code of `work`, once the store is closed; EXIT_STORE if only that goes wrong."""
+    code = EXIT_STORE
+    try:
+        code = work()
+    finally:
+        try:
+            store.close()
+        except EngineError as error:
+            _LOG.error("not-stopped", code=error.code, detail=error.detail)
+            code = code or EXIT_STORE
+    return code
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Make SIGTERM an interrupt, and SIGHUP (the terminal has gone) the same as SIGTERM.
+
+    By default they would end the process before the store is closed. uvicorn takes SIGTERM over while it runs,
+    so a SIGHUP that is passed on as one lets it end gracefully too.
+    """
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    def terminate(_number: int, _frame: FrameType | None) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupt)}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup it stays ignored
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminate)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

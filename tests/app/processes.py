@@ -1,0 +1,82 @@
+"""Processes of psoup over one server, for tests: started, stopped, paused, killed, and what they log."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+START_S = 90.0
+"""A start takes a second or two; where kernels have to be compiled on a busy machine first, much longer."""
+POLL_S = 0.02
+
+
+class Process:
+    """`psoup engine`, `serve` or `api` over a server, with a folder of its own. Not running until `start`."""
+
+    def __init__(self, command: str, url: str, folder: Path, *, lease_s: float) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._log = folder / "log"
+        self._log.touch()
+        self._arguments = [sys.executable, "-m", "app.cli", command, "--store", url]
+        self._arguments += ["--log-format", "json"]
+        if command != "api":  # workers keep no data
+            self._arguments += ["--data", str(folder / "data")]
+        self._environment = {**os.environ, "PSOUP_LEASE_S": str(lease_s)}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._read_from = 0
+
+    def start(self, *options: str) -> None:
+        """Start it; `options` are further ones of its command line."""
+        self._read_from = self._log.stat().st_size
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._arguments, *options], stdout=log, stderr=log, env=self._environment
+            )
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Return its exit code."""
+        assert self._process is not None
+        return self._process.wait(START_S)
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return what it has logged since its start, as far as it is whole."""
+        text = self._log.read_bytes()[self._read_from :]
+        lines = [line for line in text.split(b"\n")[:-1] if line.startswith(b"{")]
+        return [json.loads(line) for line in lines]
+
+    def wait_for(self, event: str) -> dict[str, Any]:
+        """Return the first `event` it has logged since its start, once there is one."""
+        found: list[dict[str, Any]] = []
+
+        def logged() -> bool:
+            ended = self._process is not None and self._process.poll() is not None
+            found.extend(one for one in self.events() if one["event"] == event)
+            assert found or not ended, f"no {event}: {self._log.read_text()[-4_000:]}"
+            return bool(found)
+
+        wait_until(logged, f"it logs {event}")
+        return found[0]
+
+    def close(self) -> None:
+        """Leave nothing running."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+def wait_until(condition: Any, what: str) -> None:
+    """Return once `condition()` is true."""
+    latest, pause = time.monotonic() + START_S, threading.Event()
+    while not condition():
+        assert time.monotonic() < latest, f"not in {START_S} s: {what}"
+        pause.wait(POLL_S)
