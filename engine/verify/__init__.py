@@ -1,0 +1,1 @@
+"""What is kept, computed anew from the tuples and compared: `psoup fsck`."""

@@ -1,0 +1,188 @@
+"""What is wrong with a log: its entries, its head, its catalogue, its producers' versions. Read in bounded pieces."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from engine.limits import FOLD_BYTES_MAX
+from engine.results.contract import Checkpoint, Cut
+from engine.tuples.batch import Seq
+from engine.verify.difference import Difference
+from storage import keys
+from storage.encoding import declaration_digest, decode_content, text_digest
+from storage.redis_client import RedisClient
+
+ENTRIES_PER_FETCH: Final = 1_000
+Fields = dict[bytes, bytes]
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Where a walk along the entries is: what came last, and what the entries so far have reached."""
+
+    seq: int = 0
+    arrival_us: int = 0
+    tuple_id: int = 1
+
+
+def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
+    """Yield what is wrong with the entries up to the present head, and with what the head says of them.
+
+    `cut` is a published position; more may have been published since.
+    """
+    head_flat, sizes_flat, applied = client.fetch_together(
+        [("HGETALL", keys.HEAD), ("HGETALL", keys.SIZES), ("HGET", keys.META, "applied")]
+    )
+    head = {name.decode(): int(value) for name, value in _pairs(head_flat).items()}
+    sizes = {int(seq): int(size) for seq, size in _pairs(sizes_flat).items()}
+    walk, unseen = _Walk(), set(sizes)
+    for seq, entry in _entries(client, sizes, head["seq"]):
+        if seq > int(applied) + 1 and seq != walk.seq + 1:
+            yield _fault(seq, f"the entries from {walk.seq + 1} to {seq - 1} are missing")
+        yield from _entry_faults(walk, seq, entry, sizes, cut)
+        unseen.discard(seq)
+    yield from _head_faults(walk, head, sizes, int(applied))
+    gone = sorted(unseen)
+    listed = client.fetch_one("HMGET", keys.SIZES, *gone) if gone else []
+    for seq, size in zip(gone, listed, strict=True):
+        if size is not None:
+            yield _fault(seq, "the entry is missing, and the log counts its body")
+
+
+def _entry_faults(
+    walk: _Walk, seq: int, entry: Fields, sizes: Mapping[int, int], cut: Cut
+) -> Iterator[Difference]:
+    """Yield what is wrong with the next entry, and take the step."""
+    walk.seq = seq
+    try:
+        arrival_us, tuple_id, rows = _checked(seq, entry, sizes)
+    except (AssertionError, KeyError, TypeError, ValueError) as error:
+        yield _fault(seq, f"the entry is damaged: {error}")
+        return
+    if arrival_us < walk.arrival_us or tuple_id < walk.tuple_id:
+        yield _fault(seq, "its arrival time or first tuple id is before that of the one before it")
+    if seq == cut.seq and arrival_us != cut.arrival_us:
+        yield _fault(seq, f"it arrived at {arrival_us}, and {cut.arrival_us} is published")
+    walk.arrival_us = max(walk.arrival_us, arrival_us)
+    walk.tuple_id = max(walk.tuple_id, tuple_id + rows)
+
+
+def _head_faults(
+    walk: _Walk, head: Mapping[str, int], sizes: Mapping[int, int], applied: int
+) -> Iterator[Difference]:
+    """Yield what the log's head says of the entries and is not so."""
+    seq = head["seq"]
+    if head["ts"] < walk.arrival_us or head["tuple_id"] < walk.tuple_id:
+        yield _fault(seq, "the head's arrival time or tuple id is before that of the last entry")
+    if seq > max(walk.seq, applied):
+        yield _fault(seq, f"the head is there, and the log ends at {walk.seq}")
+    if seq < applied:
+        yield _fault(applied, f"it is published, and the head is at {seq}")
+    waiting = sum(size for number, size in sizes.items() if number > applied)
+    if (head["bytes"], head["waiting"]) != (sum(sizes.values()), waiting):
+        yield _fault(seq, "the head counts other bytes of bodies than there are")
+
+
+def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
+    """Yield where streams and queries are declared otherwise in the log's catalogue than in what is published.
+
+    What was declared, dropped, registered or removed and is not applied yet is left out.
+    """
+    applied = checkpoint.cut.seq
+    names = (keys.LOG_STREAMS, keys.LOG_QUERIES)
+    streams, queries = map(_pairs, client.fetch_together([("HGETALL", name) for name in names]))
+    for stream in checkpoint.streams:
+        row = streams.get(stream.schema.name.encode())
+        said = f"{stream.stream_id} {declaration_digest(stream.schema)}".encode()
+        if row is not None and _first(row) <= applied and row != said:
+            yield Difference("stream", "it is declared otherwise in the log", stream.schema.name)
+    clauses = {clause.clause_id: clause for clause in checkpoint.clauses}
+    for query in checkpoint.queries:
+        row, clause = queries.get(query.query_id.encode()), clauses.get(query.clause_id)
+        if row is None or clause is None:
+            continue
+        name = "-" if query.name is None else keys.name_hash(query.name)
+        digest = text_digest(f"{clause.materialize} {query.canonical}")
+        seq, said_name, said_digest, streams_read = row.decode(errors="replace").split()
+        if (int(seq), said_name, said_digest) != (query.seq, name, digest) or sorted(
+            streams_read.split(",")
+        ) != sorted(map(str, set(clause.streams))):
+            text = "it is registered otherwise in the log"
+            yield Difference("query", text, query=query.query_id, seq=query.seq)
+    yield from _producer_faults(client, checkpoint)
+
+
+def _producer_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
+    """Yield producers whose last version is not the last one of the ring that remembers versions."""
+    for stream in checkpoint.streams:
+        flat, head = client.fetch_together(
+            [("HGETALL", keys.producers(stream.stream_id)), ("HGET", keys.HEAD, "seq")]
+        )
+        rows = _pairs(flat)
+        rings: dict[bytes, list[tuple[int, int]]] = {}
+        for field, row in rows.items():
+            app, ring, _ = field.partition(b":")
+            if ring:
+                numbers = row.split()
+                rings.setdefault(app, []).append((int(numbers[0]), int(numbers[1])))
+        for app, known in rings.items():
+            version, seq = max(known)
+            said = rows.get(app, b"-1 0").split()
+            if int(said[0]) != version or seq != max(one for _, one in known) or seq > int(head):
+                text = f"a producer's last version is said to be {int(said[0])}, and {version} is the last known"
+                yield Difference("producer", text, stream.schema.name, seq=Seq(seq))
+
+
+def _entries(
+    client: RedisClient, sizes: Mapping[int, int], head: int
+) -> Iterator[tuple[int, Fields]]:
+    """Yield seq and fields of the entries up to `head`, FOLD_BYTES_MAX of bodies at a time or one entry."""
+    after = 0
+    for past in _cuts(sizes, head):
+        while True:
+            found = client.fetch_one(
+                "XRANGE", keys.LOG, f"{after + 1}-0", f"{past}-0", "COUNT", ENTRIES_PER_FETCH
+            )
+            for entry_id, flat in found:
+                after = int(entry_id.partition(b"-")[0])
+                yield after, _pairs(flat)
+            if len(found) < ENTRIES_PER_FETCH:
+                break
+        after = max(after, past)
+
+
+def _cuts(sizes: Mapping[int, int], head: int) -> Iterator[int]:
+    """Yield seqs, ascending, up to `head`, with no more bodies between two of them than one answer may have."""
+    total = 0
+    for seq in sorted(sizes):
+        if total and total + sizes[seq] > FOLD_BYTES_MAX:
+            yield seq - 1
+            total = 0
+        total += sizes[seq]
+    yield head
+
+
+def _checked(seq: int, entry: Fields, sizes: Mapping[int, int]) -> tuple[int, int, int]:
+    """Return an entry's arrival time, first tuple id and number of tuples; raise where it is damaged."""
+    kind, body = entry[b"k"].decode(), entry[b"b"]
+    assert entry[b"f"] == b"1", "its format is unknown"
+    decode_content(kind, entry[b"h"], body)
+    rows = 0
+    if kind == "rows":
+        assert sizes.get(seq) == len(body), f"its body has {len(body)} bytes"
+        rows = orjson.loads(entry[b"h"])[1][2]
+    return int(entry[b"t"]), int(entry[b"i"]), rows
+
+
+def _fault(seq: int, text: str) -> Difference:
+    return Difference("log", text, seq=Seq(seq))
+
+
+def _first(row: bytes) -> int:
+    return int(row.split()[0])
+
+
+def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -1,0 +1,152 @@
+"""All records of a store at one instant, without a Function: what cannot be decoded, or is of no applied operation."""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from engine.results.contract import Checkpoint, Cut, Gen
+from engine.results.delta import BatchRecord
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+from engine.verify.difference import Difference
+from storage import keys
+from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
+from storage.errors import StoreUnsuitableError
+from storage.redis_client import Command, RedisClient
+
+DAMAGED: Final = (AssertionError, KeyError, IndexError, TypeError, ValueError, struct.error)
+"""What decoding raises for bytes that psoup did not write."""
+HASHES: Final = (keys.CLAUSES, keys.QUERIES, keys.STREAMS, keys.DECLARATIONS)
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedRecords:
+    """What a store said at one instant.
+
+    Attributes:
+        checkpoint: the records of applied operations, without composites.
+        head: the last operation of the log.
+        faults: records that are damaged, or are of no applied operation though no publish was under way.
+    """
+
+    checkpoint: Checkpoint
+    head: Seq
+    faults: tuple[Difference, ...]
+
+
+def read_records(client: RedisClient) -> InspectedRecords:
+    """Return all records of one instant. Cost: the server is held up for as long as it takes to write them down.
+
+    Raises:
+        StoreUnsuitableError: there is no psoup in the store, or one of another layout.
+        StoreUnavailableError, RecoveringError: no answer.
+    """
+    ids: list[bytes] = []
+    while True:
+        (fmt, gen, applied, arrival_us, untidy), clock, head, *flat = client.fetch_together(
+            _everything(ids)
+        )
+        clauses, queries, streams, declarations, *batches = map(_pairs, flat)
+        if list(streams) == ids:
+            break
+        ids = list(streams)  # the batches of all streams, and no others
+    _check_layout(fmt, head)
+    records = _Reading(Seq(int(applied)), is_staged=untidy is not None)
+    checkpoint = Checkpoint(
+        cut=Cut(Gen(int(gen)), records.applied, int(arrival_us or 0), int(clock[0]) * 1_000_000),
+        streams=records.of(
+            "stream",
+            streams,
+            lambda key, row: decode_stream(row, declarations[key]),
+            lambda stream: stream.stream_id,
+            lambda stream: stream.stream_id,
+        ),
+        clauses=records.of(
+            "clause",
+            clauses,
+            lambda _, row: decode_clause(row),
+            lambda clause: clause.clause_id,
+            lambda clause: clause.clause_id,
+        ),
+        queries=records.of(
+            "query",
+            queries,
+            lambda _, row: decode_query(row),
+            lambda query: query.seq,
+            lambda query: query.query_id,
+        ),
+        batches=tuple(
+            batch
+            for stream_id, rows in zip(ids, batches, strict=True)
+            for batch in records.of(
+                "batch", rows, _batch_of(stream_id), lambda one: one.seq, lambda one: one.seq
+            )
+        ),
+    )
+    return InspectedRecords(checkpoint, Seq(int(head)), tuple(records.faults))
+
+
+class _Reading:
+    """Decodes records, and notes which cannot be."""
+
+    def __init__(self, applied: Seq, *, is_staged: bool) -> None:
+        self.applied = applied
+        self.faults: list[Difference] = []
+        self._is_staged = is_staged
+
+    def of(
+        self,
+        what: str,
+        rows: dict[bytes, bytes],
+        decode: Callable[[bytes, bytes], Record],
+        seq_of: Callable[[Record], int],
+        key_of: Callable[[Record], int | str],
+    ) -> tuple[Record, ...]:
+        """Return the records of a hash that are of applied operations, ascending; the others are faults."""
+        found = []
+        for key, row in rows.items():
+            name = key.decode(errors="replace")
+            try:
+                record = decode(key, row)
+                assert str(key_of(record)) == name
+            except DAMAGED:
+                self.faults.append(Difference(what, f"the record under {name} is damaged"))
+                continue
+            if seq_of(record) <= self.applied:
+                found.append(record)
+            elif not self._is_staged:
+                text = f"the record under {name} is of operation {seq_of(record)}, and {self.applied} is applied"
+                self.faults.append(Difference(what, text))
+        return tuple(sorted(found, key=seq_of))
+
+
+def _batch_of(stream_id: bytes) -> Callable[[bytes, bytes], BatchRecord]:
+    return lambda key, row: decode_batch(StreamId(int(stream_id)), Seq(int(key)), row)
+
+
+def _check_layout(fmt: bytes | None, head: bytes | None) -> None:
+    if fmt is None or head is None:
+        raise StoreUnsuitableError("There is no psoup in this store: nothing to compare.")
+    if fmt != str(keys.LAYOUT_VERSION).encode():
+        raise StoreUnsuitableError(
+            f"The store was written in layout {fmt.decode()}; this psoup reads {keys.LAYOUT_VERSION}."
+            " Use the version that wrote it."
+        )
+
+
+def _everything(stream_ids: Sequence[bytes]) -> list[Command]:
+    """Return the commands that read all records, given the ids of the streams."""
+    batches = [keys.batches(StreamId(int(one))) for one in stream_ids]
+    return [
+        ("HMGET", keys.META, "fmt", "gen", "applied", "ts", "untidy"),
+        ("TIME",),
+        ("HGET", keys.HEAD, "seq"),
+        *(("HGETALL", name) for name in (*HASHES, *batches)),
+    ]
+
+
+def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
