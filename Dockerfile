@@ -24,8 +24,11 @@ USER 10001:10001
 WORKDIR /data
 VOLUME ["/data"]
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+# serve and api answer it, and an engine that is told where (`psoup engine --port 8000`). Kernels are compiled
+# at the first start, and kept in /data.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=90s --retries=3 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+# One process that does everything; docker-compose.yml starts an engine, a standby and API workers instead.
 # Listening beyond the container takes keys (PSOUP_KEYS_FILE), or the word that something in front asks
 # for them (PSOUP_OPEN_BIND=on): without either psoup says so and ends.
 CMD ["psoup", "serve", "--host", "0.0.0.0", "--port", "8000", "--data", "/data"]

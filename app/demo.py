@@ -1,7 +1,8 @@
 """`psoup demo`: a service, a building's sensors, and standing queries whose answers move.
 
 Starts `psoup serve` with its embedded store as a child, feeds it, invokes, and stops it again, after
-some seconds or when told to. Nothing is left running; nothing is left on disk unless asked for.
+some seconds or when told to. Nothing is left running; nothing is left on disk unless asked for. Or it
+feeds and asks a service that is there already, and leaves it running.
 """
 
 import signal
@@ -98,8 +99,10 @@ class Demo:
         )
 
 
-def run(*, seconds: float, data: Path | None, port: int, seed: int) -> None:
+def run(*, seconds: float, data: Path | None, port: int, seed: int, url: str | None) -> None:
     """Run the demo for so many seconds, or until interrupted; print to standard output.
+
+    With `url` it is the service there that is fed and asked, else one over `data` at `port`.
 
     Raises:
         ServiceUnreachableError: the service did not start.
@@ -110,17 +113,21 @@ def run(*, seconds: float, data: Path | None, port: int, seed: int) -> None:
         stack.enter_context(_ended_by_signals())
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="psoup-demo-")))
         try:
-            folder = data or scratch / "data"
-            with console.status("starting the service"):
-                url = stack.enter_context(
-                    service_process(folder, port=port, log=scratch / "service.log")
-                )
-            service = stack.enter_context(Service(url))
+            if url is None:
+                with console.status("starting the service"):
+                    own = service_process(
+                        data or scratch / "data", port=port, log=scratch / "service.log"
+                    )
+                    at = stack.enter_context(own)
+            else:
+                at = url
+            service = stack.enter_context(Service(at))
             _watch(console, Demo(service, seed=seed, clock=SystemClock()), seconds)
         except KeyboardInterrupt:
             console.print("stopping", style=QUIET)
-    kept = f"; the data is in {data}" if data else "; its folder is removed"
-    console.print(f"the service is stopped{kept}", style=QUIET)
+    if url is None:
+        kept = f"; the data is in {data}" if data else "; its folder is removed"
+        console.print(f"the service is stopped{kept}", style=QUIET)
 
 
 def _watch(console: Console, demo: Demo, seconds: float) -> None:

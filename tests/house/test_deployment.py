@@ -6,32 +6,16 @@ import shlex
 import subprocess
 
 import pytest
-import yaml
 
 from tests.house import tree
+from tests.house.deployment import COMPOSE, DOCKERFILE, compose, dockerfile, psoup_services
 
-DOCKERFILE = tree.ROOT / "Dockerfile"
 MAKEFILE = tree.ROOT / "Makefile"
 CI = tree.ROOT / ".ci" / "run"
 USER_ID_MIN = 10_001
 
 OF_ONE_MACHINE = frozenset({"daemonize", "port", "unixsocketperm"})
 """Settings of the embedded server that say how it is reached and run, not what it keeps."""
-
-
-def dockerfile() -> list[tuple[str, str]]:
-    """Return (instruction, arguments) of each instruction of the Dockerfile, continuations joined."""
-    text = re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    lines = text.replace("\\\n", " ").splitlines()
-    parts = (line.strip().partition(" ") for line in lines if line.strip())
-    return [(name.upper(), arguments.strip()) for name, _, arguments in parts]
-
-
-def compose() -> dict[str, dict[str, object]]:
-    """Return the services of docker-compose.yml."""
-    page = yaml.safe_load((tree.ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-    services: dict[str, dict[str, object]] = page["services"]
-    return services
 
 
 def psoup_commands() -> dict[str, list[str]]:
@@ -100,6 +84,59 @@ def test_dockerfile_writes_below_its_volume_alone():
     assert "PYTHONDONTWRITEBYTECODE=1" in instructions["ENV"]
 
 
+def test_dockerfile_names_versions_and_fetches_nothing_else():
+    """Images have a version, nothing is added from elsewhere, and stages end in what they need alone."""
+    images = [arguments.split()[0] for name, arguments in dockerfile() if name == "FROM"]
+    assert len(images) > 1, "built in one stage, run in another"
+    assert [] == [image for image in images if not re.search(r":\d", image)]
+    assert "ADD" not in {name for name, _ in dockerfile()}
+    for name, arguments in dockerfile():
+        if name in {"CMD", "ENTRYPOINT"}:
+            assert json.loads(arguments), "in exec form, so that signals reach psoup"
+    last = [name for name, _ in dockerfile()]
+    stage = dockerfile()[len(last) - last[::-1].index("FROM") :]
+    assert [] == [arguments for name, arguments in stage if name == "RUN" and "pip" in arguments]
+
+
+@pytest.mark.parametrize("name", psoup_services())
+def test_compose_processes_have_no_rights(name):
+    """Each may write in its volume and /tmp alone, gains no rights, and is started again when it ends."""
+    service = psoup_services()[name]
+    assert service["read_only"]
+    assert ["ALL"] == service["cap_drop"]
+    assert ["no-new-privileges:true"] == service["security_opt"]
+    assert ["/tmp"] == service["tmpfs"]
+    assert "unless-stopped" == service["restart"]
+
+
+@pytest.mark.parametrize("name", psoup_services())
+def test_compose_processes_answer_the_health_probe(name):
+    """Each listens where the image's probe asks, or has none."""
+    service = psoup_services()[name]
+    probed = f"--port={dict(dockerfile())['EXPOSE']}" in service["command"]
+    assert probed != service.get("healthcheck", {}).get("disable", False)
+
+
+def test_compose_engines_have_a_folder_each():
+    """Two engines with one folder would be one that takes itself for its former life."""
+    engines = [one for one in psoup_services().values() if one["command"][1] == "engine"]
+    folders = [volume for one in engines for volume in one["volumes"]]
+    assert len(engines) == len(set(folders)) == 2
+    (data,) = json.loads(dict(dockerfile())["VOLUME"])
+    for engine in engines:
+        assert f"--data={data}" in engine["command"]
+        assert engine["volumes"][0].endswith(f":{data}")
+
+
+def test_compose_publishes_a_port_for_each_api():
+    """As many ports of the machine as there are containers that listen."""
+    api = compose()["api"]
+    (ports,) = api["ports"]
+    found = re.fullmatch(r"127\.0\.0\.1:(\d+)-(\d+):8000", ports)
+    assert found is not None
+    assert api["deploy"]["replicas"] == int(found[2]) - int(found[1]) + 1 == 2
+
+
 def test_compose_services_depend_on_services_that_exist():
     """Names, volumes and published ports fit together; nothing is reachable from elsewhere."""
     services = compose()
@@ -131,7 +168,7 @@ def test_compose_environment_names_settings_that_exist():
     from app.settings import ENVIRONMENT_PREFIX, SETTINGS
 
     known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in SETTINGS}
-    files = [DOCKERFILE, tree.ROOT / "docker-compose.yml"]
+    files = [DOCKERFILE, COMPOSE]
     named = {
         name
         for path in files
