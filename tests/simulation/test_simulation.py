@@ -1,12 +1,19 @@
-"""Seeded runs of every verb with deaths of the engine at every boundary of a turn."""
+"""Seeded runs of the whole service with faults everywhere: catalogue S-01 and S-02; and of the verbs over `memory://`."""
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
+from tests.simulation.faults import Fault
+from tests.simulation.simulation import Simulation
 from tests.simulation.simulator import Boundary, Simulator
 
 VERBS = {"declare", "drop", "append", "version", "register", "remove", "tick", "advance"}
+WISHES = ("answer", "declare", "drop", "register", "remove", "rows")
+SEEDS = 20
+STEPS = 120
 
 
 def test_oracle_simulated_service_that_dies_anywhere_answers_as_the_twin():
@@ -24,3 +31,45 @@ def test_oracle_simulated_service_that_dies_anywhere_answers_as_the_twin():
 def test_oracle_simulated_service_long_runs_answer_as_the_twin(seed):
     """The same, for longer."""
     assert 300 == Simulator(seed).run(300)
+
+
+@pytest.mark.timeout(400)  # some twenty seconds, on a machine that does nothing else
+@pytest.mark.parametrize("batch", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_oracle_simulated_processes_keep_every_promise(batch):
+    """Engines, workers, clients and a server that fail in every way: answers are the twin's, nothing is lost or twice.
+
+    Afterwards everything heals, and what is pending is answered within a minute of the run's time. A run that
+    never fails proves little, so each kind of fault has to come in a tenth of the seeds at least, and each wish.
+    """
+    seeds: Counter[str] = Counter()
+    for seed in range(batch * SEEDS, (batch + 1) * SEEDS):
+        simulation = Simulation(seed)
+        simulation.run(STEPS)
+        seeds.update(fault for fault, times in simulation.faults.counts.items() if times)
+        seeds.update(wish for wish, times in simulation.clients.counts.items() if times)
+    assert {} == {kind: seeds[kind] for kind in [*Fault, *WISHES] if seeds[kind] * 10 < SEEDS}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("batch", range(200, 240))
+def test_oracle_simulated_processes_keep_every_promise_in_many_runs(batch):
+    """The same, for hundreds of seeds."""
+    for seed in range(batch * 10, (batch + 1) * 10):
+        Simulation(seed).run(250)
+
+
+def test_simulated_run_is_the_same_bit_for_bit_whatever_the_hash_seed():
+    """A seed that fails can be taken again: the digest is that of everything that happened and is stored."""
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.simulation", "7", "40"],
+            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in ("1", "2")
+    ]
+    digests = [run.communicate(timeout=100)[0].splitlines()[-1] for run in runs]
+    assert digests[0].startswith("digest ")
+    assert digests[0] == digests[1]
