@@ -7,6 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= auto        # test processes; auto is one per core
+MINUTES ?= 30       # of random kills, by `make torture`
 COVERAGE_MIN := 95  # per cent of the branches and lines of engine/ and storage/
 
 # The first interpreter that is new enough. Overridden by `make PYTHON=/path/to/python ...`.
@@ -46,7 +47,8 @@ format: $(VENV)/.installed-dev ## rewrite what the formatter and the safe fixes 
 bench: $(VENV)/.installed-bench ## measure at full size, beside the peers; text and plots in benchmarks/results/
 	@$(BIN)/python -m benchmarks --size full
 
-torture: $(VENV)/.installed-dev ## the long random runs that `make test` leaves out
+torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, then the long random tests
+	@$(BIN)/python -m tests.torture --minutes $(strip $(MINUTES))
 	@$(BIN)/pytest -m slow --timeout=3600
 
 sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim SEED=7 [STEPS=60]

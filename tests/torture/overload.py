@@ -1,0 +1,202 @@
+"""L-01: more requests than can be answered, sent at their times whether or not the earlier ones were answered.
+
+What is turned away is turned away quickly and says when to come back; what is taken is answered; memory stays;
+afterwards the service is what it was. Load and service share the machine, so figures are shown, not judged.
+"""
+
+import asyncio
+import contextlib
+import json
+import statistics
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.torture import workload
+from tests.torture.clients import Client, Producer, Scene
+from tests.torture.deployment import Deployment, Shape
+from tests.torture.exchange import Connection
+from tests.torture.history import History
+from tests.torture.oracle import judge
+from tests.torture.run import Report, Show, declare
+from tests.torture.witness import Witness
+
+FACTORS: Final = (1.0, 2.0, 5.0)
+ROWS: Final = 25_000
+ASKING: Final = 12
+"""Connections that ask one after the other: as much as two workers can do."""
+GROWTH_BYTES_MAX: Final = 300 * 1024 * 1024
+HEAVY: Final = "SELECT DISTINCT app, version, n FROM readings WHERE level * 2 > {n} OR n % 3 = {n}"
+
+
+@dataclass(slots=True)
+class Load:
+    """What became of the requests of one stretch; seconds of each kind of answer."""
+
+    seconds: float
+    good_s: list[float] = field(default_factory=list)
+    refused_s: list[float] = field(default_factory=list)
+    broken: int = 0
+
+    @property
+    def goodput(self) -> float:
+        """Return answers 200 in a second."""
+        return len(self.good_s) / self.seconds
+
+
+async def overload(folder: Path, *, seed: int, seconds: float, show: Show) -> Report:
+    """Find out what the service can do, ask more of it, and look whether it recovers."""
+    report = Report("overload", seed, folder)
+    history = History(folder / "history.jsonl")
+    begun_s = time.monotonic()
+    try:
+        shape = Shape(engines=1, workers=2)
+        async with Deployment(folder, shape, Random(seed)) as deployment:
+            assert deployment.redis is not None
+            witness = Witness(deployment.redis.client(), history)
+            show(report.name, 0.0, history)
+            await _stretches(deployment, history, report, seed, seconds)
+            await asyncio.to_thread(witness.look)
+            witness.close()
+        report.verdict = await asyncio.to_thread(judge, history, witness.operations)
+    except Exception:  # noqa: BLE001 - a run that does not come to its end has failed, and says why
+        history.violation(traceback.format_exc())
+    history.close()
+    report.seconds = time.monotonic() - begun_s
+    report.counts, report.violations = history.counts, history.violations
+    return report
+
+
+async def _stretches(
+    deployment: Deployment, history: History, report: Report, seed: int, seconds: float
+) -> None:
+    targets = await _prepared(deployment, history, seed)
+    stretch_s = max(1.0, seconds / (len(FACTORS) + 2))
+    await _closed(deployment, history, targets, 1.0)  # everything is in memory from here on
+    peak = await _closed(deployment, history, targets, stretch_s)
+    before = _resident(deployment.workers())
+    scene = Scene(open=deployment.connection, history=history, rows_max=50, joins=False)
+    producer = asyncio.create_task(Producer(scene, "meanwhile", seed, 0.2).run())
+    report.figures["peak/s"] = peak.goodput
+    for factor in FACTORS:
+        load = await _open(deployment, history, targets, peak.goodput * factor, stretch_s)
+        _note(report, f"{factor:g}x", load)
+        if not load.good_s:
+            history.violation(f"at {factor:g} times the load nothing is answered")
+    after = await _closed(deployment, history, targets, stretch_s)
+    report.figures["afterwards/s"] = after.goodput
+    if after.refused_s or after.broken or not after.good_s:
+        history.violation(f"after the load {after.refused_s} are refused, {after.broken} broken")
+    grown = _resident(deployment.workers()) - before
+    report.figures["grown MiB"] = grown / 2**20
+    if grown > GROWTH_BYTES_MAX:
+        history.violation(f"the workers have grown by {grown:,} bytes")
+    scene.ending.set()
+    await producer
+    for one in deployment.ended:
+        history.violation(f"{one.name} ended with {one.code} under load")
+
+
+async def _prepared(deployment: Deployment, history: History, seed: int) -> list[str]:
+    """Declare, send rows, register queries that have to be evaluated anew; return what to ask."""
+    rng = Random(seed)
+    await declare(deployment, history)
+    scene = Scene(open=deployment.connection, history=history)
+    asker = Client(scene, "filler", seed, 0)
+    rows = workload.rows(rng, "readings", "filler", 1, ROWS)
+    headers = {"Content-Type": workload.MEDIA["arrow"]}
+    body = workload.body(rows, "readings", "arrow")
+    assert await asker.resolved("POST", "/v1/streams/readings/rows", body, headers, {200, 202})
+    targets = []
+    for n in range(4):
+        asked_for = {"sql": HEAVY.format(n=n), "materialize": "none", "name": f"heavy-{n}"}
+        found = await asker.resolved(
+            "POST",
+            "/v1/queries",
+            json.dumps(asked_for).encode(),
+            {"Content-Type": "application/json"},
+            {200, 201, 202},
+        )
+        assert found is not None
+        targets.append(f"/v1/queries/{found[2].json()['id']}/results?limit=20")
+    asker.connection.close()
+    return targets
+
+
+async def _closed(
+    deployment: Deployment, history: History, targets: Sequence[str], seconds: float
+) -> Load:
+    """Ask over ASKING connections, one request after the other on each."""
+    load = Load(seconds)
+    latest = time.monotonic() + seconds
+
+    async def ask(number: int) -> None:
+        connection = deployment.connection()
+        while time.monotonic() < latest:
+            await _one(history, connection, targets[number % len(targets)], load)
+        connection.close()
+
+    await asyncio.gather(*(ask(number) for number in range(ASKING)))
+    return load
+
+
+async def _open(
+    deployment: Deployment, history: History, targets: Sequence[str], rate: float, seconds: float
+) -> Load:
+    """Send `rate` requests a second at their times, over as many connections as that takes."""
+    load = Load(seconds)
+    idle: list[Connection] = []
+    tasks: set[asyncio.Task[None]] = set()
+    begun_s = time.monotonic()
+
+    async def ask(number: int) -> None:
+        connection = idle.pop() if idle else deployment.connection()
+        await _one(history, connection, targets[number % len(targets)], load)
+        idle.append(connection)
+
+    for number in range(int(rate * seconds)):
+        ahead_s = begun_s + number / rate - time.monotonic()
+        await asyncio.sleep(max(0.0, ahead_s))
+        task = asyncio.create_task(ask(number))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+    await asyncio.gather(*tasks)
+    load.seconds = time.monotonic() - begun_s
+    for connection in idle:
+        connection.close()
+    return load
+
+
+async def _one(history: History, connection: Connection, target: str, load: Load) -> None:
+    asked = await history.ask(connection, "GET", target)
+    spent_s = asked.done_s - asked.sent_s
+    if asked.answer is None:
+        load.broken += 1
+    elif asked.answer.status == 200:
+        load.good_s.append(spent_s)
+    else:
+        load.refused_s.append(spent_s)
+
+
+def _note(report: Report, name: str, load: Load) -> None:
+    figures = {"good/s": load.goodput, "good p99 ms": _p99(load.good_s) * 1e3}
+    figures |= {"refused": len(load.refused_s), "refused p99 ms": _p99(load.refused_s) * 1e3}
+    figures["broken"] = load.broken
+    report.figures |= {f"{name} {key}": value for key, value in figures.items()}
+
+
+def _p99(seconds: Sequence[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[98] if len(seconds) > 1 else 0.0
+
+
+def _resident(pids: Sequence[int]) -> int:
+    """Return the bytes of memory of these processes."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4_096
+    return total
