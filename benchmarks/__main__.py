@@ -49,12 +49,12 @@ def take(one: Measurement, findings: Findings, *, rounds: int, seconds: float) -
     A service that does not answer costs its own figures, and the findings say so: not the whole run.
     """
     print(f"measuring {one.title} ...", file=sys.stderr, flush=True)
-    if isinstance(one, Contest):
-        findings.results += measure(one, rounds=rounds, seconds=seconds)
-        findings.absent += absences(one)
-        return
     try:
-        findings.figures += [figure.of(one.title) for figure in one.run()]
+        if isinstance(one, Contest):
+            findings.results += measure(one, rounds=rounds, seconds=seconds)
+            findings.absent += absences(one)
+        else:
+            findings.figures += [figure.of(one.title) for figure in one.run()]
     except RuntimeError as error:
         findings.absent.append(f"{one.title}: {error}")
 

@@ -46,6 +46,7 @@ class Contender:
         answer: turns what `run` returned into bytes that are equal for equal answers; not timed.
         count: things it handles in a run; None = the contest's. A slow one may do fewer of the same.
         needs: the package without which it cannot take part.
+        lacking: names what else is missing for it to take part, "" = nothing.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Contender:
     answer: Callable[[Any], bytes]
     count: int | None = None
     needs: str = ""
+    lacking: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ def measure(
     Raises:
         AssertionError: two runs, of one contender or of two, gave different answers.
     """
-    contenders = [one for one in contest.contenders if is_there(one)]
+    contenders = [one for one in contest.contenders if not missing(one)]
     seen: dict[str, str] = {}
     for contender in contenders:
         _, digest = _run(contender)
@@ -206,17 +208,19 @@ def measure(
     ]
 
 
-def is_there(contender: Contender) -> bool:
-    """Return whether the package that a contender needs is installed."""
-    return not contender.needs or importlib.util.find_spec(contender.needs) is not None
+def missing(contender: Contender) -> str:
+    """Return what has to be installed for a contender to take part, "" = nothing."""
+    if contender.needs and importlib.util.find_spec(contender.needs) is None:
+        return contender.needs
+    return contender.lacking()
 
 
 def absences(contest: Contest) -> list[str]:
     """Return one sentence for each contender that cannot take part."""
     return [
-        f"{contest.title}: {one.name} is left out, {one.needs} is not installed"
+        f"{contest.title}: {one.name} is left out, {lacks} is not installed"
         for one in contest.contenders
-        if not is_there(one)
+        if (lacks := missing(one))
     ]
 
 

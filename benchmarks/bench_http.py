@@ -77,7 +77,7 @@ def figures(
 def registering(key: str, service: Service, texts: Sequence[str], kept: str) -> Sequence[Figure]:
     """Register all texts; return seconds and memory."""
     before, start = service.resident_bytes(), time.monotonic()
-    standing = service.register(texts, kept)
+    standing = len(service.register(texts, kept))
     taken = time.monotonic() - start
     if standing != len(texts):
         message = f"{standing} of {len(texts)} queries stand"

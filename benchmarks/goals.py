@@ -2,7 +2,7 @@
 
 Ratios are medians of per-round ratios of one contest, ours to the strongest form of a peer that we know;
 `engine` goals are rates, times and sizes of psoup alone. Numbers are those of the project's table of goals;
-`H` are the goals of the service, `J` is what groups of join queries are to share.
+`H` are the goals of the service, `J` is what groups of join queries are to share, `P` those of processes apart.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from benchmarks import (
     bench_windows as windows,
     joins_inequality as inequality,
     joins_sharing as sharing,
+    processes_invocations as invocations,
 )
 from benchmarks.bench import Figure, Findings, Measurement, Survey
 
@@ -87,6 +88,10 @@ _FIG9 = "figure 9, 4,096 queries"
 _GROUPS = "1,000 join queries in 10 groups at a third of the speed of 10"
 _JOIN_COUNT = "count of an inequality join, 2^16 by 2^16"
 _JOIN_PAIRS = "pairs of an inequality join, 2^12 by 2^12"
+_ROWS_EQUAL = "invocations over HTTP, equalities"
+_ROWS_RANGE = "invocations over HTTP, intervals"
+_P99 = "99 % at 500 invocations/s and worker"
+_PUBLISHED = "publish 8,192 tuples past 4,096 queries"
 _RATIO = Kind.RATIO
 
 GOALS: Sequence[Goal] = (
@@ -148,6 +153,13 @@ GOALS: Sequence[Goal] = (
     Goal(
         "H", "memory://, 100,000 queries, per second", Kind.LEAST, "http-memory-auto-many-wall", 5e4
     ),
+    Goal("P", _ROWS_EQUAL, _RATIO, "processes-equality-1", 5, invocations.POSTGRES),
+    Goal("P", _ROWS_EQUAL, _RATIO, "processes-equality-2", 5, invocations.POSTGRES),
+    Goal("P", _ROWS_RANGE, _RATIO, "processes-interval-1", 5, invocations.POSTGRES),
+    Goal("P", _ROWS_RANGE, _RATIO, "processes-interval-2", 5, invocations.POSTGRES),
+    Goal("P", f"{_P99}, equalities", Kind.MOST, "processes-rate-equality-1-p99", 20),
+    Goal("P", f"{_P99}, intervals", Kind.MOST, "processes-rate-interval-1-p99", 20),
+    Goal("P", _PUBLISHED, Kind.MOST, "processes-lag-4096-1-publish-batch", 50),
 )
 
 

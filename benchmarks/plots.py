@@ -22,6 +22,7 @@ COLOURS: Mapping[str, str] = {
     "PSoup-P": "#c98b6b",
     "PSoup-C": "#5b8c8a",
     "pyarrow": "#d98c00",
+    "PostgreSQL": "#7a5c3a",
 }
 OTHER = "#444444"
 MARKERS = "osDv^P"

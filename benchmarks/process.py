@@ -19,6 +19,12 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that still run."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for one in threads for child in one.read_text(encoding="utf-8").split()]
+
+
 def machine_bytes() -> int:
     """Return the memory of the machine; 0 where the system does not tell."""
     return os.sysconf("SC_PHYS_PAGES") * PAGE_BYTES if is_known() else 0

@@ -12,7 +12,7 @@ from benchmarks import plots
 from benchmarks.bench import Findings, Result
 from benchmarks.goals import Kind, Outcome
 
-PACKAGES = ("numpy", "numba", "pyarrow", "duckdb", "polars", "bitarray", "clipspy", "sqlite3")
+PACKAGES = ("numpy", "numba", "pyarrow", "duckdb", "polars", "bitarray", "clipspy", "psycopg")
 
 
 def header(*, command: str) -> str:

@@ -24,6 +24,8 @@ START_S_MAX = 60.0
 STOP_S_MAX = 30.0
 ANSWER_S_MAX = 120.0
 APPLIED_S_MAX = 120.0
+SAID_LENGTH = 600
+"""Characters of a log that are shown where something does not start."""
 REGISTERED_AT_ONCE = 2_000
 """Lines of one body: registered well inside the service's deadline."""
 ARROW = "application/vnd.apache.arrow.stream"
@@ -92,9 +94,9 @@ class Service:
         """Return the figures it gives of itself."""
         return self.client.json("GET", "/v1/status")
 
-    def register(self, texts: Sequence[str], materialize: str) -> int:
-        """Register all texts, in bulk; return how many stand."""
-        done = 0
+    def register(self, texts: Sequence[str], materialize: str) -> list[str]:
+        """Register all texts, in bulk; return the handles of those that stand, in their order."""
+        handles: list[str] = []
         for first in range(0, len(texts), REGISTERED_AT_ONCE):
             part = texts[first : first + REGISTERED_AT_ONCE]
             lines = [json.dumps({"sql": text, "materialize": materialize}) for text in part]
@@ -104,9 +106,9 @@ class Service:
                 message = f"registering: {status} {answer[:500]!r}"
                 raise RuntimeError(message)
             told = [json.loads(line) for line in answer.splitlines()]
-            done += sum(one["status"] in (200, 201, 202) for one in told)
+            handles += [one["id"] for one in told if one["status"] in (200, 201, 202)]
         self.await_applied()
-        return done
+        return handles
 
     def await_applied(self) -> None:
         """Wait until everything committed is applied; RuntimeError after two minutes."""
@@ -121,25 +123,55 @@ class Service:
 @contextlib.contextmanager
 def running(folder: Path, *, store: str | None) -> Iterator[Service]:
     """Yield a service that is ready; `store` None = the durable default, in `folder`. Ends it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    data, log = folder / "data", folder / "service.log"
-    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--data", str(data), "--log-level", "warning"]
-    command += [] if store is None else ["--store", store]
-    environment = {name: value for name, value in os.environ.items() if name[:6] != "PSOUP_"}
-    with log.open("wb") as said:
+    data, options = folder / "data", [] if store is None else ["--store", store]
+    command = ["serve", "--data", str(data), *options]
+    with listening(command, folder / "service.log", data=data) as service:
+        yield service
+
+
+@contextlib.contextmanager
+def listening(
+    command: Sequence[str],
+    log: Path,
+    *,
+    data: Path,
+) -> Iterator[Service]:
+    """Yield what `psoup <command>` serves on a free port, once it is ready. Ends it."""
+    port = free_port()
+    place = ["--host", "127.0.0.1", "--port", str(port)]
+    with (
+        started([*command, *place], log) as child,
+        Client(port) as client,
+    ):
+        service = Service(client, port, child.pid, data)
+        await_ready(port, child, log)
+        yield service
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield the process of `psoup <command>`, which writes to `log`. Ends it."""
+    given = {name: value for name, value in os.environ.items() if name[:6] != "PSOUP_"}
+    said = ["--log-level", "warning"]
+    with log.open("ab") as written:
         child = subprocess.Popen(
-            command, stdout=said, stderr=said, env=environment, start_new_session=True
+            [sys.executable, "-m", "app.cli", *command, *said],
+            stdout=written,
+            stderr=written,
+            env=given,
+            start_new_session=True,
         )
         try:
-            with Client(port) as client:
-                service = Service(client, port, child.pid, data)
-                _await_ready(service, child, log)
-                yield service
+            yield child
         finally:
-            _stop(child)
+            stop(child)
+
+
+def free_port() -> int:
+    """Return a port on which nobody listens at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class Bodies:
@@ -202,19 +234,22 @@ def _in_threads(work: Callable[[int], None], count: int) -> None:
         raise errors[0]
 
 
-def _await_ready(service: Service, child: subprocess.Popen[bytes], log: Path) -> None:
+def await_ready(port: int, child: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until what listens on `port` calls itself ready; RuntimeError with the end of its log if it does not."""
     latest = time.monotonic() + START_S_MAX
     while True:
-        with contextlib.suppress(OSError, http.client.HTTPException), Client(service.port) as one:
+        with contextlib.suppress(OSError, http.client.HTTPException), Client(port) as one:
             if one.ask("GET", "/readyz")[0] == 200:
                 return
         if child.poll() is not None or time.monotonic() > latest:
-            message = f"the service is not ready: {log.read_text(errors='replace')[-2_000:]}"
+            said = " ".join(log.read_text(errors="replace").split())
+            message = f"the service is not ready: {said[-SAID_LENGTH:]}"
             raise RuntimeError(message)
         time.sleep(0.05)
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
+def stop(child: subprocess.Popen[bytes]) -> None:
+    """End a process that was started here, and wait for it."""
     if child.poll() is None:
         child.send_signal(signal.SIGTERM)
     try:

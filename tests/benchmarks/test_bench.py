@@ -61,6 +61,15 @@ def test_measure_without_a_package_leaves_its_contender_out_and_says_so():
     assert ["a test: way 0 is left out, no_such_package is not installed"] == bench.absences(mixed)
 
 
+def test_measure_without_a_program_leaves_its_contender_out_and_says_so():
+    """What is no package is named by the contender itself."""
+    first, *others = contest("x", "x").contenders
+    alone = dataclasses.replace(first, lacking=lambda: "a server")
+    mixed = dataclasses.replace(contest("x"), contenders=[alone, *others])
+    assert ["way 1"] == [one.contender for one in bench.measure(mixed, rounds=1)]
+    assert ["a test: way 0 is left out, a server is not installed"] == bench.absences(mixed)
+
+
 def test_times_of_paired_rounds_is_the_median_of_their_ratios_per_unit():
     """A round that was slow for both does not count: 2, 4 and 3 times, per unit twice as much."""
     ours, theirs = result("ours", 1.0, 10.0, 2.0), result("theirs", 2.0, 40.0, 6.0)
@@ -231,7 +240,9 @@ def test_routing_evaluates_what_figure_8_says():
     assert changing["best"] > steady["best"]
 
 
-@pytest.mark.parametrize("name", [name for name in command_line.found() if name != "http"])
+@pytest.mark.parametrize(
+    "name", [name for name in command_line.found() if name not in ("http", "processes")]
+)
 def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
     """Every benchmark runs through, ours and its peers giving one answer, whoever is installed."""
     command_line.main(["--size", Size.SMOKE, name])
