@@ -39,7 +39,7 @@ def test_replay_in_pieces_and_through_restarts_publishes_the_same_bits(seed, ste
         assert expected == published_digest(world)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed):
     """What joins found of whole chunks is the same composites in the same pages, however often the engine restarts."""
     rng = Random(seed)
@@ -74,7 +74,7 @@ def test_replay_digest_of_another_log_differs():
     assert len(history) + 1 == len(digests)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_replay_under_other_hash_seeds_publishes_the_same_bits(seed, tmp_path):
     """Nothing walks over a set: processes whose strings hash otherwise publish the same."""
     path = tmp_path / "log.pickle"

@@ -22,7 +22,10 @@ TEXTS = (
 )
 
 
-@pytest.mark.parametrize("kept_rows", [SEGMENT_ROWS + 1, 3 * SEGMENT_ROWS])
+@pytest.mark.parametrize(
+    "kept_rows",
+    [SEGMENT_ROWS + 1, pytest.param(3 * SEGMENT_ROWS, marks=pytest.mark.slow)],
+)
 def test_oracle_engine_over_many_segments_answers_as_the_twin(kept_rows):
     """Segments fill, leave retention and are dropped; the engine restarts; every answer is the twin's."""
     rng = Random(7)
