@@ -1,10 +1,11 @@
 """Columns of an answer to bytes: JSON rows, JSON arrays, NDJSON, CSV, Arrow. Column by column.
 
-A few rows are written one by one: what each column costs once, a few microseconds, is more than what they save.
-Both ways write the same bytes. Timestamps are RFC 3339 UTC with exactly six decimals.
+A few rows are written one by one: what each column costs once, microseconds, is more than what they save. JSON of some
+rows is written by orjson and a kernel (`json_columns.py`), of many, and CSV, by Arrow (`cell_texts.py`). All ways write
+the same bytes. Timestamps are RFC 3339 UTC with exactly six decimals.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
@@ -27,16 +28,20 @@ from app.wire.cell_texts import (
     text_array,
 )
 from app.wire.instant_texts import instants
+from app.wire.json_columns import transposed
 from engine import limits
 from engine.tuples.arrow import column_to_arrow
 from engine.tuples.batch import Column
 from engine.tuples.schema import ColumnType
 
 Cell = int | float | bool | str | None
-FEW_OBJECTS: Final = 400
-FEW_ARRAYS: Final = 1_000
+FEW_OBJECTS: Final = 16
+FEW_ARRAYS: Final = 50
+FEW_ARRAYS_OF_TEXTS: Final = 1_000
 FEW_LINES: Final = 150
-"""Up to here row by row is faster: orjson writes arrays of Python values sooner than objects, and Python CSV latest."""
+"""Up to here row by row is faster: orjson writes arrays sooner than objects, texts soonest, and Python CSV latest."""
+MANY_ROWS: Final = 3_000
+"""Beyond this texts alone are written faster by Arrow, which looks at each text of a dictionary once."""
 _SLICE_ROWS: Final = 16_384
 """Rows whose pieces exist at a time."""
 _NAME_BYTES: Final = 4
@@ -88,7 +93,7 @@ def json_rows(rows: RowSet) -> Sequence[object] | orjson.Fragment:
 
 def json_arrays(rows: RowSet) -> Sequence[object] | orjson.Fragment:
     """Return the rows as arrays in the order of the names, to be put into a document likewise."""
-    if _are_few(rows, FEW_ARRAYS):
+    if _are_few(rows, FEW_ARRAYS) or (_are_few(rows, FEW_ARRAYS_OF_TEXTS) and _are_texts(rows)):
         return row_arrays(rows)
     return _fragment(rows, _separators(rows, "["), "]")
 
@@ -98,7 +103,7 @@ def to_ndjson(rows: RowSet) -> bytes:
     if _are_few(rows, FEW_OBJECTS):
         lines = (orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in row_objects(rows))
         return b"".join(lines)
-    return b"".join(_slices(rows, _members(rows), "}\n", JSON_STYLE))
+    return b"".join(_json(rows, _members(rows), "}\n"))
 
 
 def to_csv(rows: RowSet) -> bytes:
@@ -138,6 +143,14 @@ def _are_few(rows: RowSet, most: int) -> bool:
     return rows.length <= most or not rows.columns
 
 
+def _are_texts(rows: RowSet) -> bool:
+    """Return whether Python has all values already, but for their codes."""
+    return all(
+        isinstance(column, Column) and column.type is ColumnType.STRING
+        for _, column in rows.columns
+    )
+
+
 def _members(rows: RowSet) -> list[str]:
     """Return what stands before each value of an object."""
     names = [orjson.dumps(name).decode() for name in rows.names]
@@ -151,9 +164,16 @@ def _separators(rows: RowSet, first: str) -> list[str]:
 
 def _fragment(rows: RowSet, before: Sequence[str], end: str) -> orjson.Fragment:
     """Return the rows as one JSON array, a comma behind each row but the last."""
-    parts = list(_slices(rows, before, end + ",", JSON_STYLE))
+    parts = list(_json(rows, before, end + ","))
     parts[-1] = parts[-1][:-1]
     return orjson.Fragment(b"".join((b"[", *parts, b"]")))
+
+
+def _json(rows: RowSet, before: Sequence[str], end: str) -> Iterable[memoryview]:
+    """Return the bytes of some rows after the other, as `_slices` does."""
+    if rows.length > MANY_ROWS:
+        return _slices(rows, before, end, JSON_STYLE)
+    return (transposed([column for _, column in rows.columns], before, end, rows.length),)
 
 
 def _slices(rows: RowSet, before: Sequence[str], end: str, style: Style) -> Iterator[memoryview]:
@@ -172,10 +192,10 @@ def _cells(column: Column | Ids) -> Sequence[Cell]:
     """Return a column's values as JSON has them; None for NULL."""
     if isinstance(column, Ids) or column.type is not ColumnType.TIMESTAMP:
         return column.to_list()
+    texts = instants(column.values)
     if column.valid is None:
-        return instants(column.values)
-    kept = instants(np.where(column.valid, column.values, 0))
-    return [text if ok else None for text, ok in zip(kept, column.valid.tolist(), strict=True)]
+        return texts
+    return [text if ok else None for text, ok in zip(texts, column.valid.tolist(), strict=True)]
 
 
 def _arrow(column: Column | Ids) -> pa.Array:

@@ -19,8 +19,8 @@ _BYTE, _SHORT, _INT32 = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 _WORD, _FLOAT = ir.IntType(64), ir.DoubleType()
 
 
-def address(array: NDArray[Any]) -> Any:
-    """Return where a contiguous array lies. Not for kernels."""
+def address(array: NDArray[Any] | bytes | bytearray) -> Any:
+    """Return where a contiguous array, or bytes, lie. Not for kernels."""
     return pa.py_buffer(array).address  # an eighth of what ndarray.ctypes takes
 
 
@@ -44,6 +44,11 @@ def short(memory: Any, at: int) -> int:
     return int(memory[at])
 
 
+def eight(memory: Any, at: int) -> Any:
+    """Return the eight bytes of a uint8 array that begin at byte `at`, wherever that is, as a uint64."""
+    return np.uint64(int.from_bytes(memory[at : at + 8].tobytes(), "little"))
+
+
 def put(memory: Any, at: int, what: int) -> None:
     """Write entry `at` of an int64 array."""
     memory[at] = what
@@ -52,6 +57,11 @@ def put(memory: Any, at: int, what: int) -> None:
 def put_byte(memory: Any, at: int, what: int) -> None:
     """Write byte `at` of a uint8 array."""
     memory[at] = what
+
+
+def put_eight(memory: Any, at: int, what: Any) -> None:
+    """Write a uint64 into the eight bytes of a uint8 array that begin at byte `at`, wherever that is."""
+    memory[at : at + 8] = np.frombuffer(int(what).to_bytes(8, "little"), np.uint8)
 
 
 def put_float(memory: Any, at: int, what: float) -> None:
@@ -94,6 +104,29 @@ def _short(_context: Any, _memory: Any, _at: Any) -> Any:
         return builder.zext(builder.load(_pointer(builder, _SHORT, *given)), _WORD)
 
     return types.int64(types.int64, types.int64), generate
+
+
+def _unaligned(builder: Any, memory: Any, at: Any) -> Any:
+    """Return the pointer to the eight bytes that begin at byte `at`."""
+    return builder.bitcast(_pointer(builder, _BYTE, memory, at), _WORD.as_pointer())
+
+
+@intrinsic
+def _eight(_context: Any, _memory: Any, _at: Any) -> Any:
+    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+        return builder.load(_unaligned(builder, *given), align=1)
+
+    return types.uint64(types.int64, types.int64), generate
+
+
+@intrinsic
+def _put_eight(_context: Any, _memory: Any, _at: Any, _what: Any) -> Any:
+    def generate(context: Any, builder: Any, _: Any, given: Any) -> Any:
+        memory, at, what = given
+        builder.store(what, _unaligned(builder, memory, at), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.uint64), generate
 
 
 @intrinsic
@@ -140,6 +173,18 @@ def _compile_int32(memory: Any, at: Any) -> Any:
 def _compile_short(memory: Any, at: Any) -> Any:
     del memory, at
     return lambda memory, at: _short(memory, at)  # type: ignore[call-arg]  # noqa: PLW0108
+
+
+@overload(eight, strict=False)
+def _compile_eight(memory: Any, at: Any) -> Any:
+    del memory, at
+    return lambda memory, at: _eight(memory, at)  # type: ignore[call-arg]  # noqa: PLW0108
+
+
+@overload(put_eight, strict=False)
+def _compile_put_eight(memory: Any, at: Any, what: Any) -> Any:
+    del memory, at, what
+    return lambda memory, at, what: _put_eight(memory, at, np.uint64(what))  # type: ignore[call-arg]
 
 
 @overload(put, strict=False)

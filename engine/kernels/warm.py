@@ -3,10 +3,13 @@
 import numpy as np
 
 from engine.kernels import bits, clause_hits, hits, join, json_bodies, order, pivot
+from engine.kernels.addresses import address
 from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
 from engine.kernels.gather import ascends, gather
 from engine.kernels.hits import Written
+from engine.kernels.instant_text import write_instants
+from engine.kernels.json_transpose import transpose
 from engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
 from engine.kernels.span import least_most
 from engine.kernels.within import WIDTH, within
@@ -40,7 +43,8 @@ def warm_up() -> int:
     _scan(words)
     _read()
     _join(bitmaps)
-    return 36 + json_bodies.warm_up()
+    _write()
+    return 38 + json_bodies.warm_up()
 
 
 def _scan(words: Words) -> None:
@@ -61,6 +65,13 @@ def _read() -> None:
     found = np.zeros((1, 3), dtype=np.int64)
     locate(blocks, 0, found)
     write_rows(blocks, found, 0, rows[:0])
+
+
+def _write() -> None:
+    """Write no row, and no instant."""
+    words, text = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.uint8)
+    transpose(address(text), address(words), 0, 0, address(text))
+    write_instants(address(words), 0, address(text))
 
 
 def _join(bitmaps: Words) -> None:

@@ -2,6 +2,8 @@
 
 import io
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import orjson
@@ -20,7 +22,7 @@ from app.wire.encoding import (
     to_csv,
     to_ndjson,
 )
-from app.wire.instant_texts import instant_array
+from app.wire.instant_texts import instant_array, instants
 from app.wire.scalars import format_instant
 from engine import limits
 from engine.tuples.batch import DTYPES, Column
@@ -91,12 +93,15 @@ def csv_of(value):
     return str(value)
 
 
-@pytest.fixture(params=["by columns", "by rows"])
+FEWS = ("FEW_OBJECTS", "FEW_ARRAYS", "FEW_ARRAYS_OF_TEXTS", "FEW_LINES")
+
+
+@pytest.fixture(params=["by columns", "by the kernel", "by rows"])
 def way(request, monkeypatch):
     """Write every number of rows in one way, a few at a time."""
-    few = 0 if request.param == "by columns" else 1_000
-    for name in ("FEW_OBJECTS", "FEW_ARRAYS", "FEW_LINES"):
-        monkeypatch.setattr(encoding, name, few)
+    for name in FEWS:
+        monkeypatch.setattr(encoding, name, 1_000 if request.param == "by rows" else 0)
+    monkeypatch.setattr(encoding, "MANY_ROWS", 0 if request.param == "by columns" else 1_000)
     monkeypatch.setattr(encoding, "_SLICE_ROWS", 5)
     return request.param
 
@@ -132,7 +137,9 @@ def test_rows_as_arrow_hold_the_same_values(drawn):
 
 
 @pytest.mark.parametrize("parts", [1, 2, 4])
-@pytest.mark.parametrize("length", [149, 150, 151, 400, 401, 1_000, 1_001, 16_384, 16_385])
+@pytest.mark.parametrize(
+    "length", [16, 17, 50, 51, 100, 150, 151, 1_000, 1_001, 3_000, 3_001, 16_384, 16_385]
+)
 def test_differential_pages_around_each_threshold_are_the_same(length, parts, monkeypatch):
     """Where the way changes, and where slices meet, the bytes do not show it."""
     rng = np.random.default_rng(length)
@@ -149,9 +156,53 @@ def test_differential_pages_around_each_threshold_are_the_same(length, parts, mo
     rows = RowSet(columns, length)
     writers = (to_ndjson, to_csv, lambda r: orjson.dumps([json_rows(r), json_arrays(r)]))
     found = [write(rows) for write in writers]
-    for name in ("FEW_OBJECTS", "FEW_ARRAYS", "FEW_LINES"):
+    for name in FEWS:
         monkeypatch.setattr(encoding, name, length)
     assert [write(rows) for write in writers] == found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_differential_pages_of_nasty_values_have_the_bytes_of_plain_objects(seed):
+    """A page as the kernel writes it: texts full of what ends others, every size of number, NULLs over anything."""
+    rng = np.random.default_rng(seed)
+    length = int(rng.integers(51, 300))
+    pieces = ['"', "\\", ",", "]", "[", "null", "\n", "\x00", "\x7f", "é", "€", "😀", "x" * 7, "y" * 8, "\u2028", "/"]  # fmt: skip
+    ends = np.iinfo(np.int64)
+    instant_ends = (limits.TIMESTAMP_US_MIN, limits.TIMESTAMP_US_MAX, -1, 0, limits.DAY_US - 1)
+    drawn: dict[ColumnType, Callable[[], Any]] = {
+        ColumnType.STRING: lambda: "".join(rng.choice(pieces, rng.integers(0, 6))),
+        ColumnType.INT64: lambda: int(
+            rng.choice(
+                np.array([ends.min, ends.max, 0, -1, rng.integers(ends.max) >> rng.integers(63)])
+            )
+        ),
+        ColumnType.FLOAT64: lambda: float(
+            rng.choice(
+                [0.0, -0.0, 5e-324, 1.7976931348623157e308, -(10.0 ** rng.uniform(-300, 300))]
+            )
+        ),
+        ColumnType.BOOL: lambda: bool(rng.random() < 0.5),
+        ColumnType.TIMESTAMP: lambda: int(
+            rng.choice(np.array([*instant_ends, rng.integers(instant_ends[0], instant_ends[1])]))
+        ),
+    }
+    columns: list[tuple[str, Column | Ids]] = []
+    cells: list[list[object]] = []
+    for kind, draw in drawn.items():
+        for nulls in (0.0, 0.3, 1.0):
+            values = [None if rng.random() < nulls else draw() for _ in range(length)]
+            columns.append((f'{kind.value}"\\é{nulls}', column_of(kind, values, unused=3)))
+            stamps = kind is ColumnType.TIMESTAMP
+            cells.append([format_instant(v) if stamps else v for v in values])
+    for parts in (1, 2, 4):
+        ids = rng.integers(1, ends.max, (parts, length)) >> rng.integers(0, 62, (parts, length))
+        columns.append((f"_id{parts}", Ids(ids if parts > 1 else ids[0])))
+        cells.append(["-".join(map(str, one)) for one in ids.T.tolist()])
+    rows, names = RowSet(tuple(columns), length), [name for name, _ in columns]
+    objects = [dict(zip(names, one, strict=True)) for one in zip(*cells, strict=True)]
+    assert orjson.dumps(objects) == orjson.dumps(json_rows(rows))
+    assert orjson.dumps([[*one.values()] for one in objects]) == orjson.dumps(json_arrays(rows))
+    assert b"".join(orjson.dumps(one) + b"\n" for one in objects) == to_ndjson(rows)
 
 
 @given(us=st.lists(INSTANTS | st.integers(0, 10**9), max_size=20))
@@ -161,6 +212,8 @@ def test_differential_instants_of_a_column_are_those_of_scalars(us):
     texts = instant_array(np.array(us, np.int64), before='é"', after='"')
     assert [f'é"{format_instant(one)}"' for one in us] == texts.to_pylist()
     texts.validate(full=True)
+    assert [*map(format_instant, us)] == instants(np.array(us, np.int64))
+    assert [*map(format_instant, us[::2])] == instants(np.array(us, np.int64)[::2])
 
 
 @given(drawn=columns_and_rows(), repeat=st.sampled_from([1, 40]))
