@@ -22,8 +22,9 @@ FULL = int(limits.JOIN_MATCHES_MAX**0.5) // CHUNK_ROWS + 1
 
 
 @pytest.fixture
-async def joins() -> AsyncIterator[Api]:
-    """Yield an application with both streams and `trades`."""
+async def joins(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Api]:
+    """Yield an application with both streams and `trades`, whose engine tells its figures at every turn."""
+    monkeypatch.setattr(limits, "FIGURES_EVERY_S", 0.0)
     async with running() as api:
         await declare(api)
         await api.declare()
@@ -244,9 +245,8 @@ async def test_join_found_when_asked_for_has_a_bound(joins: Api):
     assert "live" == (await joins.get(f"/v1/queries/{wide}")).json()["state"]
 
 
-async def test_status_tells_how_groups_are_joined(joins: Api, monkeypatch):
+async def test_status_tells_how_groups_are_joined(joins: Api):
     """Queries of one FROM list and the same join factors are one group, with its counters and orders."""
-    monkeypatch.setattr(limits, "FIGURES_EVERY_S", 0.0)
     for delay in (60, 90, 120):
         sql = SQL.replace("f.dep_delay > 60", f"f.dep_delay > {delay}")
         await joins.register(sql, materialize="partial")
