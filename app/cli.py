@@ -43,6 +43,15 @@ def _text(help_text: str) -> object:
     return typer.Option(help=help_text)
 
 
+Host = Annotated[str | None, _text("Where to listen (127.0.0.1).")]
+Port = Annotated[int | None, _text("Where to listen (8000); 0: any free port.")]
+Docs = Annotated[bool | None, _text("Serve the API pages under /docs.")]
+OpenBind = Annotated[bool | None, _text("Listen beyond loopback without keys.")]
+KeysFile = Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")]
+LogLevel = Annotated[str | None, _text("debug, info, warning or error.")]
+LogFormat = Annotated[str | None, _text("console or json.")]
+
+
 def _settings(**given: object) -> "Settings":
     """Return the settings of this start; where they cannot be, say so and end."""
     from app.errors import SettingError
@@ -63,13 +72,13 @@ def serve(
         str | None, _text("memory://, redis://host:port/db; default: embedded.")
     ] = None,
     data: Annotated[Path | None, _text("Folder of the embedded store (./psoup-data).")] = None,
-    host: Annotated[str | None, _text("Where to listen (127.0.0.1).")] = None,
-    port: Annotated[int | None, _text("Where to listen (8000); 0: any free port.")] = None,
-    docs: Annotated[bool | None, _text("Serve the API pages under /docs.")] = None,
-    open_bind: Annotated[bool | None, _text("Listen beyond loopback without keys.")] = None,
-    keys_file: Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")] = None,
-    log_level: Annotated[str | None, _text("debug, info, warning or error.")] = None,
-    log_format: Annotated[str | None, _text("console or json.")] = None,
+    host: Host = None,
+    port: Port = None,
+    docs: Docs = None,
+    open_bind: OpenBind = None,
+    keys_file: KeysFile = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Start the service: everything in one process, durable, nothing else to install.
 
@@ -101,8 +110,8 @@ def engine(
     port: Annotated[
         int | None, _text("Answer /healthz, /readyz and /metrics there; default: nowhere.")
     ] = None,
-    log_level: Annotated[str | None, _text("debug, info, warning or error.")] = None,
-    log_format: Annotated[str | None, _text("console or json.")] = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Start an engine alone, for API workers on the same store; a second one waits to take its place.
 
@@ -123,13 +132,13 @@ def api(
         str | None, _text("redis://host:port/db, where an engine folds, now or later.")
     ] = None,
     workers: Annotated[int | None, _text("Processes that answer (1).")] = None,
-    host: Annotated[str | None, _text("Where to listen (127.0.0.1).")] = None,
-    port: Annotated[int | None, _text("Where to listen (8000); 0: any free port.")] = None,
-    docs: Annotated[bool | None, _text("Serve the API pages under /docs.")] = None,
-    open_bind: Annotated[bool | None, _text("Listen beyond loopback without keys.")] = None,
-    keys_file: Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")] = None,
-    log_level: Annotated[str | None, _text("debug, info, warning or error.")] = None,
-    log_format: Annotated[str | None, _text("console or json.")] = None,
+    host: Host = None,
+    port: Port = None,
+    docs: Docs = None,
+    open_bind: OpenBind = None,
+    keys_file: KeysFile = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> None:
     """Start API workers alone: they take data and queries, and answer, from a store that an engine folds.
 

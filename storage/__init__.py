@@ -23,7 +23,7 @@ from storage.redis_store import RedisStore
 from storage.redis_token import Held
 from storage.redis_worker import RedisWorkerStore
 from storage.server import EmbeddedServer
-from storage.store import Durability, Store, StoreHealth
+from storage.store import Durability, StoreHealth
 
 __all__ = [
     "Durability",
@@ -32,6 +32,9 @@ __all__ = [
     "open_store",
     "open_worker_store",
 ]
+
+Store = MemoryStore | RedisStore
+"""The Log and the Results Structure over one set of data, for the process that folds."""
 
 SHARED_SCHEMES = ("redis", "rediss", "unix")
 SCHEMES = ("memory", *SHARED_SCHEMES)
@@ -56,7 +59,7 @@ def open_store(
         clock: the time of `memory://`. A server's own clock is the time of what it stores.
         durability: the least level to accept (and to start the embedded server with). EVERYSEC has to
             be asked for; MEMORY is `memory://` alone.
-        standby: leave `Store.take_over` to the caller, who waits while another engine has the store.
+        standby: leave `take_over` to the caller, who waits while another engine has the store.
         lease_s: how long the store stays with an engine that says nothing.
 
     Raises:

@@ -125,7 +125,7 @@ class RedisStore:
         return StoreHealth(tuple(reasons), used, most or None)
 
     def take_over(self) -> float:
-        """Become the one writer and open the server's present run (`Store.take_over`).
+        """Become the one writer, before anything but `health` and `close`. Twice is harmless.
 
         Returns:
             0.0; or the seconds after which to try again, because another engine has the store (`holder`).
@@ -182,7 +182,16 @@ class RedisStore:
         self._token.call("psoup_tell", [keys.META, keys.FIGURES], [figures])
 
     def reopen(self) -> None:
-        """Make the store usable again after its server has died or restarted (`Store.reopen`)."""
+        """Make the store usable again after its server has died or restarted; else does nothing.
+
+        Call it again until it returns: all this process was told is committed or applied is then there.
+
+        Raises:
+            StoreUnavailableError: still no answer.
+            FencedError: another engine has taken over meanwhile.
+            StoreUnsuitableError: it came back empty, or as another one.
+            IntegrityError: something acknowledged is missing. Stop; the next start begins a new gen.
+        """
         self._revive()
         self._durability = self._verify()
         self._check_contents()
@@ -219,10 +228,9 @@ class RedisStore:
     def _remember(self) -> None:
         """Let the folder of a standby know the store too: one that is emptied is then not begun anew by it."""
         if self._known.file is None and not self._check_contents():
-            (cluster, gen), head = (
-                self._client.fetch_together(  # no Function: they may be another version's
-                    [("HMGET", keys.META, "cluster", "gen"), ("HGET", keys.HEAD, "seq")]
-                )
+            # Without Functions: they may be another version's.
+            (cluster, gen), head = self._client.fetch_together(
+                [("HMGET", keys.META, "cluster", "gen"), ("HGET", keys.HEAD, "seq")]
             )
             self._known.belong_to(cluster.decode(), Gen(int(gen)), Seq(int(head)))
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import pytest
 
 from engine.clock import Clock
-from storage import open_store
+from storage import Store, open_store
 from storage.cluster import ClusterMemory
 from storage.folder import FolderLock, engine_id
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
 from storage.server import EmbeddedServer
-from storage.store import Durability, Store
+from storage.store import Durability
 
 StoreKind = Literal["memory", "embedded"]
 

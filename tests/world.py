@@ -37,8 +37,8 @@ from engine.results.delta import Delta, merge
 from engine.tuples.arrow import arrow_schema, encode_batch
 from engine.tuples.batch import Seq
 from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from storage import Store
 from storage.memory import MemoryStore
-from storage.store import Store
 from tests.reference import Answer, AnswerRow
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US

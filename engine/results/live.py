@@ -76,8 +76,7 @@ class LiveResults:
     ) -> None:
         """Begin empty, before any history.
 
-        `now_us` is the store's clock. Where threads share it, `guard` is their lock, one that its holder may
-        take again.
+        `now_us` is the store's clock, `guard` the lock of threads that share it: one that its holder may take again.
         """
         self._lock = nullcontext() if guard is None else guard
         self._now_us = now_us
@@ -242,9 +241,9 @@ class LiveResults:
             record = self._streams.get(stream_id)
             if record is None:
                 raise NotFoundError("No such stream is declared.")
-            latest = reversed(self._batches.get(stream_id, {}).values())
-            found = [*itertools.takewhile(lambda one: one.seq > after, latest)][::-1]
-            return StreamBatches(self._applied, record, tuple(found))
+            held = reversed(self._batches.get(stream_id, {}).values())
+            latest = tuple(itertools.takewhile(lambda one: one.seq > after, held))
+            return StreamBatches(self._applied, record, latest[::-1])
 
     def queries(self) -> Sequence[QueryRecord]:
         """Return all standing queries, ascending by seq."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from app.service import Service
 from engine.clock import Clock
-from storage import open_store
-from storage.store import Store
+from storage import Store, open_store
 
 WAIT_S = 20.0
 """A test that waits longer has failed."""

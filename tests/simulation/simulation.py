@@ -169,9 +169,7 @@ class Simulation:
         """Start an engine on a folder that has none."""
         busy = {engine.folder.name for engine in self.engines}
         names = [name for name in self._folders if name not in busy]
-        if (
-            self._is_emptied
-        ):  # one that knows nothing would begin a new history there, and rightly so
+        if self._is_emptied:  # one that knows nothing would rightly begin a new history there
             names = [name for name in names if (self._root / name / "cluster.json").exists()]
         if not names:
             return

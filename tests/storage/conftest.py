@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from engine.clock import ManualClock
-from storage import open_worker_store
+from storage import Store, open_worker_store
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
 from storage.redis_worker import RedisWorkerStore
-from storage.store import Store
 from tests.stores import SharedServer, redis_executable
 
 START_US = 1_700_000_000_000_000

@@ -10,7 +10,7 @@ from engine.results.contract import Checkpoint
 from engine.results.delta import ClauseRecord, Delta, StreamRecord, merge
 from engine.results.page import Page
 from engine.tuples.batch import Seq
-from storage.store import Store
+from storage import Store
 from tests.storage.fold import Fold
 
 

@@ -18,7 +18,7 @@ from engine.log.operation import Drop, Remove, Tick
 from engine.results.delta import Delta
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
-from storage.store import Store
+from storage import Store
 from tests.storage.samples import declare, query_id, register, rows, txn
 
 

@@ -22,8 +22,8 @@ from engine.limits import SEGMENT_ROWS
 from engine.log.operation import Content, Drop, Materialize, Remove, Tick
 from engine.results.contract import Snapshot
 from engine.tuples.schema import StreamId
+from storage import Store
 from storage.memory import MemoryStore
-from storage.store import Store
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, join, query_id, register, rows, txn
