@@ -2,9 +2,9 @@
 
 A fold that answers shows at once, from its memory, what it has applied, and publishes it to the store later and
 together: whatever is not published can be folded again from the log. One that does not publishes at the end of every
-turn. Invariants: what is shown is the fold of the log's operations 1..applied, what is published that of
-1..published; a delta that a lost connection left in doubt is published again before anything else; only what is
-published is trimmed.
+turn. A turn never ends inside a commit, and all of a commit is shown at once. Invariants: what is shown is the fold of
+the log's operations 1..applied, what is published that of 1..published; a delta that a lost connection left in doubt is
+published again before anything else; only what is published is trimmed.
 """
 
 import threading
@@ -21,12 +21,13 @@ from app.publishing import Publishing
 from app.store import Store
 from app.trimming import Trimming
 from engine import limits
-from engine.engine import Engine, EngineStatistics
+from engine.engine import Engine, EngineStatistics, Settled
 from engine.errors import IntegrityError, OverloadedError
-from engine.log.operation import Tick
+from engine.log.groups import read_groups
+from engine.log.operation import Operation, Tick
 from engine.query.binder import Bind
 from engine.results.contract import Gen, ResultsReader
-from engine.results.delta import ClauseRecord, Delta
+from engine.results.delta import ClauseRecord, Delta, merge
 from engine.results.live import HeldBytes, LiveResults
 from engine.results.page import Page
 from engine.results.source import TupleSource
@@ -52,16 +53,18 @@ class Fold:
         on_applied: Callable[[Seq], None],
         bind: Bind,
         elapsed_s: Callable[[], float],
+        settled: Settled | None = None,
     ) -> None:
         """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
         self._store = store
         self._bind = bind
         self._elapsed_s = elapsed_s
         self._on_applied = on_applied
-        self._engine = Engine(bind=bind, make_lock=threading.Lock)
+        self._settled = settled
+        self._engine = Engine(bind=bind, make_lock=threading.Lock, settled=settled)
         self._live = LiveResults(self._now_us, threading.RLock()) if answers else None
         self._publishing = Publishing(store, each_turn=not answers, elapsed_s=elapsed_s)
-        self._trimming = Trimming(store)
+        self._trimming = Trimming(store, elapsed_s=elapsed_s)
         self._restored = False
         self._gen = Gen(0)
         self._applied = Seq(0)
@@ -107,7 +110,11 @@ class Fold:
         applied = checkpoint.cut.seq
         seqs = sorted(batch.seq for batch in checkpoint.batches)
         self._engine = Engine.restore(
-            checkpoint, self._store.log.read_at(seqs), bind=self._bind, make_lock=threading.Lock
+            checkpoint,
+            self._store.log.read_at(seqs),
+            bind=self._bind,
+            make_lock=threading.Lock,
+            settled=self._settled,
         )
         self._trimming.begin(applied, seqs)
         if self._live is not None:
@@ -140,25 +147,26 @@ class Fold:
             self._note_published(delta)
 
     def turn(self) -> bool:
-        """Publish and trim what is due, then apply what the log holds, up to FOLD_OPERATIONS_MAX. False = nothing."""
+        """Publish and trim what is due, then apply what the log holds, up to FOLD_OPERATIONS_MAX. False = nothing.
+
+        A commit that begins among them is applied whole, however large.
+        """
         if self._publishing.is_due():
             self.publish()
         self._trimming.trim(self.published)
-        operations = self._store.log.read(
+        groups = read_groups(
+            self._store.log,
             self._applied,
             operations_max=limits.FOLD_OPERATIONS_MAX,
             bytes_max=limits.FOLD_BYTES_MAX,
         )
-        if not operations:
+        if not groups:
             self._waiting_since_us = None
             return False
-        self._waiting_since_us = operations[0].arrival_us
-        for operation in operations:
-            delta = self._engine.apply(operation)
-            if self._live is not None:
-                self._live.apply(delta)
-            self._publishing.add(delta, self.counted.count(operation))
-            self._applied = delta.seq
+        self._waiting_since_us = groups[0][0].arrival_us
+        self._engine.expect([operation for group in groups for operation in group])
+        for group in groups:
+            self._apply(group)
         self._note_void()
         if self._live is None:
             self.publish()
@@ -225,6 +233,15 @@ class Fold:
                 raise AssertionError("what is applied is shown")
             self._live.check()
         self._engine.check()
+
+    def _apply(self, group: Sequence[Operation]) -> None:
+        """Apply operations that become visible together."""
+        deltas = [self._engine.apply(operation) for operation in group]
+        if self._live is not None:
+            self._live.apply(deltas[0] if len(deltas) == 1 else merge(deltas))
+        for operation, delta in zip(group, deltas, strict=True):
+            self._publishing.add(delta, self.counted.count(operation))
+        self._applied = deltas[-1].seq
 
     def _now_us(self) -> int:
         """Return the store's clock, which there is none of before the store is taken over."""

@@ -17,7 +17,7 @@ from app.fold import Fold
 from app.lease import FENCED_CODE, Lease, LeaseStatistics
 from app.store import Store
 from engine import limits
-from engine.engine import keep_memory, warm_up
+from engine.engine import Settled, keep_memory, warm_up
 from engine.errors import EngineError
 from engine.query.binder import Bind, bind
 from engine.results.contract import Gen, ResultsReader
@@ -69,6 +69,7 @@ class FoldLoop:
         bind: Bind = bind,
         lease_s: float = limits.LEASE_S,
         elapsed_s: Callable[[], float] = time.monotonic,
+        settled: Settled | None = None,
     ) -> None:
         """Take the store, whose clock dates ticks. Callbacks must not wait for the loop.
 
@@ -81,11 +82,17 @@ class FoldLoop:
             bind: may remember what the front has bound.
             lease_s: so long after its last sign of life a standby may try.
             elapsed_s: paces the loop: no operation and no answer depends on it.
+            settled: finds elsewhere, ahead of their turn, what operations will ask for; None = nobody does.
         """
         self._store = store
         self._answers = answers
         self._fold = Fold(
-            store, answers=answers, on_applied=on_applied, bind=bind, elapsed_s=elapsed_s
+            store,
+            answers=answers,
+            on_applied=on_applied,
+            bind=bind,
+            elapsed_s=elapsed_s,
+            settled=settled,
         )
         self._on_applied = on_applied
         self._on_lost = on_lost

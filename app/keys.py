@@ -33,17 +33,26 @@ class Caller:
     scopes: frozenset[str] | None
 
     def require(self, scope: str, *, stream: str | None = None) -> None:
-        """Refuse a request that needs a scope this caller lacks; `ingest` is given by stream.
+        """Refuse a request that needs a scope this caller lacks.
+
+        `ingest` is given by stream. A request that names no stream, but parts that somebody has staged, takes that
+        of any stream.
 
         Raises:
             ScopeMissingError: says which scope is needed.
         """
-        needed = scope if stream is None else f"{scope}:{stream}"
-        if self.scopes is None or needed in self.scopes:
+        if self.scopes is None or _has(self.scopes, scope, stream):
             return
-        if stream is not None and f"{scope}:*" in self.scopes:
-            return
+        needed = f"{INGEST}:{stream or '*'}" if scope == INGEST else scope
         raise ScopeMissingError("The key lacks the scope this request needs.", scope=needed)
+
+
+def _has(scopes: frozenset[str], scope: str, stream: str | None) -> bool:
+    if scope != INGEST:
+        return scope in scopes
+    if stream is None:
+        return any(one.startswith(f"{INGEST}:") for one in scopes)
+    return not scopes.isdisjoint({f"{INGEST}:{stream}", f"{INGEST}:*"})
 
 
 ANYBODY: Final = Caller(None, None)

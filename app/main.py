@@ -30,13 +30,13 @@ from app.page_tokens import PageTokens, page_key
 from app.problems import problem_response
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
 from app.rates import Rates
-from app.routes import health, invocations, queries, streams, tuples
+from app.routes import batches, health, invocations, queries, staging, streams, tuples
 from app.routes.endpoint import Context, add
 from app.server import listen, make_server, pace_collector
 from app.service import Service, WorkerParts
 from app.settings import Settings, check_settings, shared_store
 from app.store import Store, WorkerStore
-from app.wire.queries import Bits
+from app.wire.handles import Bits
 from engine import limits
 from engine.clock import Clock, SystemClock
 from engine.engine import CachedTuples
@@ -46,6 +46,8 @@ from storage import open_store, open_worker_store
 ENDPOINTS = (
     *streams.ENDPOINTS,
     *tuples.ENDPOINTS,
+    *staging.ENDPOINTS,
+    *batches.ENDPOINTS,
     *queries.ENDPOINTS,
     *invocations.ENDPOINTS,
     *health.ENDPOINTS,

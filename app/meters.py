@@ -177,6 +177,7 @@ def store_gauges(service: Service) -> dict[str, tuple[str, float]]:
         "log_head": ("Position of the last operation.", log.head),
         "log_entries": ("Entries in the log.", log.entries),
         "log_bytes": ("Bytes of bodies in the log.", log.bytes),
+        "staged_bytes": ("Bytes staged for commits to come.", log.staged_bytes),
         "backlog_operations": (
             "Operations that are committed and not applied.",
             max(0, log.head - service.applied.seq),

@@ -69,12 +69,14 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "has-queries": ProblemType(409, "Standing queries use the stream"),
     "name-taken": ProblemType(409, "Another query has this name"),
     "txn-content-differs": ProblemType(409, "The version was used for other content"),
+    "stage-missing": ProblemType(409, "A part of the commit is not staged, or not any more"),
     "stale-declaration": ProblemType(
         409, "The stream was declared anew in the meantime", again=True
     ),
     "query-suspended": ProblemType(409, "The query ran over a cap and is suspended"),
     "page-expired": ProblemType(410, "The page token needs what is no longer kept"),
     "body-too-large": ProblemType(413, "The body is over a limit", closes=True),
+    "commit-too-large": ProblemType(413, "The parts of the commit are over a limit together"),
     "url-too-long": ProblemType(414, "The URL is over its limit", closes=True),
     "unsupported-media": ProblemType(415, "The body's media type or encoding is not taken here"),
     "invalid-field": ProblemType(422, "A member has a wrong type or value"),

@@ -30,6 +30,7 @@ from engine.invoke import ClauseCache
 from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
 from engine.query.shapes import Shapes
+from engine.results.contract import Gen
 
 MEMORY_HIGH: Final = "memory-high"
 NO_ENGINE: Final = "no-engine"
@@ -116,6 +117,14 @@ class Service:
         )
         self.parsing = WorkPool("parse", threads=PARSE_THREADS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS)
+
+    def confirm(self, gen: Gen) -> None:
+        """Raise RecoveringError if tuples of an answer of `gen` may have been read from a later history.
+
+        To be asked when all of the answer has been read. Where the engine is in this process there is one history.
+        """
+        if self.worker is not None:
+            self.worker.store.confirm(gen)
 
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""

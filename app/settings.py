@@ -48,6 +48,8 @@ class Settings:
     shutdown_s: int = 10
     lease_s: float = limits.LEASE_S
     workers: int = 1
+    spark: str | None = None
+    spark_pairs_min: int = limits.SCALED_PAIRS_MIN
 
 
 def _optional_text(given: str) -> str | None:
@@ -142,6 +144,17 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "That answer, of `psoup api`; limits on connections and requests hold for each.",
         int,
         (1, limits.API_WORKERS_MAX),
+    ),
+    "spark": Setting(
+        "master",
+        "Of the Spark whose executors match for `psoup engine`: local[2], spark://host:port; empty: none.",
+        _optional_text,
+    ),
+    "spark_pairs_min": Setting(
+        "chunks times clauses",
+        "Of one run of operations, for which a job of these executors is worth it.",
+        int,
+        (0, 1_000_000_000),
     ),
 }
 """Described in the order of the fields of `Settings`."""

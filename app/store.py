@@ -7,7 +7,7 @@ from typing import Protocol
 
 from engine.log.contract import Log
 from engine.log.operation import Operation, QueryId
-from engine.results.contract import Position, ResultsReader, ResultsStructure
+from engine.results.contract import Gen, Position, ResultsReader, ResultsStructure
 from engine.tuples.batch import Seq
 
 __all__ = ["Position", "Store", "StoreHealth", "WorkerStore"]
@@ -115,6 +115,10 @@ class WorkerStore(Protocol):
     @property
     def page_key(self) -> bytes:
         """The secret that page tokens are signed with. Raises where the store does not answer."""
+        ...
+
+    def confirm(self, gen: Gen) -> None:
+        """Raise `recovering` if another history than `gen` has been seen to begin. Asks nobody."""
         ...
 
     def position(self) -> Position:

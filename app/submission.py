@@ -17,7 +17,17 @@ from app.errors import CommitUnknownError, MemoryFullError
 from engine import limits
 from engine.errors import EngineError, OverloadedError
 from engine.log.contract import Appended, Log
-from engine.log.operation import Content, Drop, QueryId, Register, Remove, Rows, Tick
+from engine.log.operation import (
+    Commit,
+    Content,
+    Drop,
+    QueryId,
+    Register,
+    Remove,
+    Rows,
+    Staged,
+    Tick,
+)
 from engine.tuples.batch import Seq
 
 Result = TypeVar("Result")
@@ -26,6 +36,12 @@ Shown = tuple[Appended, Seq]
 
 RETRY_AFTER_S: Final = 1
 """An append takes milliseconds, the largest on a slow disk a second or two."""
+SENT_AGAIN: Final = "Repeat the same request: with a producer's headers it is stored once, without them it may be stored twice."
+STAGED_AGAIN: Final = (
+    "Stage the part again: one that no commit names is forgotten when its time is over."
+)
+DONE_AGAIN: Final = "Repeat the same request: it is done once."
+"""What to do where nobody knows whether something was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,8 @@ class Submitted:
     applied: bool
     duplicate: bool = False
     query_id: QueryId | None = None
+    rows: int = 0
+    """Tuples that a commit has stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +129,45 @@ class Submission:
             CommitUnknownError: the append itself had no answer by the deadline; it may still commit.
             EngineError: what `Log.append` refuses.
         """
-        latest = time.monotonic() + deadline_s
         self._refuse_full([content])
-        since = self._applied.mark()
-        appended, shown_at = await self._outcome(
-            functools.partial(self._append, content), _nbytes(content), deadline_s=deadline_s
+        append = functools.partial(self._log.append, content)
+        return await self._settled(append, _nbytes(content), deadline_s, again=SENT_AGAIN)
+
+    async def commit(self, commit: Commit, *, deadline_s: float) -> Submitted:
+        """Append the parts of `commit` in one step and wait until they are applied, for `deadline_s` seconds in all.
+
+        Raises:
+            OverloadedError, MemoryFullError: nothing was appended.
+            CommitUnknownError: as in `submit`.
+            EngineError: what `Log.commit` refuses.
+        """
+        self._refuse_full([commit])
+        append = functools.partial(self._log.commit, commit)
+        return await self._settled(append, 0, deadline_s, again=DONE_AGAIN)
+
+    async def stage(self, part: Staged, *, deadline_s: float) -> int:
+        """Keep a part for a commit to come; return when it expires, in microseconds of the store's clock.
+
+        Raises:
+            OverloadedError, MemoryFullError: nothing was staged.
+            CommitUnknownError: the store had not answered by the deadline; nothing counts.
+            EngineError: what `Log.stage` refuses.
+        """
+        self._refuse_full([part])
+        stage = functools.partial(self._log.stage, part)
+        return await self._outcome(stage, len(part.body), deadline_s=deadline_s, again=STAGED_AGAIN)
+
+    async def carry_out(self, step: Callable[[Log], Result], *, deadline_s: float) -> Result:
+        """Return what `step` returns of the log: something that frees or keeps and is done twice as well as once.
+
+        Raises:
+            OverloadedError: it was not begun.
+            CommitUnknownError: it had no answer by the deadline.
+            EngineError: what the step raises.
+        """
+        return await self._outcome(
+            functools.partial(step, self._log), 0, deadline_s=deadline_s, again=DONE_AGAIN
         )
-        self._count(appended)
-        in_time = await self._applied.wait(
-            shown_at, timeout_s=latest - time.monotonic(), since=_behind(since, appended)
-        )
-        return _submitted(appended, shown_at, applied=in_time)
 
     async def submit_many(
         self, contents: Sequence[Content], *, deadline_s: float
@@ -142,6 +188,7 @@ class Submission:
             functools.partial(self._append_many, contents),
             sum(map(_nbytes, contents)),
             deadline_s=deadline_s,
+            again=SENT_AGAIN,
         )
         stored = [one for one in outcomes if not isinstance(one, EngineError)]
         for appended, _ in stored:
@@ -184,7 +231,7 @@ class Submission:
     def _bytes(self) -> int:
         return sum(self._tasks.values())
 
-    def _refuse_full(self, contents: Sequence[Content]) -> None:
+    def _refuse_full(self, contents: Sequence[Content | Commit | Staged]) -> None:
         """Refuse what would add to memory that is full. Raises MemoryFullError."""
         if all(isinstance(content, Remove | Drop | Tick) for content in contents):
             return
@@ -194,10 +241,28 @@ class Submission:
             self._refused += len(contents)
             raise
 
+    async def _settled(
+        self, append: Callable[[], Appended], nbytes: int, deadline_s: float, *, again: str
+    ) -> Submitted:
+        """Return what has become by the deadline of what `append` appends."""
+        latest = time.monotonic() + deadline_s
+        since = self._applied.mark()
+        appended, shown_at = await self._outcome(
+            functools.partial(self._append, append), nbytes, deadline_s=deadline_s, again=again
+        )
+        self._count(appended)
+        in_time = await self._applied.wait(
+            shown_at, timeout_s=latest - time.monotonic(), since=_behind(since, appended)
+        )
+        return _submitted(appended, shown_at, applied=in_time)
+
     async def _outcome(
-        self, append: Callable[[], Result], nbytes: int, *, deadline_s: float
+        self, append: Callable[[], Result], nbytes: int, *, deadline_s: float, again: str
     ) -> Result:
-        """Return what `append` returns in a thread, counted as on its way until it does."""
+        """Return what `append` returns in a thread, counted as on its way until it does.
+
+        `again` says what to do where it has no answer by the deadline.
+        """
         self.admit(nbytes)
         task = asyncio.get_running_loop().run_in_executor(self._threads, append)
         self._tasks[task] = nbytes
@@ -206,15 +271,12 @@ class Submission:
         done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
         if not done:
             self._unknown += 1
-            raise CommitUnknownError(
-                "The store did not confirm the operation in time. Repeat the same request: with a"
-                " producer's headers it is stored once, without them it may be stored twice."
-            )
+            raise CommitUnknownError(f"The store did not confirm the operation in time. {again}")
         return task.result()
 
-    def _append(self, content: Content) -> Shown:
+    def _append(self, append: Callable[[], Appended]) -> Shown:
         """Append, and return with it a position that shows the operation. Blocks: runs in a thread."""
-        appended = self._log.append(content)
+        appended = append()
         # An original whose seq is no longer known lies somewhere up to the head.
         return appended, appended.seq or self._log.head()
 
@@ -254,4 +316,11 @@ def _behind(since: Mark, appended: Appended) -> Mark:
 
 
 def _submitted(appended: Appended, shown_at: Seq, *, applied: bool) -> Submitted:
-    return Submitted(shown_at, appended.arrival_us, applied, appended.duplicate, appended.query_id)
+    return Submitted(
+        shown_at,
+        appended.arrival_us,
+        applied,
+        appended.duplicate,
+        appended.query_id,
+        appended.rows,
+    )

@@ -4,7 +4,7 @@ Deterministic: it reads no clock, draws no chance and walks over nothing unorder
 same deltas bit for bit, whether folded at once, in pieces or by an engine that took over in between.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import assert_never
@@ -14,6 +14,7 @@ from engine.eddy.eddy import Eddy, EddyStatistics
 from engine.eddy.join_routing import JoinRouting
 from engine.eddy.joins import JoinGroupStatistics
 from engine.eddy.policy import RoutingPolicy
+from engine.eddy.settling import Settled
 from engine.errors import EngineError
 from engine.kernels.memory import keep_memory
 from engine.kernels.warm import warm_up
@@ -34,6 +35,7 @@ __all__ = [
     "Engine",
     "EngineStatistics",
     "JoinGroupStatistics",
+    "Settled",
     "keep_memory",
     "warm_up",
 ]
@@ -68,6 +70,7 @@ class Engine:
         policy: RoutingPolicy | None = None,
         routing: JoinRouting | None = None,
         make_lock: MakeLock = nullcontext,
+        settled: Settled | None = None,
     ) -> None:
         """Begin before the first operation.
 
@@ -76,13 +79,16 @@ class Engine:
             policy: how tuples are routed; None = by measured selectivity.
             routing: how entrants are routed through the sources of a join; None = by measured fan-out.
             make_lock: where other threads read `source`, makes their locks.
+            settled: what is found elsewhere, ahead of its turn; None = nothing is.
         """
+        self._settled = settled
         self._state = State(bind=bind, make_lock=make_lock)
         self._eddy = Eddy(
             query_stem=self._state.query_stem,
             tuples=self._state.tuples,
             policy=policy,
             routing=routing,
+            settled=settled,
         )
         self._operations = 0
         self._voided = 0
@@ -114,6 +120,8 @@ class Engine:
         state = self._state
         assert operation.seq == state.applied + 1, "operations are applied in order, without gaps"
         assert operation.arrival_us >= state.arrival_us, "arrival times never decrease"
+        if self._settled is not None:
+            self._settled.begin(state, operation)
         draft = Draft(state.applied, operation.seq, operation.arrival_us)
         try:
             self._dispatch(draft, operation)
@@ -126,6 +134,14 @@ class Engine:
         state.applied, state.arrival_us = operation.seq, operation.arrival_us
         self._operations += 1
         return draft.delta()
+
+    def expect(self, operations: Sequence[Operation]) -> None:
+        """Take note of the operations to be applied next: what they ask for may then be found elsewhere, together.
+
+        Changes no delta, and need not be called.
+        """
+        if self._settled is not None:
+            self._settled.expect(operations)
 
     def published(self) -> None:
         """Let go of tuples that applied operations have dropped: their deltas are published now.
@@ -146,6 +162,7 @@ class Engine:
         *,
         bind: Bind = bind,
         make_lock: MakeLock = nullcontext,
+        settled: Settled | None = None,
     ) -> "Engine":
         """Return the engine at the checkpoint's position, made from its records and the log's batches.
 
@@ -157,11 +174,12 @@ class Engine:
             batches: the operations of the checkpoint's batch records, ascending by seq.
             bind: as in the constructor.
             make_lock: as in the constructor.
+            settled: as in the constructor.
 
         Raises:
             IntegrityError: batches and records do not agree, or a stored clause does not bind.
         """
-        engine = cls(bind=bind, make_lock=make_lock)
+        engine = cls(bind=bind, make_lock=make_lock, settled=settled)
         state = engine._state
         restore(state, checkpoint, batches)
         for stream in state.streams.values():

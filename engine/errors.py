@@ -126,6 +126,18 @@ class TxnContentDiffersError(EngineError):
     code = "txn-content-differs"
 
 
+class StageMissingError(EngineError):
+    """A commit names parts that are not staged, or whose stream was declared anew since; extra `stages`: their ids."""
+
+    code = "stage-missing"
+
+
+class CommitTooLargeError(EngineError):
+    """The parts of a commit hold more bytes together than one may; extra `max_bytes`."""
+
+    code = "commit-too-large"
+
+
 class StaleDeclarationError(EngineError):
     """The caller checked against a declaration that is no longer in force: load it again, check again."""
 

@@ -69,6 +69,8 @@ BODIES_IN_FLIGHT_BYTES_MAX: Final = 256 * MIB
 """Bodies held by all requests under way: eight of the largest, and far below the memory of one machine."""
 BODY_INVOKE_BYTES_MAX: Final = 64 * KIB
 """Of a list of INVOKE_QUERIES_MAX handles, each on a line of its own."""
+BODY_COMMIT_BYTES_MAX: Final = 64 * KIB
+"""Of a list of COMMIT_STAGES_MAX handles, each on a line of its own."""
 BODY_OTHER_BYTES_MAX: Final = 16 * KIB
 """Of a declaration and everything else."""
 BATCH_ROWS_MAX: Final = 200_000
@@ -97,6 +99,16 @@ APP_DIGESTS_KEPT: Final = 64
 """Versions per producer whose content can still be compared."""
 APPS_COUNT_MAX: Final = 1_000
 """Producers per stream: their last versions are kept as long as the stream."""
+STAGE_LIFE_S: Final = 3_600
+"""A staged part that is not committed by then is gone: its producer has failed, or has sent it again since."""
+STAGED_BYTES_MAX: Final = GIB
+"""All staged bodies, with STAGE_MARK_BYTES each: they lie in the store's memory, and four commits fit in."""
+STAGE_MARK_BYTES: Final = 512
+"""What a part counts beside its body until its life has ended, committed or not: so many tiny ones are bounded too."""
+COMMIT_STAGES_MAX: Final = 1_024
+"""Parts of one commit: more than a job has partitions, and one call of the store looks at all of them."""
+COMMIT_BYTES_MAX: Final = 256 * MIB
+"""Bodies of one commit: as much as may wait to be applied, and the engine reads all of it before it applies any."""
 
 # HTTP.
 HEADERS_BYTES_MAX: Final = 16 * KIB
@@ -191,6 +203,8 @@ PAGE_ROWS_MAX: Final = 100_000
 """Rows of a page at most; the rest follows under `next`."""
 PAGE_BYTES_MAX: Final = 16 * MIB
 """A page ends before its body gets larger."""
+PAGES_LISTED_MAX: Final = 10_000
+"""Pages of one answer that are listed at once: a list of about 3 MB, and more than a cluster reads side by side."""
 INVOKE_QUERIES_MAX: Final = 1_000
 """Queries invoked by one request: each costs about as much as one of its own."""
 INVOKE_ROWS_MAX: Final = 200_000
@@ -247,6 +261,22 @@ COMPOSITES_CACHE_BYTES_MAX: Final = 256 * MIB
 """Pages of joins that one API worker keeps between invocations."""
 RECORDS_CACHE_MAX: Final = 20_000
 """Records of queries, clauses and streams that one API worker keeps decoded, of each kind."""
+
+# Scale-out.
+SCALED_PAIRS_MIN: Final = 2_000_000
+"""Chunks times clauses of one run of operations that are worth a Spark job: 0.9 s of a core, and a job takes 0.2 s."""
+SCALED_RESIDUAL_PAIRS: Final = 300
+"""What an expression that cannot be indexed counts beside clauses: a chunk takes 150 us to evaluate it, not 0.4."""
+SCALED_JOB_PAIRS_MAX: Final = 64_000_000
+"""The same, of one job at most: its hits, some 5 bytes a pair, are in the memory of Spark's driver at once."""
+SCALED_SCAN_ROWS_MIN: Final = 40_000_000
+"""Old rows times expressions of new queries, evaluated row by row, that are worth a job: 1.5 s of a core."""
+SCALED_SCAN_EXPRESSIONS_MIN: Final = 32
+"""So many such expressions meet each row that is sent: an evaluation takes 40 ns, and sending a row a microsecond."""
+SCALED_JOB_S_MAX: Final = 60.0
+"""A job that takes longer is given up, and the engine does its work."""
+SCALED_RETRY_S: Final = 30.0
+"""After a job that came to nothing the engine works alone so long."""
 
 # Store.
 STORE_MEMORY_BYTES_MAX: Final = 6 * GIB

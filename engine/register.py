@@ -14,8 +14,8 @@ from engine.results.delta import ClauseRecord, JoinRecord, QueryRecord
 from engine.results.draft import Draft
 from engine.results.hits import ClauseId
 from engine.results.source import Span
-from engine.stems.query_stem import is_cheap, is_join_kept
-from engine.stems.state import State, StreamState
+from engine.stems.query_stem import is_join_kept
+from engine.stems.state import State, first_kept_row
 
 Fresh = tuple[ClauseId, StandingQueryClause, Materialize]
 """A clause that is new, and what is to be kept of what it finds."""
@@ -120,18 +120,3 @@ def begin_join(state: State, draft: Draft, *, eddy: Eddy, fresh: Fresh) -> None:
     for found in eddy.join(fresh=FreshJoin(clause_id, clause, materialize, group_id, spans)):
         for over, reason in note_joined(state, draft, found):
             suspend(state, draft, over, reason)
-
-
-def first_kept_row(
-    stream: StreamState, clause: StandingQueryClause, materialize: Materialize
-) -> int:
-    """Return the row from which on hits of a fresh clause are kept.
-
-    By `auto` a cheap clause is not evaluated over old data before somebody asks for it: that is as fast
-    then, and most of 100,000 are not asked at once. Others begin with the chunk of the first retained row,
-    whole, so that a page depends on its clause and its chunk alone.
-    """
-    nothing = materialize is Materialize.NONE
-    if nothing or (materialize is Materialize.AUTO and is_cheap(clause)):
-        return stream.open_chunk * CHUNK_ROWS
-    return stream.record.floor_row // CHUNK_ROWS * CHUNK_ROWS

@@ -54,6 +54,60 @@ class DataFileError(PipelineError):
         super().__init__(f"{place}:{where} {reason}{got}. {hint}".rstrip())
 
 
+class JavaMissingError(PipelineError):
+    """No Java that Spark runs on was found; the text says what was looked at and what to install."""
+
+    code = "java-missing"
+
+
+class OptionError(PipelineError):
+    """An option given to `format("psoup")` is not one, is missing, or does not go with another."""
+
+    code = "option"
+
+
+class SchemaMismatchError(PipelineError):
+    """A DataFrame's columns are not those of the stream; the text names each, and the cast it needs."""
+
+    code = "schema-mismatch"
+
+
+class WriteRefusedError(PipelineError):
+    """A write from Spark was refused for what it is: the same once more would be refused as well."""
+
+    code = "write-refused"
+
+
+class HistoryChangedError(PipelineError):
+    """The service has another history than the one that positions were given in: they name nothing any more."""
+
+    code = "history-changed"
+
+
+class ReadRefusedError(PipelineError):
+    """What a read into Spark was to read is not there as planned; the text says why, and what to do."""
+
+    code = "read-refused"
+
+
+class SparkMissingError(PipelineError):
+    """pyspark is not installed; the text says how to install it."""
+
+    code = "spark-missing"
+
+
+class JobFailedError(PipelineError):
+    """A Spark job ended before its end; the text is what Spark, or a part of the job, said last."""
+
+    code = "job-failed"
+
+
+class ExecutorsError(PipelineError):
+    """Spark's executors have not done what the engine gave them; the text is what Spark said of it."""
+
+    code = "executors"
+
+
 class ServiceUnreachableError(PipelineError):
     """Nothing answers at the service's address, or not in time."""
 

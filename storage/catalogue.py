@@ -4,7 +4,7 @@ The same rules as `check_*` and `enter_*` in `functions.lua`; `tests/storage/tes
 compares the two step by step.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -82,6 +82,48 @@ class Catalogue:
                 return None
         assert_never(content)
 
+    def in_force(self, name: str, stream_id: StreamId) -> bool:
+        """Return whether the stream of this name is the one that `stream_id` declared."""
+        found = self._streams.get(name)
+        return found is not None and found[0] == stream_id
+
+    def is_declared(self, stream_id: StreamId) -> bool:
+        """Return whether a stream is in force under this id."""
+        return any(stream_id == found for found, _ in self._streams.values())
+
+    def admit_commit(
+        self, txns: Mapping[StreamId, Txn], marked: Mapping[StreamId, Seq]
+    ) -> Original | None:
+        """Return the commit that had this version, None = it is new for all streams; raise if it is refused.
+
+        Args:
+            txns: by stream the version, the same for all, and the digest of the rows.
+            marked: streams with parts that are marks of this commit, and its last entry.
+
+        Raises:
+            TxnContentDiffersError, QuotaExceededError: as `Log.commit` says.
+        """
+        known: list[Seq] = []
+        fresh: list[StreamId] = []
+        for stream_id, txn in txns.items():
+            gone = None if self.is_declared(stream_id) else Original(marked[stream_id])
+            original = gone or self._repeated(stream_id, txn)
+            if original is None:
+                fresh.append(stream_id)
+            else:
+                known.append(original.seq)
+        if known and fresh:
+            raise refusals.txn_content_differs(max(known))
+        if known:
+            return Original(max(known))
+        self._find_places(fresh, next(iter(txns.values())).app)
+        return None
+
+    def enter_commit(self, seq: Seq, txns: Mapping[StreamId, Txn]) -> None:
+        """Take note of a commit, admitted just before, whose last entry is operation `seq`."""
+        for stream_id, txn in txns.items():
+            self._enter_version(seq, stream_id, txn)
+
     def enter(self, seq: Seq, content: Content) -> None:
         """Take note of `content`, admitted just before and now operation `seq`."""
         match content:
@@ -134,7 +176,7 @@ class Catalogue:
         return None
 
     def _admit_drop(self, content: Drop) -> None:
-        if not self._in_force(content.name, content.stream_id):
+        if not self.in_force(content.name, content.stream_id):
             raise refusals.stream_not_found()
         readers = {q for q, held in self._queries.items() if content.stream_id in held.streams}
         if readers and not content.queries:
@@ -143,17 +185,26 @@ class Catalogue:
             raise refusals.stale_declaration()
 
     def _admit_rows(self, content: Rows) -> Original | None:
-        if not self._in_force(content.name, content.stream_id):
+        if not self.in_force(content.name, content.stream_id):
             raise refusals.stale_declaration()
-        txn = content.txn
-        if txn is None:
+        if content.txn is None:
             return None
-        producer = self._producers.get(content.stream_id, {}).get(txn.app)
-        if producer is None:
-            if sum(map(len, self._producers.values())) >= limits.APPS_COUNT_MAX:
-                raise refusals.apps_quota()
-            return None
-        if txn.version > producer.last:
+        original = self._repeated(content.stream_id, content.txn)
+        if original is None:
+            self._find_places({content.stream_id}, content.txn.app)
+        return original
+
+    def _find_places(self, stream_ids: Collection[StreamId], app: str) -> None:
+        """Raise QuotaExceededError where `app` cannot become a producer of all these streams."""
+        known = self._producers
+        added = sum(app not in known.get(stream_id, {}) for stream_id in stream_ids)
+        if added and sum(map(len, known.values())) + added > limits.APPS_COUNT_MAX:
+            raise refusals.apps_quota()
+
+    def _repeated(self, stream_id: StreamId, txn: Txn) -> Original | None:
+        """Return the batch that had this version, None = it is new. Raise if that had other rows."""
+        producer = self._producers.get(stream_id, {}).get(txn.app)
+        if producer is None or txn.version > producer.last:
             return None
         digest, seq = producer.known.get(txn.version, (txn.digest, Seq(0)))
         if digest != txn.digest:
@@ -161,7 +212,7 @@ class Catalogue:
         return Original(seq)
 
     def _admit_register(self, content: Register) -> Original | None:
-        if not all(self._in_force(name, held) for name, held in content.streams.items()):
+        if not all(self.in_force(name, held) for name, held in content.streams.items()):
             raise refusals.stale_declaration()
         taken = None if content.name is None else self._names.get(content.name)
         known = taken if taken is not None else content.query_id
@@ -173,10 +224,6 @@ class Catalogue:
         if standing.definition != content.definition:
             raise refusals.name_taken(known)
         return Original(standing.seq, known)
-
-    def _in_force(self, name: str, stream_id: StreamId) -> bool:
-        found = self._streams.get(name)
-        return found is not None and found[0] == stream_id
 
     def _enter_version(self, seq: Seq, stream_id: StreamId, txn: Txn | None) -> None:
         if txn is None:

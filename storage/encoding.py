@@ -54,7 +54,8 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
         case Rows():
             assert len(content.body) <= ENTRY_BYTES_MAX, "the app refuses larger batches"
             kind, body = "rows", content.body
-            value = [content.stream_id, content.name, content.rows, _encode_txn(content.txn)]
+            txn = _encode_txn(content.txn)
+            value = [content.stream_id, content.name, content.rows, txn, content.more]
         case Register():
             assert content.streams, "a query reads a stream"
             kind = "register"
@@ -88,7 +89,8 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
         case "drop":
             return Drop(StreamId(value[0]), value[1], tuple(value[2]))
         case "rows":
-            return Rows(StreamId(value[0]), value[1], value[2], body, _decode_txn(value[3]))
+            stream_id, name, rows, txn, more = value
+            return Rows(StreamId(stream_id), name, rows, body, _decode_txn(txn), more)
         case "register":
             query_id, sql, streams, name, labels, materialize = value
             return Register(QueryId(query_id), sql, streams, name, labels, Materialize(materialize))

@@ -38,7 +38,7 @@ local function call_sliced(command, key, values, first, last)
 end
 
 ---- Append --------------------------------------------------------------------------------------------------
--- keys: head log sizes streams queries names readers apps producers
+-- keys: head log sizes streams queries names readers apps producers owners holds
 -- args: meta kind header body rows backlog_operations backlog_bytes count_max, then by kind:
 --   declare  name declaration
 --   drop     name stream_id (query_id)*
@@ -49,7 +49,7 @@ end
 -- `declaration`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
 -- meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
-local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local COUNT_MAX, FIRST = 8, 9
 
 local function in_force(k, name, stream_id)
@@ -108,6 +108,7 @@ function enter.drop(k, a)
   redis.call('HDEL', k[STREAMS], a[FIRST])
   redis.call('HDEL', k[READERS], stream_id)
   redis.call('HDEL', k[APPS], stream_id)
+  redis.call('HDEL', k[HOLDS], stream_id)
   redis.call('UNLINK', k[PRODUCERS])
 end
 
@@ -122,36 +123,52 @@ local function known_version(k, app, version, kept)
   end
 end
 
+-- Whether a version was committed for a stream: nothing = it is new, else the seq of its batch ('0' = no longer known),
+-- and whether that had other rows.
+local function committed(k, app, version, digest, kept)
+  local row = redis.call('HGET', k[PRODUCERS], app)
+  if not row or tonumber(version) > tonumber(string.match(row, '^%d+')) then return end
+  local seq, found = known_version(k, app, version, tonumber(kept))
+  return seq or '0', seq ~= nil and found ~= digest
+end
+
+-- Whether so many of these streams can get `app` as a producer that have not got it yet.
+local function has_places(k, producers, app, count_max)
+  local added, apps = 0, 0
+  for _, key in ipairs(producers) do
+    if redis.call('HEXISTS', key, app) == 0 then added = added + 1 end
+  end
+  if added == 0 then return true end
+  for _, count in ipairs(redis.call('HVALS', k[APPS])) do apps = apps + tonumber(count) end
+  return apps + added <= tonumber(count_max)
+end
+
+local function enter_version(k, stream_id, app, version, digest, kept, seq)
+  local versions = 0
+  local row = redis.call('HGET', k[PRODUCERS], app)
+  if row then
+    versions = tonumber(string.match(row, ' (%d+)$'))
+  else
+    redis.call('HINCRBY', k[APPS], stream_id, 1)
+  end
+  local slot = app .. ':' .. int(versions % tonumber(kept))
+  redis.call('HSET', k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. digest)
+  redis.call('HSET', k[PRODUCERS], app, version .. ' ' .. int(versions + 1))
+end
+
 function check.rows(k, a)
   local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 2], a[FIRST + 3], a[FIRST + 4]
   if not in_force(k, a[FIRST], stream_id) then return {'STALE'} end
   if app == '' then return end
-  local row = redis.call('HGET', k[PRODUCERS], app)
-  if not row then
-    local apps = 0
-    for _, count in ipairs(redis.call('HVALS', k[APPS])) do apps = apps + tonumber(count) end
-    if apps >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
-    return
-  end
-  if tonumber(version) > tonumber(string.match(row, '^%d+')) then return end
-  local seq, digest = known_version(k, app, version, tonumber(kept))
-  if seq and digest ~= a[FIRST + 5] then return {'TXN', seq} end
-  return {'DUP', seq or '0', ''}
+  local seq, differs = committed(k, app, version, a[FIRST + 5], kept)
+  if differs then return {'TXN', seq} end
+  if seq then return {'DUP', seq, ''} end
+  if not has_places(k, {k[PRODUCERS]}, app, a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
 function enter.rows(k, a, seq)
   local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 2], a[FIRST + 3], a[FIRST + 4]
-  if app == '' then return end
-  local committed = 0
-  local row = redis.call('HGET', k[PRODUCERS], app)
-  if row then
-    committed = tonumber(string.match(row, ' (%d+)$'))
-  else
-    redis.call('HINCRBY', k[APPS], stream_id, 1)
-  end
-  local slot = app .. ':' .. int(committed % tonumber(kept))
-  redis.call('HSET', k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. a[FIRST + 5])
-  redis.call('HSET', k[PRODUCERS], app, version .. ' ' .. int(committed + 1))
+  if app ~= '' then enter_version(k, stream_id, app, version, a[FIRST + 5], kept, seq) end
 end
 
 function check.register(k, a)
@@ -195,6 +212,26 @@ end
 function check.tick() end
 function enter.tick() end
 
+-- Whether too much waits to be applied.
+local function is_full(head, applied, operations_max, bytes_max)
+  return tonumber(head[1]) - tonumber(applied) >= tonumber(operations_max) or tonumber(head[5]) >= tonumber(bytes_max)
+end
+
+-- A clock set back stops here.
+local function arrival(ts)
+  return int(math.max(tonumber(ts), now_us()))
+end
+
+local function add_entry(k, seq, ts, kind, tuple_id, header, body)
+  redis.call('XADD', k[LOG], seq .. '-0', 'f', '1', 'k', kind, 't', ts, 'i', tuple_id, 'h', header, 'b', body)
+end
+
+-- What is known of a batch beside its entry.
+local function enter_batch(k, seq, stream_id, size)
+  redis.call('HSET', k[SIZES], seq, int(size))
+  redis.call('HSET', k[OWNERS], seq, stream_id)
+end
+
 local function append(k, a)
   local kind = a[2]
   local meta = redis.call('HMGET', a[1], 'run', 'applied')
@@ -205,13 +242,10 @@ local function append(k, a)
     answer[#answer + 1] = head[2]
     return answer
   end
-  if tonumber(head[1]) - tonumber(meta[2]) >= tonumber(a[6]) or tonumber(head[5]) >= tonumber(a[7]) then
-    return {'BACKLOG'} -- after the duplicates: they add nothing
-  end
-  local seq = int(tonumber(head[1]) + 1)
-  local ts = int(math.max(tonumber(head[2]), now_us())) -- a clock set back stops here
-  redis.call('XADD', k[LOG], seq .. '-0', 'f', '1', 'k', kind, 't', ts, 'i', head[3], 'h', a[3], 'b', a[4])
-  if kind == 'rows' then redis.call('HSET', k[SIZES], seq, int(#a[4])) end
+  if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end -- after the duplicates: they add nothing
+  local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
+  add_entry(k, seq, ts, kind, head[3], a[3], a[4])
+  if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4]) end
   enter[kind](k, a, seq)
   redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', int(tonumber(head[3]) + tonumber(a[5])),
     'bytes', int(tonumber(head[4]) + #a[4]), 'waiting', int(tonumber(head[5]) + #a[4]))
@@ -224,6 +258,212 @@ local FREEING = {drop = true, remove = true, tick = true}
 local function append_freeing(k, a)
   if not FREEING[a[2]] then return redis.error_reply('ERR psoup_append_freeing takes drop, remove and tick') end
   return append(k, a)
+end
+
+---- Stage and commit -----------------------------------------------------------------------------------------
+-- A part lies under `prefix` and its id: n number, s stream id, m stream's name, r rows, d digest, x when it expires,
+-- z bytes of its body, which lies in field b of a key of its own. A commit leaves the body where it is, for as long as
+-- its entry is in the log, and of the part a mark, with v: last seq of the commit, version, app. Parts are numbered as they are staged, so they expire in the order of their numbers; the index
+-- has the id of each. Of the head, `staged` is what all of them count, `parts_from` the least number that may be there,
+-- `parts_past` the next one.
+
+local SWEPT_MAX, PASSED_MAX = 100, 1000
+
+local function body_of(part)
+  return part .. ':b'
+end
+
+-- Forgets expired parts, some per call. Answers the time that parts live by, and what is staged.
+local function sweep(head_key, index, prefix, mark_bytes)
+  local head = redis.call('HMGET', head_key, 'ts', 'staged', 'parts_from', 'parts_past')
+  local now, staged, first = tonumber(arrival(head[1])), tonumber(head[2]), tonumber(head[3])
+  local past, number, swept = math.min(tonumber(head[4]), first + PASSED_MAX), first, 0
+  while number < past and swept < SWEPT_MAX do
+    local id = redis.call('HGET', index, int(number))
+    if id then
+      local part = redis.call('HMGET', prefix .. id, 'x', 'z', 'v')
+      if tonumber(part[1]) > now then break end
+      redis.call('UNLINK', prefix .. id)
+      if not part[3] then redis.call('UNLINK', body_of(prefix .. id)) end
+      redis.call('HDEL', index, int(number))
+      staged, swept = staged - tonumber(part[2]) - tonumber(mark_bytes), swept + 1
+    end
+    number = number + 1
+  end
+  if number > first then redis.call('HSET', head_key, 'staged', int(staged), 'parts_from', int(number)) end
+  return now, staged
+end
+
+-- keys: head index part streams body
+-- args: meta prefix mark_bytes stage_id name stream_id rows digest body life_us bytes_max
+local function part_add(k, a)
+  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  local now, staged = sweep(k[1], k[2], a[2], a[3])
+  local known = redis.call('HGET', k[3], 'x')
+  if known then return {'OK', known} end
+  if redis.call('HEXISTS', k[5], 'b') == 1 then return redis.error_reply('ERR the id of a committed part') end
+  if not in_force({[STREAMS] = k[4]}, a[5], a[6]) then return {'STALE'} end
+  staged = staged + #a[9] + tonumber(a[3])
+  if staged > tonumber(a[11]) then return {'STAGED'} end
+  local number, expires = redis.call('HGET', k[1], 'parts_past'), int(now + tonumber(a[10]))
+  redis.call('HSET', k[3], 'n', number, 's', a[6], 'm', a[5], 'r', a[7], 'd', a[8], 'x', expires, 'z', int(#a[9]))
+  redis.call('HSET', k[5], 'b', a[9])
+  redis.call('HSET', k[2], number, a[4])
+  redis.call('HSET', k[1], 'staged', int(staged), 'parts_past', int(tonumber(number) + 1))
+  return {'OK', expires}
+end
+
+-- keys: head index part body      args: meta prefix mark_bytes
+local function part_discard(k, a)
+  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  local _, staged = sweep(k[1], k[2], a[2], a[3])
+  local part = redis.call('HMGET', k[3], 'n', 'z', 'v')
+  if part[1] and not part[3] then
+    redis.call('UNLINK', k[3])
+    redis.call('UNLINK', k[4])
+    redis.call('HDEL', k[2], part[1])
+    redis.call('HSET', k[1], 'staged', int(staged - tonumber(part[2]) - tonumber(a[3])))
+  end
+  return {'OK'}
+end
+
+-- Answers the part under `key` if it counts for the commit that leaves `mark`: it is there, and for a stream in force
+-- unless it bears that mark already.
+local function part_of(k, key, mark, now)
+  local found = redis.call('HMGET', key, 's', 'm', 'x', 'z', 'r', 'v')
+  if not found[1] or tonumber(found[3]) <= now then return end
+  local part = {key = key, stream_id = found[1], size = tonumber(found[4]), rows = tonumber(found[5])}
+  part.in_force = in_force(k, found[2], found[1])
+  if found[6] then
+    local seq, of = string.match(found[6], '^(%d+) (.*)$')
+    part.seq = seq
+    return of == mark and part or nil
+  end
+  return part.in_force and part or nil
+end
+
+-- Tells whether the version was committed: nothing if it is new for each stream, else the answer.
+-- `streams` maps their ids to {producers' key, digest}.
+local function known_commit(k, streams, parts, app, version, kept, apps_max)
+  local seq, fresh, seen = nil, {}, {}
+  for _, part in ipairs(parts) do
+    if not seen[part.stream_id] then
+      seen[part.stream_id] = true
+      local stream = streams[part.stream_id]
+      local found, differs = part.seq, false
+      if part.in_force then
+        k[PRODUCERS] = stream.producers
+        found, differs = committed(k, app, version, stream.digest, kept)
+      end
+      if differs then return {'TXN', found} end
+      if found then
+        seq = int(math.max(tonumber(seq or '0'), tonumber(found)))
+      else
+        fresh[#fresh + 1] = stream.producers
+      end
+    end
+  end
+  if seq and #fresh > 0 then return {'TXN', seq} end
+  if seq then return {'DUP', seq, ''} end
+  if not has_places(k, fresh, app, apps_max) then return {'QUOTA'} end
+end
+
+-- Leaves the mark of a commit, by which it is known when it is sent again.
+local function leave_mark(part, seq, mark)
+  redis.call('HSET', part.key, 'v', seq .. ' ' .. mark, 'z', '0')
+end
+
+-- Lets go the parts of a commit that repeats another one. Answers their bytes.
+local function drop_parts(parts, seq, mark)
+  local size = 0
+  for _, part in ipairs(parts) do
+    if not part.seq then
+      redis.call('UNLINK', body_of(part.key))
+      leave_mark(part, seq, mark)
+      size = size + part.size
+    end
+  end
+  return size
+end
+
+-- keys: head log sizes streams apps owners index bodies (producers)*
+-- args: meta prefix mark_bytes digests_kept apps_max backlog_operations backlog_bytes bytes_max app version streams
+--   (stream_id digest)* (stage_id header)*
+-- Each of so many streams has the key of its producers, and the digest of all its rows in this commit. A part whose
+-- header is '' was not there before the call. The time it takes hangs on the number of parts, not on their bytes.
+local function commit(keys, a)
+  local meta = redis.call('HMGET', a[1], 'run', 'applied')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local k = {[HEAD] = keys[1], [LOG] = keys[2], [SIZES] = keys[3], [STREAMS] = keys[4], [APPS] = keys[5],
+    [OWNERS] = keys[6]}
+  local now, staged = sweep(k[HEAD], keys[7], a[2], a[3])
+  local kept, app, version, streams, past = a[4], a[9], a[10], {}, 12 + 2 * tonumber(a[11])
+  for i = 12, past - 1, 2 do
+    streams[a[i]] = {digest = a[i + 1], producers = keys[9 + (i - 12) / 2]}
+  end
+  local mark, parts, missing, size, rows = version .. ' ' .. app, {}, {}, 0, 0
+  for i = past, #a, 2 do
+    local part = a[i + 1] ~= '' and part_of(k, a[2] .. a[i], mark, now)
+    if part then
+      part.id, part.header, parts[#parts + 1] = a[i], a[i + 1], part
+      size, rows = size + part.size, rows + part.rows
+    else
+      missing[#missing + 1] = a[i]
+    end
+  end
+  if #missing > 0 then return {'MISSING', unpack(missing)} end
+  if size > tonumber(a[8]) then return {'LARGE'} end
+  local head = redis.call('HMGET', k[HEAD], 'seq', 'ts', 'tuple_id', 'bytes', 'waiting')
+  local answer = known_commit(k, streams, parts, app, version, kept, a[5])
+  if answer then
+    if answer[1] == 'DUP' then
+      redis.call('HSET', k[HEAD], 'staged', int(staged - drop_parts(parts, answer[2], mark)))
+    end
+    answer[#answer + 1] = head[2]
+    return answer
+  end
+  if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
+  local seq, tuple_id, ts = tonumber(head[1]), tonumber(head[3]), int(now)
+  for _, part in ipairs(parts) do
+    seq = seq + 1
+    add_entry(k, int(seq), ts, 'rows', int(tuple_id), part.header, '')
+    enter_batch(k, int(seq), part.stream_id, part.size)
+    redis.call('HSET', keys[8], int(seq), part.id)
+    leave_mark(part, int(tonumber(head[1]) + #parts), mark)
+    tuple_id = tuple_id + part.rows
+  end
+  for stream_id, stream in pairs(streams) do
+    k[PRODUCERS] = stream.producers
+    enter_version(k, stream_id, app, version, stream.digest, kept, int(seq))
+  end
+  redis.call('HSET', k[HEAD], 'seq', int(seq), 'ts', ts, 'tuple_id', int(tuple_id), 'bytes', int(tonumber(head[4]) + size),
+    'waiting', int(tonumber(head[5]) + size), 'staged', int(staged - size))
+  return {'OK', int(seq), ts, int(rows)}
+end
+
+---- Hold -----------------------------------------------------------------------------------------------------
+
+-- keys: head streams holds      args: meta stream_id through
+-- Batches of a held stream past `through` are not trimmed. A hold never goes back.
+local function hold(k, a)
+  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  local declared = false
+  for _, row in ipairs(redis.call('HVALS', k[2])) do
+    declared = declared or string.match(row, '^%d+') == a[2]
+  end
+  if not declared then return {'NOSTREAM'} end
+  local seq = redis.call('HGET', k[1], 'seq')
+  if tonumber(a[3]) > tonumber(seq) then return {'AHEAD', seq} end
+  local through = int(math.max(tonumber(a[3]), tonumber(redis.call('HGET', k[3], a[2]) or '0')))
+  redis.call('HSET', k[3], a[2], through)
+  return {'OK', through}
+end
+
+-- keys: holds      args: meta stream_id
+local function unhold(k, a)
+  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  redis.call('HDEL', k[1], a[2])
+  return {'OK'}
 end
 
 ---- The one that writes ---------------------------------------------------------------------------------------
@@ -287,14 +527,16 @@ local function tell(k, a)
   return {'OK'}
 end
 
--- keys: meta head log sizes      args: epoch nonce below (seq of a batch)*
--- Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
+-- keys: meta head log sizes owners holds index bodies
+-- args: epoch nonce below prefix mark_bytes (seq of a batch)*
+-- Forgets expired parts as well: nobody may be staging any more. A batch past its stream's hold stays: its stream and seq stand in the answer. Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
 local function trim(k, a)
   local refused, applied = barred(k[1], a)
   if refused then return refused end
   local below, last = tonumber(a[3]), tonumber(a[3]) - 1
-  for i = 4, #a do last = math.max(last, tonumber(a[i])) end
+  for i = 6, #a do last = math.max(last, tonumber(a[i])) end
   if last > tonumber(applied) then return {'UNAPPLIED', applied, int(last)} end
+  sweep(k[2], k[7], a[4], a[5])
   local head = redis.call('HMGET', k[2], 'bytes', 'controls_from')
   local bytes, from = tonumber(head[1]), tonumber(head[2])
   local past = math.max(from, math.min(below, from + UNPACK_MAX))
@@ -305,14 +547,27 @@ local function trim(k, a)
       if not size then doomed[#doomed + 1] = range[i] .. '-0' end
     end
   end
-  for i = 4, #a do
-    bytes = bytes - tonumber(redis.call('HGET', k[4], a[i]) or '0')
-    redis.call('HDEL', k[4], a[i])
-    doomed[#doomed + 1] = a[i] .. '-0'
+  local answer, any_held = {'OK', int(past)}, redis.call('HLEN', k[6]) > 0
+  for i = 6, #a do
+    local owner = any_held and redis.call('HGET', k[5], a[i])
+    local through = owner and redis.call('HGET', k[6], owner)
+    if through and tonumber(a[i]) > tonumber(through) then
+      answer[#answer + 1], answer[#answer + 2] = owner, a[i]
+    else
+      bytes = bytes - tonumber(redis.call('HGET', k[4], a[i]) or '0')
+      redis.call('HDEL', k[4], a[i])
+      redis.call('HDEL', k[5], a[i])
+      local part = redis.call('HGET', k[8], a[i])
+      if part then
+        redis.call('UNLINK', body_of(a[4] .. part))
+        redis.call('HDEL', k[8], a[i])
+      end
+      doomed[#doomed + 1] = a[i] .. '-0'
+    end
   end
   call_sliced('XDEL', k[3], doomed, 1, #doomed)
   redis.call('HSET', k[2], 'bytes', int(bytes), 'controls_from', int(past))
-  return {'OK', int(past)}
+  return answer
 end
 
 ---- Publish -------------------------------------------------------------------------------------------------
@@ -391,7 +646,8 @@ end
 -- Nobody has the store yet: the first engine acquires epoch 1, and no nonce is '-'.
 local function init(k, a)
   if redis.call('EXISTS', k[1], k[2]) ~= 0 then return {'EXISTS'} end
-  redis.call('HSET', k[2], 'seq', '0', 'ts', '0', 'tuple_id', '1', 'bytes', '0', 'waiting', '0', 'controls_from', '1')
+  redis.call('HSET', k[2], 'seq', '0', 'ts', '0', 'tuple_id', '1', 'bytes', '0', 'waiting', '0', 'controls_from', '1',
+    'staged', '0', 'parts_from', '1', 'parts_past', '1')
   redis.call('HSET', k[1], 'fmt', a[1], 'cluster', a[2], 'gen', a[3], 'library', a[4], 'applied', '0', 'ts', '0',
     'run', run_id(), 'durability', a[5], 'page_key', a[6], 'epoch', '0', 'nonce', '-', 'owner', '',
     'lease_from', '0', 'lease_until', '0')
@@ -506,7 +762,7 @@ local function batches(k, a)
   return answer
 end
 
--- Publishing, staging and trimming may go over the memory limit: what is committed has to be applied, or
+-- Publishing, staging of a publish, and trimming may go over the memory limit: what is committed has to be applied, or
 -- nothing would ever be forgotten again. The backlog bounds how much that is.
 local function register(name, callback, ...)
   redis.register_function{function_name = name, callback = callback, flags = {...}}
@@ -514,6 +770,11 @@ end
 
 register('psoup_append', append)
 register('psoup_append_freeing', append_freeing, 'allow-oom')
+register('psoup_part_add', part_add)
+register('psoup_part_discard', part_discard, 'allow-oom')
+register('psoup_commit', commit)
+register('psoup_hold', hold, 'allow-oom')
+register('psoup_unhold', unhold, 'allow-oom')
 register('psoup_acquire', acquire, 'allow-oom')
 register('psoup_renew', renew, 'allow-oom')
 register('psoup_release', release, 'allow-oom')

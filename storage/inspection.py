@@ -26,6 +26,7 @@ from storage.encoding import decode_clause, decode_stream
 from storage.errors import StoreUnsuitableError, StoreUrlError
 from storage.folder import FolderLock, unusable
 from storage.inspection_log import catalogue_faults, log_faults
+from storage.inspection_parts import part_faults
 from storage.inspection_records import DAMAGED, read_records
 from storage.redis_check import check_results
 from storage.redis_client import RedisClient
@@ -120,6 +121,7 @@ class Inspection:
         checkpoint = self._records.checkpoint
         yield from self._records.faults
         yield from log_faults(self._client, checkpoint.cut)
+        yield from part_faults(self._client)
         yield from catalogue_faults(self._client, checkpoint)
         yield from self._key_faults()
 

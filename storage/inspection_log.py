@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
 from engine.limits import FOLD_BYTES_MAX
+from engine.log.operation import Rows, StageId
 from engine.results.contract import Checkpoint, Cut
 from engine.tuples.batch import Seq
 from engine.verify.difference import Difference
@@ -25,6 +24,26 @@ class _Walk:
     seq: int = 0
     arrival_us: int = 0
     tuple_id: int = 1
+    more: bool = False
+    """The last one was inside a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What the log has beside its entries: by seq of a batch bytes of its body, and id of its stream."""
+
+    sizes: Mapping[int, int]
+    owners: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What a sound entry says: `more` = the commit goes on in the next."""
+
+    arrival_us: int
+    tuple_id: int
+    rows: int = 0
+    more: bool = False
 
 
 def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
@@ -32,41 +51,59 @@ def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
 
     `cut` is a published position; more may have been published since.
     """
-    head_flat, sizes_flat, applied = client.fetch_together(
-        [("HGETALL", keys.HEAD), ("HGETALL", keys.SIZES), ("HGET", keys.META, "applied")]
+    head_flat, applied, *flat = client.fetch_together(
+        [
+            ("HGETALL", keys.HEAD),
+            ("HGET", keys.META, "applied"),
+            ("HGETALL", keys.SIZES),
+            ("HGETALL", keys.OWNERS),
+            ("HGETALL", keys.BODIES),
+        ]
     )
     head = {name.decode(): int(value) for name, value in _pairs(head_flat).items()}
-    sizes = {int(seq): int(size) for seq, size in _pairs(sizes_flat).items()}
+    sizes, owners = (
+        {int(seq): int(one) for seq, one in _pairs(pairs).items()} for pairs in flat[:2]
+    )
+    apart = {int(seq): StageId(part.decode()) for seq, part in _pairs(flat[2]).items()}
+    if sizes.keys() != owners.keys():
+        yield _fault(min(sizes.keys() ^ owners.keys()), "its size or its stream is not listed")
+    listed = _Listed(sizes, owners)
     walk, unseen = _Walk(), set(sizes)
-    for seq, entry in _entries(client, sizes, head["seq"]):
+    for seq, entry in _entries(client, sizes, apart, head["seq"]):
         if seq > int(applied) + 1 and seq != walk.seq + 1:
             yield _fault(seq, f"the entries from {walk.seq + 1} to {seq - 1} are missing")
-        yield from _entry_faults(walk, seq, entry, sizes, cut)
+        yield from _entry_faults(walk, seq, entry, listed, cut)
         unseen.discard(seq)
     yield from _head_faults(walk, head, sizes, int(applied))
     gone = sorted(unseen)
-    listed = client.fetch_one("HMGET", keys.SIZES, *gone) if gone else []
-    for seq, size in zip(gone, listed, strict=True):
+    found = client.fetch_one("HMGET", keys.SIZES, *gone) if gone else []
+    for seq, size in zip(gone, found, strict=True):
         if size is not None:
             yield _fault(seq, "the entry is missing, and the log counts its body")
 
 
 def _entry_faults(
-    walk: _Walk, seq: int, entry: Fields, sizes: Mapping[int, int], cut: Cut
+    walk: _Walk, seq: int, entry: Fields, listed: _Listed, cut: Cut
 ) -> Iterator[Difference]:
     """Yield what is wrong with the next entry, and take the step."""
-    walk.seq = seq
+    follows, walk.seq = walk.more and seq == walk.seq + 1, seq
     try:
-        arrival_us, tuple_id, rows = _checked(seq, entry, sizes)
-    except (AssertionError, KeyError, TypeError, ValueError) as error:
+        found = _checked(seq, entry, listed)
+    except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+        walk.more = False
         yield _fault(seq, f"the entry is damaged: {error}")
         return
-    if arrival_us < walk.arrival_us or tuple_id < walk.tuple_id:
+    if found.arrival_us < walk.arrival_us or found.tuple_id < walk.tuple_id:
         yield _fault(seq, "its arrival time or first tuple id is before that of the one before it")
-    if seq == cut.seq and arrival_us != cut.arrival_us:
-        yield _fault(seq, f"it arrived at {arrival_us}, and {cut.arrival_us} is published")
-    walk.arrival_us = max(walk.arrival_us, arrival_us)
-    walk.tuple_id = max(walk.tuple_id, tuple_id + rows)
+    if seq == cut.seq and found.arrival_us != cut.arrival_us:
+        yield _fault(seq, f"it arrived at {found.arrival_us}, and {cut.arrival_us} is published")
+    if follows and (entry[b"k"] != b"rows" or found.arrival_us != walk.arrival_us):
+        yield _fault(seq, "it is not of the commit that the entry before it is of")
+    if seq == cut.seq and found.more:
+        yield _fault(seq, "it is published, and its commit goes on")
+    walk.arrival_us = max(walk.arrival_us, found.arrival_us)
+    walk.tuple_id = max(walk.tuple_id, found.tuple_id + found.rows)
+    walk.more = found.more
 
 
 def _head_faults(
@@ -78,6 +115,8 @@ def _head_faults(
         yield _fault(seq, "the head's arrival time or tuple id is before that of the last entry")
     if seq > max(walk.seq, applied):
         yield _fault(seq, f"the head is there, and the log ends at {walk.seq}")
+    if walk.more and seq == walk.seq:
+        yield _fault(seq, "the log ends inside a commit")
     if seq < applied:
         yield _fault(applied, f"it is published, and the head is at {seq}")
     waiting = sum(size for number, size in sizes.items() if number > applied)
@@ -136,18 +175,26 @@ def _producer_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
 
 
 def _entries(
-    client: RedisClient, sizes: Mapping[int, int], head: int
+    client: RedisClient, sizes: Mapping[int, int], apart: Mapping[int, StageId], head: int
 ) -> Iterator[tuple[int, Fields]]:
-    """Yield seq and fields of the entries up to `head`, FOLD_BYTES_MAX of bodies at a time or one entry."""
+    """Yield seq and fields of the entries up to `head`, FOLD_BYTES_MAX of bodies at a time or one entry.
+
+    `apart` has the parts in which bodies of commits lie; one that is not there is none.
+    """
     after = 0
     for past in _cuts(sizes, head):
         while True:
             found = client.fetch_one(
                 "XRANGE", keys.LOG, f"{after + 1}-0", f"{past}-0", "COUNT", ENTRIES_PER_FETCH
             )
-            for entry_id, flat in found:
-                after = int(entry_id.partition(b"-")[0])
-                yield after, _pairs(flat)
+            seqs = [int(entry_id.partition(b"-")[0]) for entry_id, _ in found]
+            there = [seq for seq in seqs if seq in apart]
+            bodies = client.fetch([("HGET", keys.body(apart[seq]), "b") for seq in there])
+            held = dict(zip(there, bodies, strict=True))
+            for after, (_, flat) in zip(seqs, found, strict=True):
+                fields = _pairs(flat)
+                yield after, fields | {b"b": held.get(after, fields[b"b"]) or b""}
+            after = max([after, *seqs])
             if len(found) < ENTRIES_PER_FETCH:
                 break
         after = max(after, past)
@@ -164,16 +211,18 @@ def _cuts(sizes: Mapping[int, int], head: int) -> Iterator[int]:
     yield head
 
 
-def _checked(seq: int, entry: Fields, sizes: Mapping[int, int]) -> tuple[int, int, int]:
-    """Return an entry's arrival time, first tuple id and number of tuples; raise where it is damaged."""
+def _checked(seq: int, entry: Fields, listed: _Listed) -> _Checked:
+    """Return what an entry says; raise where it is damaged."""
     kind, body = entry[b"k"].decode(), entry[b"b"]
     assert entry[b"f"] == b"1", "its format is unknown"
-    decode_content(kind, entry[b"h"], body)
-    rows = 0
-    if kind == "rows":
-        assert sizes.get(seq) == len(body), f"its body has {len(body)} bytes"
-        rows = orjson.loads(entry[b"h"])[1][2]
-    return int(entry[b"t"]), int(entry[b"i"]), rows
+    content = decode_content(kind, entry[b"h"], body)
+    arrival_us, tuple_id = int(entry[b"t"]), int(entry[b"i"])
+    if not isinstance(content, Rows):
+        return _Checked(arrival_us, tuple_id)
+    assert listed.sizes.get(seq) == len(body), f"its body has {len(body)} bytes"
+    owner = listed.owners.get(seq)
+    assert owner == content.stream_id, f"it is of stream {content.stream_id}, and {owner} is listed"
+    return _Checked(arrival_us, tuple_id, content.rows, content.more)
 
 
 def _fault(seq: int, text: str) -> Difference:

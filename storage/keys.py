@@ -9,10 +9,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
+from engine.log.operation import StageId
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
-LAYOUT_VERSION: Final = 4
+LAYOUT_VERSION: Final = 5
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
 
 # Log side: written by appends and trims.
@@ -24,6 +25,10 @@ LOG_QUERIES: Final = "{ps}:log:q"
 LOG_NAMES: Final = "{ps}:log:n"
 LOG_READERS: Final = "{ps}:log:r"
 LOG_APPS: Final = "{ps}:log:a"
+OWNERS: Final = "{ps}:log:o"
+HOLDS: Final = "{ps}:log:k"
+PARTS: Final = "{ps}:log:e"
+BODIES: Final = "{ps}:log:y"
 
 # Results side: written by the engine alone.
 META: Final = "{ps}:m"
@@ -46,6 +51,9 @@ BATCHES_PATTERN: Final = "{ps}:x:*"
 COMPOSITES_PATTERN: Final = "{ps}:j:*"
 """Matches every key of `composites`."""
 
+PART_PREFIX: Final = "{ps}:log:g:"
+"""Begins every key of `part` and `body`."""
+
 GROUP_BITS: Final = 6
 """Clauses whose ids differ in their last 6 bits alone share a field of a block: 64 at most.
 
@@ -57,6 +65,16 @@ cheap (measured in decision 0007).
 def producers(stream_id: StreamId) -> str:
     """Return the key of a stream's producers."""
     return f"{{ps}}:log:p:{stream_id}"
+
+
+def part(stage_id: StageId) -> str:
+    """Return the key of a staged part, or of the mark that its commit has left."""
+    return f"{PART_PREFIX}{stage_id}"
+
+
+def body(stage_id: StageId) -> str:
+    """Return the key of a part's body, which stays there when it is committed."""
+    return f"{part(stage_id)}:b"
 
 
 def batches(stream_id: StreamId) -> str:

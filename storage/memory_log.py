@@ -2,16 +2,28 @@
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine import limits
 from engine.clock import Clock
 from engine.errors import EngineError
-from engine.log.contract import Appended, LogStatistics
-from engine.log.operation import Content, Operation, Rows
+from engine.log.contract import Appended, LoggedBatch, LogStatistics
+from engine.log.operation import (
+    Commit,
+    Content,
+    Drop,
+    Operation,
+    Rows,
+    Staged,
+    StageId,
+    Txn,
+    sum_digests,
+)
 from engine.tuples.batch import Seq, TupleId
+from engine.tuples.schema import StreamId
 from storage import refusals
 from storage.catalogue import Catalogue
+from storage.staged_parts import KeptPart, StagedParts
 
 
 class MemoryLog:
@@ -23,6 +35,8 @@ class MemoryLog:
         self.lock = threading.RLock()
         """Held for every step, and for a publish, which is a step of the log as well."""
         self._catalogue = Catalogue()
+        self._staged = StagedParts()
+        self._holds: dict[StreamId, Seq] = {}
         self._entries: dict[int, Operation] = {}
         """By seq."""
         self._head = Seq(0)
@@ -44,22 +58,11 @@ class MemoryLog:
                 return Appended(
                     original.seq, self._arrival_us, duplicate=True, query_id=original.query_id
                 )
-            if (
-                self._head - self._applied >= limits.BACKLOG_OPERATIONS_MAX
-                or self._unapplied_bytes >= limits.BACKLOG_BYTES_MAX
-            ):
-                raise refusals.backlog_full()
-            seq = Seq(self._head + 1)
-            self._arrival_us = max(self._arrival_us, self._clock.now_us())
-            operation = Operation(seq, self._arrival_us, self._next_tuple_id, content)
-            self._entries[seq] = operation
-            if isinstance(content, Rows):
-                self._bytes += len(content.body)
-                self._unapplied_bytes += len(content.body)
-                self._next_tuple_id = TupleId(self._next_tuple_id + content.rows)
+            self._find_room()
+            seq = self._enter(content, self._now_us())
             self._catalogue.enter(seq, content)
-            self._appended += 1
-            self._head = seq
+            if isinstance(content, Drop):
+                self._holds.pop(content.stream_id, None)
             return Appended(seq, self._arrival_us)
 
     def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
@@ -67,9 +70,46 @@ class MemoryLog:
         with self.lock:
             return [self._outcome(content) for content in contents]
 
+    def stage(self, part: Staged) -> int:
+        """Keep a part for a commit to come (`Log.stage`)."""
+        with self.lock:
+            now_us = self._swept()
+            known = self._staged.known(part.stage_id)
+            if known is not None:
+                return known.expires_us
+            if not self._catalogue.in_force(part.name, part.stream_id):
+                raise refusals.stale_declaration()
+            return self._staged.add(part, now_us)
+
+    def commit(self, commit: Commit) -> Appended:
+        """Append the parts of a commit, or refuse them and change nothing (`Log.commit`)."""
+        with self.lock:
+            now_us = self._swept()
+            parts = self._parts(commit, now_us)
+            txns = _txns(commit, parts)
+            marked = {kept.part.stream_id: kept.seq for kept in parts if kept.version is not None}
+            original = self._catalogue.admit_commit(txns, marked)
+            if original is not None:
+                self._staged.mark(commit, original.seq)
+                self._duplicates += 1
+                return Appended(original.seq, self._arrival_us, duplicate=True)
+            self._find_room()
+            for left, kept in zip(range(len(parts) - 1, -1, -1), parts, strict=True):
+                self._enter(_rows(kept.part, txns[kept.part.stream_id], more=left > 0), now_us)
+            self._catalogue.enter_commit(self._head, txns)
+            self._staged.mark(commit, self._head)
+            return Appended(self._head, now_us, rows=sum(kept.part.rows for kept in parts))
+
+    def discard(self, stage_id: StageId) -> None:
+        """Forget a part (`Log.discard`)."""
+        with self.lock:
+            self._swept()
+            self._staged.discard(stage_id)
+
     def head(self) -> Seq:
         """Return the largest seq."""
-        return self._head
+        with self.lock:  # a commit is entered piece by piece
+            return self._head
 
     def read(self, after: Seq, *, operations_max: int, bytes_max: int) -> Sequence[Operation]:
         """Return the operations after `after` (`Log.read`)."""
@@ -104,32 +144,79 @@ class MemoryLog:
                 if held.seq <= up_to and isinstance(held.content, Rows)
             )
 
-    def trim(self, *, batches: Sequence[Seq], below: Seq) -> None:
+    def batches_of(
+        self, stream_id: StreamId, *, after: Seq, up_to: Seq, limit: int | None = None
+    ) -> Sequence[LoggedBatch]:
+        """Return a stream's batches that are in the log (`Log.batches_of`)."""
+        with self.lock:
+            found = [
+                LoggedBatch(held.seq, len(held.content.body))
+                for held in self._entries.values()
+                if after < held.seq <= up_to
+                and isinstance(held.content, Rows)
+                and held.content.stream_id == stream_id
+            ]
+        return found[:limit]
+
+    def hold(self, stream_id: StreamId, through: Seq) -> Seq:
+        """Keep a stream's batches past `through` from being trimmed (`Log.hold`)."""
+        with self.lock:
+            if not self._catalogue.is_declared(stream_id):
+                raise refusals.stream_not_found()
+            if through > self._head:
+                raise refusals.hold_past_head(head=self._head, through=through)
+            held = self._holds[stream_id] = max(through, self._holds.get(stream_id, Seq(0)))
+            return held
+
+    def unhold(self, stream_id: StreamId) -> None:
+        """Let a stream's batches go (`Log.unhold`)."""
+        with self.lock:
+            self._holds.pop(stream_id, None)
+
+    def holds(self) -> Mapping[StreamId, Seq]:
+        """Return the streams that are held, and through where."""
+        with self.lock:
+            return dict(self._holds)
+
+    def trim(self, *, batches: Sequence[Seq], below: Seq) -> Mapping[StreamId, Sequence[Seq]]:
         """Forget batches, and control entries below `below` (`Log.trim`)."""
+        kept: dict[StreamId, list[Seq]] = {}
         with self.lock:
             last = max([*batches, Seq(below - 1)])
             if last > self._applied:
                 raise refusals.trim_past_applied(applied=self._applied, seq=last)
-            for seq in batches:
-                self._forget(seq)
+            self._swept()
+            for seq in sorted(set(batches)):
+                stream_id = self._holder(seq)
+                if stream_id is None:
+                    self._forget(seq)
+                else:
+                    kept.setdefault(stream_id, []).append(seq)
             for number in range(self._controls_from, below):
                 seq = Seq(number)
                 held = self._entries.get(seq)
                 if held is not None and not isinstance(held.content, Rows):
                     self._forget(seq)
             self._controls_from = max(self._controls_from, below)
+        return kept
 
     def statistics(self) -> LogStatistics:
         """Return counters."""
         with self.lock:
             return LogStatistics(
-                self._head, len(self._entries), self._bytes, self._appended, self._duplicates
+                self._head,
+                len(self._entries),
+                self._bytes,
+                self._appended,
+                self._duplicates,
+                self._staged.nbytes,
             )
 
     def check(self) -> None:
         """Assert the log's invariants."""
         with self.lock:
             self._catalogue.check()
+            self._staged.check()
             operations = [self._entries[seq] for seq in sorted(self._entries)]
             for before, after in itertools.pairwise(operations):
                 assert before.arrival_us <= after.arrival_us, "arrival times never decrease"
@@ -140,6 +227,12 @@ class MemoryLog:
             assert len(unapplied) == self._head - self._applied, "only applied entries are trimmed"
             assert self._unapplied_bytes == sum(body_bytes(held.content) for held in unapplied)
             assert self._bytes == sum(body_bytes(held.content) for held in operations)
+            for before, after in itertools.pairwise(operations):
+                if isinstance(before.content, Rows) and before.content.more:
+                    assert before.arrival_us == after.arrival_us or after.seq > before.seq + 1
+            if operations and isinstance(operations[-1].content, Rows):
+                assert not operations[-1].content.more, "a commit is whole"
+            assert all(map(self._catalogue.is_declared, self._holds)), "a hold ends with its stream"
 
     @property
     def unapplied_bytes(self) -> int:
@@ -158,6 +251,64 @@ class MemoryLog:
         except EngineError as refusal:
             return refusal
 
+    def _now_us(self) -> int:
+        """Return the clock, which stops at the last arrival where it was set back."""
+        return max(self._arrival_us, self._clock.now_us())
+
+    def _swept(self) -> int:
+        """Forget some expired parts; return the time that parts live by."""
+        now_us = self._now_us()
+        self._staged.sweep(now_us)
+        return now_us
+
+    def _parts(self, commit: Commit, now_us: int) -> list[KeptPart]:
+        """Return the parts of a commit, marks of its own included. Raises where one is not there for it."""
+        parts = [
+            kept if kept is not None and self._counts(kept) else None
+            for kept in self._staged.of(commit, now_us)
+        ]
+        missing = [one for one, kept in zip(commit.stages, parts, strict=True) if kept is None]
+        if missing:
+            raise refusals.stage_missing(missing)
+        found = [kept for kept in parts if kept is not None]
+        if sum(len(kept.part.body) for kept in found) > limits.COMMIT_BYTES_MAX:
+            raise refusals.commit_too_large()
+        return found
+
+    def _counts(self, kept: KeptPart) -> bool:
+        part = kept.part
+        return kept.version is not None or self._catalogue.in_force(part.name, part.stream_id)
+
+    def _find_room(self) -> None:
+        """Raise OverloadedError where the backlog is full."""
+        if (
+            self._head - self._applied >= limits.BACKLOG_OPERATIONS_MAX
+            or self._unapplied_bytes >= limits.BACKLOG_BYTES_MAX
+        ):
+            raise refusals.backlog_full()
+
+    def _enter(self, content: Content, now_us: int) -> Seq:
+        """Make `content` the next entry; return its seq."""
+        seq = Seq(self._head + 1)
+        self._arrival_us = now_us
+        self._entries[seq] = Operation(seq, now_us, self._next_tuple_id, content)
+        if isinstance(content, Rows):
+            self._bytes += len(content.body)
+            self._unapplied_bytes += len(content.body)
+            self._next_tuple_id = TupleId(self._next_tuple_id + content.rows)
+        self._appended += 1
+        self._head = seq
+        return seq
+
+    def _holder(self, seq: Seq) -> StreamId | None:
+        """Return the stream whose hold keeps this entry, None = nothing does."""
+        held = self._entries.get(seq)
+        if held is None or not isinstance(held.content, Rows):
+            return None
+        stream_id = held.content.stream_id
+        through = self._holds.get(stream_id)
+        return stream_id if through is not None and seq > through else None
+
     def _forget(self, seq: Seq) -> None:
         operation = self._entries.pop(seq, None)
         if operation is not None:
@@ -167,3 +318,18 @@ class MemoryLog:
 def body_bytes(content: Content) -> int:
     """Return what an operation counts in the log's bytes: its body; only batches have one."""
     return len(content.body) if isinstance(content, Rows) else 0
+
+
+def _txns(commit: Commit, parts: Sequence[KeptPart]) -> dict[StreamId, Txn]:
+    """Return the version of each stream that a commit has parts of, in the order of the parts."""
+    digests: dict[StreamId, list[bytes]] = {}
+    for kept in parts:
+        digests.setdefault(kept.part.stream_id, []).append(kept.part.digest)
+    return {
+        stream_id: Txn(commit.app, commit.version, sum_digests(listed))
+        for stream_id, listed in digests.items()
+    }
+
+
+def _rows(part: Staged, txn: Txn, *, more: bool) -> Rows:
+    return Rows(part.stream_id, part.name, part.rows, part.body, txn, more)

@@ -43,6 +43,8 @@ def append_call(content: Content) -> tuple[str, list[str], list[Argument]]:
             keys.LOG_READERS,
             keys.LOG_APPS,
             _producers_key(content),
+            keys.OWNERS,
+            keys.HOLDS,
         ],
         [
             keys.META,

@@ -1,8 +1,9 @@
 """`check()` of the Redis store: everything read back and compared. O(everything), for tests."""
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from engine.log.operation import Rows, StageId
 from engine.results.composites import CompositeKey, CompositePage
 from engine.results.contract import Checkpoint
 from engine.results.delta import CHUNKS, BlockKey, PageKey
@@ -13,6 +14,7 @@ from storage import keys
 from storage.encoding import decode_content
 from storage.encoding_composites import decode_composites, encode_composites
 from storage.encoding_hits import decode_block, decode_page, encode_blocks, encode_page
+from storage.inspection_parts import part_faults
 from storage.invariants import check_blocks, check_composites, check_pages, check_records
 from storage.redis_client import RedisClient
 from storage.redis_composites import composite_fields
@@ -20,27 +22,43 @@ from storage.redis_composites import composite_fields
 
 def check_log(client: RedisClient) -> None:
     """Assert the log's invariants and that the catalogue's parts fit together."""
-    entries, head_flat, sizes_flat, applied = client.fetch(
+    entries, head_flat, sizes_flat, owners_flat, bodies_flat, applied = client.fetch(
         [
             ("XRANGE", keys.LOG, "-", "+"),
             ("HGETALL", keys.HEAD),
             ("HGETALL", keys.SIZES),
+            ("HGETALL", keys.OWNERS),
+            ("HGETALL", keys.BODIES),
             ("HGET", keys.META, "applied"),
         ]
     )
     head = {name.decode(): int(value) for name, value in _pairs(head_flat).items()}
     sizes = {int(seq): int(size) for seq, size in _pairs(sizes_flat).items()}
-    seqs, arrival_us, tuple_id = [], 0, 1
+    owners = {int(seq): int(owner) for seq, owner in _pairs(owners_flat).items()}
+    assert owners.keys() == sizes.keys(), "a batch has a stream and a size"
+    apart = {int(seq): StageId(part.decode()) for seq, part in _pairs(bodies_flat).items()}
+    bodies = client.fetch([("HGET", keys.body(part), "b") for part in apart.values()])
+    held = dict(zip(apart, bodies, strict=True))
+    assert held.keys() <= sizes.keys(), "a body has its entry"
+    seqs: list[int] = []
+    arrival_us, tuple_id, more = 0, 1, False
     for entry_id, flat in entries:
         fields = _pairs(flat)
         seq = int(entry_id.removesuffix(b"-0"))
+        more = more and seqs[-1] == seq - 1
         seqs.append(seq)
+        assert not more or arrival_us == int(fields[b"t"]), "a commit has one arrival time"
         assert arrival_us <= int(fields[b"t"]), "arrival times never decrease"
         assert tuple_id <= int(fields[b"i"]), "tuple ids never decrease"
         arrival_us, tuple_id = int(fields[b"t"]), int(fields[b"i"])
         kind = fields[b"k"].decode()
-        decode_content(kind, fields[b"h"], fields[b"b"])
-        assert sizes.get(seq) == (len(fields[b"b"]) if kind == "rows" else None)
+        content = decode_content(kind, fields[b"h"], held.get(seq, fields[b"b"]))
+        batch = content if isinstance(content, Rows) else None
+        assert sizes.get(seq) == (None if batch is None else len(batch.body))
+        assert owners.get(seq) == (None if batch is None else batch.stream_id)
+        assert batch is not None or not more, "nothing comes between the batches of a commit"
+        more = batch is not None and batch.more
+    assert not more, "a commit is whole"
     unapplied = range(int(applied) + 1, head["seq"] + 1)
     assert [seq for seq in seqs if seq > int(applied)] == list(unapplied), "no gaps above applied"
     assert head["ts"] >= arrival_us
@@ -48,6 +66,18 @@ def check_log(client: RedisClient) -> None:
     assert head["bytes"] == sum(sizes.values())
     assert head["waiting"] == sum(sizes.get(seq, 0) for seq in unapplied)
     _check_catalogue(client)
+    _check_parts(client, [*apart.values()])
+
+
+def _check_parts(client: RedisClient, committed: Sequence[StageId]) -> None:
+    """Assert that parts are counted, and that there is a body of each that waits or is `committed`, and no other."""
+    faults = [fault.detail for fault in part_faults(client)]
+    assert not faults, faults
+    parts = [StageId(part.decode()) for part in client.fetch_one("HVALS", keys.PARTS)]
+    marks = client.fetch([("HEXISTS", keys.part(part), "v") for part in parts])
+    waiting = [part for part, mark in zip(parts, marks, strict=True) if not mark]
+    expected = {*map(keys.part, parts), *map(keys.body, [*waiting, *committed])}
+    assert {key.encode() for key in expected} == _scanned(client, f"{keys.PART_PREFIX}*")
 
 
 def check_results(client: RedisClient, checkpoint: Checkpoint) -> None:

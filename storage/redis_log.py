@@ -2,17 +2,17 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from engine import limits
 from engine.errors import EngineError
-from engine.log.contract import Appended, LogStatistics
-from engine.log.operation import Content, Operation
-from engine.tuples.batch import Seq, TupleId
+from engine.log.contract import Appended, LoggedBatch, LogStatistics
+from engine.log.operation import Commit, Content, Operation, Staged, StageId
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
 from storage import keys, refusals
 from storage.cluster import ClusterMemory
-from storage.encoding import decode_content
 from storage.errors import (
     CommitUnknownError,
     RecoveringError,
@@ -21,7 +21,16 @@ from storage.errors import (
 )
 from storage.redis_append import append_call, read_answer
 from storage.redis_check import check_log
-from storage.redis_client import Command, RedisClient
+from storage.redis_client import Argument, Command, RedisClient
+from storage.redis_commit import (
+    commit_call,
+    discard_call,
+    look_commands,
+    part_call,
+    read_commit,
+    read_expiry,
+)
+from storage.redis_entries import fetch_entries, fetch_operations
 from storage.redis_tidy import scan_hash
 from storage.redis_token import WriteToken
 
@@ -29,6 +38,8 @@ TRIMMED_PER_CALL: Final = 500
 """Batches forgotten by one Function call: a call holds every other client up."""
 APPENDED_TOGETHER: Final = 1_000
 """Operations of one exchange: the server takes other clients' calls in between, and answers at its end."""
+SEQS_PER_LOOK: Final = 5_000
+"""Positions asked at once whose batches they have."""
 STORE_ERRORS: Final = (CommitUnknownError, RecoveringError, StoreFullError, StoreUnavailableError)
 
 
@@ -90,6 +101,36 @@ class RedisLog:
                 break
         return outcomes
 
+    def stage(self, part: Staged) -> int:
+        """Keep a part for a commit to come (`Log.stage`).
+
+        Raises:
+            StoreUnavailableError, RecoveringError, StoreFullError: it may be there, and counts for nothing.
+        """
+        self._admit()
+        return read_expiry(self._client.call(*part_call(part)))
+
+    def commit(self, commit: Commit) -> Appended:
+        """Append the parts of a commit, or refuse them and change nothing (`Log.commit`).
+
+        Raises:
+            CommitUnknownError: the answer was lost; everything else is definite.
+            StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
+
+        Cost: two round trips; bodies stay in the server.
+        """
+        assert len(set(commit.stages)) == len(commit.stages) > 0
+        self._admit()
+        looked = self._client.fetch(look_commands(commit))
+        function, key_names, arguments = commit_call(commit, looked)
+        answer = self._client.call(function, key_names, arguments, lost=CommitUnknownError)
+        return self._counted(read_commit(answer), entries=len(commit.stages))
+
+    def discard(self, stage_id: StageId) -> None:
+        """Forget a part (`Log.discard`)."""
+        self._admit()
+        self._client.call(*discard_call(stage_id))
+
     def head(self) -> Seq:
         """Return the largest seq."""
         return Seq(int(self._client.fetch_one("HGET", keys.HEAD, "seq") or 0))
@@ -101,21 +142,27 @@ class RedisLog:
         16 MiB each.
         """
         wanted = range(after + 1, after + operations_max + 1)
-        head, sizes = self._client.fetch(
-            [("HGET", keys.HEAD, "seq"), ("HMGET", keys.SIZES, *wanted)]
+        head, sizes, parts = self._client.fetch(
+            [
+                ("HGET", keys.HEAD, "seq"),
+                ("HMGET", keys.SIZES, *wanted),
+                ("HMGET", keys.BODIES, *wanted),
+            ]
         )
         last = min(after + operations_max, int(head or 0))
         if last <= after:
             return []
         sums = itertools.accumulate(int(size or 0) for size in sizes[: last - after])
         fitting = max(1, sum(1 for total in sums if total <= bytes_max))
-        entries = self._client.fetch_one(
-            "XRANGE", keys.LOG, f"{after + 1}-0", f"{after + fitting}-0"
+        entries = fetch_entries(
+            self._client,
+            [("XRANGE", keys.LOG, f"{after + 1}-0", f"{after + fitting}-0")],
+            dict(zip(wanted[:fitting], parts, strict=False)),
         )
         operations = [
             operation
-            for number, operation in enumerate(map(_operation, entries), start=after + 1)
-            if operation.seq == number
+            for number, operation in enumerate(entries, start=after + 1)
+            if operation is not None and operation.seq == number
         ]
         if not operations:
             raise refusals.read_across_trimmed(after=after)
@@ -124,14 +171,14 @@ class RedisLog:
     def read_at(self, seqs: Sequence[Seq]) -> Iterator[Operation]:
         """Yield the operations at `seqs` (`Log.read_at`).
 
-        Cost: two round trips for FOLD_OPERATIONS_MAX entries or FOLD_BYTES_MAX of bodies. A server
+        Cost: three round trips for FOLD_OPERATIONS_MAX entries or FOLD_BYTES_MAX of bodies. A server
         counts an answer on its way as memory of the client, and closes the connection past its bound.
         """
         for at in range(0, len(seqs), limits.FOLD_OPERATIONS_MAX):
             wanted = seqs[at : at + limits.FOLD_OPERATIONS_MAX]
             sizes = self._client.fetch_one("HMGET", keys.SIZES, *wanted)
             for part in _within_bytes(wanted, [int(size or 0) for size in sizes]):
-                yield from self._read_together(part)
+                yield from fetch_operations(self._client, part)
 
     def controls(self, after: Seq, up_to: Seq) -> list[Operation]:
         """Return the operations past `after`, up to `up_to`, that are no batches, ascending.
@@ -140,14 +187,13 @@ class RedisLog:
         """
         wanted = range(after + 1, up_to + 1)
         sizes = self._client.fetch_one("HMGET", keys.SIZES, *wanted) if wanted else []
-        entries = self._client.fetch(
-            [
-                ("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0")
-                for seq, size in zip(wanted, sizes, strict=True)
-                if size is None
-            ]
-        )
-        return [_operation(found[0]) for found in entries if found]
+        commands: list[Command] = [
+            ("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0")
+            for seq, size in zip(wanted, sizes, strict=True)
+            if size is None
+        ]
+        found = fetch_entries(self._client, commands, {})
+        return [operation for operation in found if operation is not None]
 
     def held_batches(self, up_to: Seq) -> Sequence[Seq]:
         """Return the seqs of the batches up to `up_to` that are not forgotten, ascending."""
@@ -155,46 +201,96 @@ class RedisLog:
             Seq(seq) for seq in map(int, scan_hash(self._client, keys.SIZES)) if seq <= up_to
         )
 
-    def trim(self, *, batches: Sequence[Seq], below: Seq) -> None:
+    def batches_of(
+        self, stream_id: StreamId, *, after: Seq, up_to: Seq, limit: int | None = None
+    ) -> Sequence[LoggedBatch]:
+        """Return a stream's batches that are in the log (`Log.batches_of`).
+
+        Cost: two round trips for SEQS_PER_LOOK positions, as far as `limit` wants them; where most positions have
+        been trimmed, for the batches of all streams instead.
+        """
+        positions = range(after + 1, up_to + 1)
+        batches = self._client.fetch_one("HLEN", keys.OWNERS)
+        wanted = str(stream_id).encode()
+        if len(positions) > SEQS_PER_LOOK + 2 * batches:
+            owners = scan_hash(self._client, keys.OWNERS)
+            seqs = sorted(int(seq) for seq, owner in owners.items() if owner == wanted)
+            looks = iter([[seq for seq in seqs if seq in positions]])
+        else:
+            looks = self._owned(wanted, positions)
+        found: list[LoggedBatch] = []
+        for seqs in looks:
+            sizes = self._client.fetch_one("HMGET", keys.SIZES, *seqs) if seqs else []
+            found += [
+                LoggedBatch(Seq(seq), int(size))
+                for seq, size in zip(seqs, sizes, strict=True)
+                if size is not None  # else it was trimmed meanwhile
+            ]
+            if limit is not None and len(found) >= limit:
+                break
+        return found[:limit]
+
+    def hold(self, stream_id: StreamId, through: Seq) -> Seq:
+        """Keep a stream's batches past `through` from being trimmed (`Log.hold`)."""
+        self._admit()
+        touched = [keys.HEAD, keys.LOG_STREAMS, keys.HOLDS]
+        what, *facts = self._client.call("psoup_hold", touched, [keys.META, stream_id, through])
+        if what == b"NOSTREAM":
+            raise refusals.stream_not_found()
+        if what == b"AHEAD":
+            raise refusals.hold_past_head(head=int(facts[0]), through=through)
+        return Seq(int(facts[0]))
+
+    def unhold(self, stream_id: StreamId) -> None:
+        """Let a stream's batches go (`Log.unhold`)."""
+        self._admit()
+        self._client.call("psoup_unhold", [keys.HOLDS], [keys.META, stream_id])
+
+    def holds(self) -> Mapping[StreamId, Seq]:
+        """Return the streams that are held, and through where."""
+        flat = self._client.fetch_one("HGETALL", keys.HOLDS)
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {StreamId(int(stream_id)): Seq(int(through)) for stream_id, through in pairs}
+
+    def trim(self, *, batches: Sequence[Seq], below: Seq) -> Mapping[StreamId, Sequence[Seq]]:
         """Forget batches, and control entries below `below` (`Log.trim`), some per call."""
         assert self._token is not None, "only the engine trims"
         # Largest first: a seq that is not applied is refused before anything is forgotten.
-        descending = sorted(batches, reverse=True)
+        descending = sorted(set(batches), reverse=True)
+        batch = [keys.LOG, keys.SIZES, keys.OWNERS]
+        touched = [keys.META, keys.HEAD, *batch, keys.HOLDS, keys.PARTS, keys.BODIES]
+        common: list[Argument] = [below, keys.PART_PREFIX, limits.STAGE_MARK_BYTES]
+        kept: dict[StreamId, list[Seq]] = {}
         at = 0
         while True:
             part = descending[at : at + TRIMMED_PER_CALL]
-            answer = self._token.call(
-                "psoup_trim", [keys.META, keys.HEAD, keys.LOG, keys.SIZES], [below, *part]
-            )
+            answer = self._token.call("psoup_trim", touched, [*common, *part])
             if answer[0] == b"UNAPPLIED":
                 raise refusals.trim_past_applied(applied=int(answer[1]), seq=int(answer[2]))
+            for stream_id, seq in zip(answer[2::2], answer[3::2], strict=True):
+                kept.setdefault(StreamId(int(stream_id)), []).append(Seq(int(seq)))
             at += TRIMMED_PER_CALL
             if at >= len(descending) and int(answer[1]) >= below:
-                return
+                return {stream_id: sorted(seqs) for stream_id, seqs in kept.items()}
 
     def statistics(self) -> LogStatistics:
         """Return counters; appended and duplicates are those of this object."""
-        entries, (head, size) = self._client.fetch(
-            [("XLEN", keys.LOG), ("HMGET", keys.HEAD, "seq", "bytes")]
+        entries, (head, size, staged) = self._client.fetch(
+            [("XLEN", keys.LOG), ("HMGET", keys.HEAD, "seq", "bytes", "staged")]
         )
         with self._lock:
             return LogStatistics(
-                Seq(int(head or 0)), entries, int(size or 0), self._appended, self._duplicates
+                Seq(int(head or 0)),
+                entries,
+                int(size or 0),
+                self._appended,
+                self._duplicates,
+                int(staged or 0),
             )
 
     def check(self) -> None:
         """Assert the log's invariants, and that the catalogue is what its entries make."""
         check_log(self._client)
-
-    def _read_together(self, seqs: Sequence[Seq]) -> list[Operation]:
-        """Return the operations at `seqs`, of one answer; KeyError if one has been trimmed."""
-        commands: list[Command] = [("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0") for seq in seqs]
-        found: list[Operation] = []
-        for seq, answer in zip(seqs, self._client.fetch(commands), strict=True):
-            if not answer:
-                raise KeyError(seq)
-            found.append(_operation(answer[0]))
-        return found
 
     def _append_together(
         self, part: Sequence[tuple[Content, Command]]
@@ -222,9 +318,16 @@ class RedisLog:
                 outcomes.append(refusal)
         return outcomes
 
-    def _counted(self, appended: Appended) -> Appended:
+    def _owned(self, stream_id: bytes, positions: range) -> Iterator[list[int]]:
+        """Yield which of the positions have a batch of this stream, SEQS_PER_LOOK of them at a time."""
+        for at in range(0, len(positions), SEQS_PER_LOOK):
+            seqs = positions[at : at + SEQS_PER_LOOK]
+            owners = self._client.fetch_one("HMGET", keys.OWNERS, *seqs)
+            yield [seq for seq, owner in zip(seqs, owners, strict=True) if owner == stream_id]
+
+    def _counted(self, appended: Appended, entries: int = 1) -> Appended:
         with self._lock:
-            self._appended += not appended.duplicate
+            self._appended += 0 if appended.duplicate else entries
             self._duplicates += appended.duplicate
         if self._known is not None and not appended.duplicate:
             self._known.saw_head(appended.seq)
@@ -266,16 +369,3 @@ def _within_bytes(seqs: Sequence[Seq], sizes: Sequence[int]) -> Iterator[list[Se
         part.append(seq)
         total += size
     yield part
-
-
-def _operation(entry: tuple[bytes, list[bytes]]) -> Operation:
-    """Return the operation of one stream entry, as psoup_append wrote it."""
-    entry_id, values = entry
-    fields = dict(zip(values[::2], values[1::2], strict=True))
-    assert fields[b"f"] == b"1", "an entry of a later layout"
-    return Operation(
-        seq=Seq(int(entry_id.removesuffix(b"-0"))),
-        arrival_us=int(fields[b"t"]),
-        first_tuple_id=TupleId(int(fields[b"i"])),
-        content=decode_content(fields[b"k"].decode(), fields[b"h"], fields[b"b"]),
-    )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from engine import limits
 from engine.errors import EngineError
 from engine.log.operation import Operation, QueryId, Register
-from engine.results.contract import Position
+from engine.results.contract import Gen, Position
 from engine.tuples.batch import Seq
 from storage import keys
 from storage.errors import RecoveringError, StoreUnsuitableError
@@ -98,6 +98,10 @@ class RedisWorkerStore:
         position = state.position
         self._served.saw(position.gen, position.applied, floor)
         return position
+
+    def confirm(self, gen: Gen) -> None:
+        """Raise RecoveringError if another history than `gen` has been seen to begin."""
+        self._served.confirm(gen)
 
     def wait(self, timeout_s: float) -> None:
         """Return once something was published, or after `timeout_s` seconds, or where it cannot be told.

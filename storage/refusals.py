@@ -1,13 +1,17 @@
 """The refusals of `Log.append`, worded once for every store. No text a user sent is repeated."""
 
+from collections.abc import Sequence
+
 from engine import limits
 from engine.errors import (
+    CommitTooLargeError,
     HasQueriesError,
     IntegrityError,
     NameTakenError,
     NotFoundError,
     OverloadedError,
     QuotaExceededError,
+    StageMissingError,
     StaleDeclarationError,
     StreamDiffersError,
     TxnContentDiffersError,
@@ -15,6 +19,8 @@ from engine.errors import (
 
 BACKLOG_RETRY_AFTER_S = 1
 """The engine folds thousands of operations a second: a full backlog has room again soon."""
+STAGED_RETRY_AFTER_S = 5
+"""Staged parts make room as they are committed: a micro-batch takes seconds."""
 
 
 def stream_differs(stream_id: int) -> StreamDiffersError:
@@ -56,6 +62,33 @@ def txn_content_differs(seq: int) -> TxnContentDiffersError:
         "This version is committed with other rows. A producer repeats a version only with the"
         " same rows.",
         seq=seq,
+    )
+
+
+def stage_missing(stages: Sequence[str]) -> StageMissingError:
+    """Return the refusal of a commit that names parts which are not there."""
+    return StageMissingError(
+        "Parts of the commit are not staged: unknown, expired, discarded, committed as another version, or"
+        " for a stream that was declared anew since. Stage all of its rows again and commit those.",
+        stages=list(stages),
+    )
+
+
+def commit_too_large() -> CommitTooLargeError:
+    """Return the refusal of a commit of too many bytes."""
+    return CommitTooLargeError(
+        "The parts are larger together than one commit may be. Commit fewer rows as one version.",
+        max_bytes=limits.COMMIT_BYTES_MAX,
+    )
+
+
+def staged_full() -> OverloadedError:
+    """Return the refusal of one more part while too much is staged."""
+    return OverloadedError(
+        "As many bytes as psoup holds are staged. Commit or discard parts; others expire by themselves."
+        " Send the same again later.",
+        reason="staged-bytes",
+        retry_after_s=STAGED_RETRY_AFTER_S,
     )
 
 
@@ -111,6 +144,14 @@ def publish_past_head(*, head: int, seq: int) -> IntegrityError:
     return IntegrityError(
         f"A delta up to operation {seq} was published, but the log ends at {head}: the engine has"
         " folded another history. Stop, and start the engine again."
+    )
+
+
+def hold_past_head(*, head: int, through: int) -> IntegrityError:
+    """Return the refusal to hold a stream from where there is nothing yet."""
+    return IntegrityError(
+        f"A stream was to be held through operation {through}, but the log ends at {head}: that"
+        " position is of another history. Begin with what the stream has."
     )
 
 

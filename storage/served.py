@@ -83,9 +83,12 @@ class ServedPosition:
     def check_answer(self, gen: Gen) -> None:
         """Raise RecoveringError if this thread's answer began in another history than `gen`."""
         if getattr(self._answer, "gen", gen) != gen:
-            raise RecoveringError(
-                "Another history began in the store while the answer was read. Send the same again."
-            )
+            raise _another_history()
+
+    def confirm(self, gen: Gen) -> None:
+        """Raise RecoveringError if another history than `gen` has been seen to begin."""
+        if self.latest[0] != gen:
+            raise _another_history()
 
     def statistics(self) -> ServedStatistics:
         """Return where it stands."""
@@ -96,3 +99,9 @@ class ServedPosition:
         """Assert that histories are counted from the first."""
         with self._lock:
             assert self._latest[0] or not self._histories
+
+
+def _another_history() -> RecoveringError:
+    return RecoveringError(
+        "Another history began in the store while the answer was read. Send the same again."
+    )

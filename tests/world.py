@@ -17,7 +17,9 @@ from engine.clock import ManualClock
 from engine.engine import Engine
 from engine.invoke import invoke
 from engine.log.contract import Appended
+from engine.log.groups import read_groups
 from engine.log.operation import (
+    Commit,
     Content,
     Declare,
     Drop,
@@ -27,6 +29,8 @@ from engine.log.operation import (
     Register,
     Remove,
     Rows,
+    Staged,
+    StageId,
     Tick,
     Txn,
 )
@@ -114,6 +118,29 @@ class World:
         body = encode_batch(record_batch(schema, rows))
         return self.append_content(Rows(stream_id, name, len(rows), body, txn), fold=fold)
 
+    def commit(
+        self,
+        parts: Sequence[tuple[str, Sequence[Row]]],
+        *,
+        app: str = "job",
+        version: int = 0,
+        fold: bool = True,
+    ) -> Appended:
+        """Stage each part for its stream, and commit all of them as one version."""
+        head, stages = self.store.log.head(), []
+        for name, rows in parts:
+            stream_id, schema = self.streams[name]
+            stages.append(StageId(f"st_{next(self._numbers):022d}"))
+            body = encode_batch(record_batch(schema, rows))
+            self.store.log.stage(Staged(stages[-1], stream_id, name, len(rows), body, digest(rows)))
+        appended = self.store.log.commit(Commit(app, version, tuple(stages)))
+        if not appended.duplicate:
+            (group,) = read_groups(self.store.log, head, operations_max=len(parts), bytes_max=2**30)
+            self.history += group
+        if fold:
+            self.fold()
+        return appended
+
     def append_table(self, name: str, tuples: pa.Table) -> Appended:
         """Append a batch that is in Arrow already."""
         stream_id, _ = self.streams[name]
@@ -188,9 +215,13 @@ class World:
     def fold(self, operations_max: int = limits.FOLD_OPERATIONS_MAX) -> list[Operation]:
         """Fold and publish all that is committed, `operations_max` at a time; return what was folded."""
         folded: list[Operation] = []
-        while operations := self.store.log.read(
-            self.store.results.cut().seq, operations_max=operations_max, bytes_max=2**20
+        while groups := read_groups(
+            self.store.log,
+            self.store.results.cut().seq,
+            operations_max=operations_max,
+            bytes_max=2**20,
         ):
+            operations = list(itertools.chain.from_iterable(groups))
             deltas = [self.engine.apply(operation) for operation in operations]
             self.publish(merge(deltas))
             folded += operations

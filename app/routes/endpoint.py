@@ -23,8 +23,8 @@ from app.rates import Rates
 from app.service import Service
 from app.wire.content import decode_body
 from app.wire.control import read_model
+from app.wire.handles import Bits
 from app.wire.parameters import Arguments, Parameter, read_arguments
-from app.wire.queries import Bits
 from app.wire.tuples import JSON, media_type_of
 from engine.errors import OverloadedError
 

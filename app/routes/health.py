@@ -154,6 +154,7 @@ async def get_limits(call: Call) -> Response:
             "streams_count_max": counts.streams,
             "queries_count_max": counts.queries,
             "backlog_operations_max": service.backlog(),
+            "staged_bytes_max": service.store.log.statistics().staged_bytes,
             "appends_in_flight_max": service.submission.statistics().in_flight,
             "hits_memory_bytes_max": service.backend.figures().footprint.hits,
             "requests_in_flight_max": call.context.in_flight,

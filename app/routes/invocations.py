@@ -3,25 +3,24 @@
 import functools
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from app.keys import READ
 from app.routes import invoke_many
-from app.routes.answers import cursor_of, page_link
+from app.routes.answers import cursor_of, page_link, page_links, read_page
 from app.routes.endpoint import Call, Endpoint, Shown
 from app.routes.queries import handle
+from app.routes.receiving import server_timing
 from app.routes.registering import await_elsewhere
-from app.routes.tuples import server_timing
 from app.wire.encoding import RowSet
 from app.wire.invocations import (
     Presentation,
     ResultsAnswer,
     answer_headers,
     encode_answer,
-    position_from_json,
     rows_of,
 )
 from app.wire.negotiation import FORMATS, choose_format, encode_content
@@ -33,12 +32,13 @@ from app.wire.parameters import (
     MIN_SEQ,
     NOW,
     PAGE,
+    PAGES,
     ROWS_LIMIT,
     SHAPE,
 )
 from app.wire.tuples import ARROW, CSV, NDJSON
 from engine import limits
-from engine.errors import BadPageError, InvalidFieldError, NotFoundError
+from engine.errors import InvalidFieldError, NotFoundError
 from engine.invoke import Answer, Request, invoke
 from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
@@ -47,17 +47,34 @@ _ROOM: Final = 0.9
 """Rows are cut to this share of what the page's limit would let through by their mean size."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request for an answer, or for a page of it.
+
+    Attributes:
+        request: what is asked of the engine.
+        at_now: the answer is the one at NOW, not one at another instant.
+        past: rows of the answer up to which the page may reach; None = as far as the answer.
+        lists_pages: the answer is to say where its pages are.
+    """
+
+    request: Request
+    at_now: bool
+    past: int | None = None
+    lists_pages: bool = False
+
+
 async def get_results(call: Call) -> Response:
     """Invoke a query."""
     query_id = handle(call)
     shown = presentation(call)
-    request, at_now = request_of(call, query_id, count_only=shown.count_only)
+    asked = asked_of(call, query_id, shown)
     service, timeout_s = call.service, call.service.settings.invoke_deadline_s
     latest = time.monotonic() + timeout_s
     await service.filling.wait(query_id, timeout_s=timeout_s)
-    if request.min_seq is not None:
-        await service.applied.wait(request.min_seq, timeout_s=timeout_s)
-    answer = functools.partial(answer_response, call, query_id, request, shown, at_now=at_now)
+    if asked.request.min_seq is not None:
+        await service.applied.wait(asked.request.min_seq, timeout_s=timeout_s)
+    answer = functools.partial(answer_response, call, query_id, asked, shown)
     try:
         return await service.answering.run(answer, deadline_s=timeout_s)
     except NotFoundError:
@@ -79,45 +96,52 @@ def presentation(call: Call) -> Presentation:
     )
 
 
-def request_of(call: Call, query_id: QueryId, *, count_only: bool) -> tuple[Request, bool]:
-    """Return what is asked of the engine, and whether it is the answer at NOW or at another instant.
+def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
+    """Return what is asked for, by the parameters.
 
     Raises:
         BadPageError: the token is not one of this query's answers.
-        InvalidFieldError: a page together with what only a new answer has.
+        InvalidFieldError: a page together with what only a new answer has, or a list of pages that is none.
     """
     arguments = call.arguments
     limit = min(arguments.get(ROWS_LIMIT) or limits.PAGE_ROWS_DEFAULT, limits.PAGE_ROWS_MAX)
     min_seq: Seq | None = arguments.get(MIN_SEQ)
     token: str | None = arguments.get(PAGE)
+    lists_pages = arguments.get(PAGES) is not None
     if token is None:
+        if lists_pages and not (shown.count_only and shown.format == "json"):
+            wrong = [("?pages", "goes with count=only, in JSON: each page has a format of its own")]
+            raise InvalidFieldError("Pages are listed beside their count.", errors=wrong)
         now_us: int | None = arguments.get(NOW)
-        request = Request(limit=limit, now_us=now_us, min_seq=min_seq, count_only=count_only)
-        return request, now_us is None
+        request = Request(limit=limit, now_us=now_us, min_seq=min_seq, count_only=shown.count_only)
+        return Asked(request, at_now=now_us is None, lists_pages=lists_pages)
     wrong = [
-        (f"?{p.name}", "a page has its own") for p in (NOW, COUNT) if arguments.get(p) is not None
+        (f"?{p.name}", "a page has its own")
+        for p in (NOW, COUNT, PAGES)
+        if arguments.get(p) is not None
     ]
     if wrong:
         raise InvalidFieldError("A page belongs to the answer it goes on with.", errors=wrong)
-    signed = call.context.tokens.read(query_id, token)
-    if not isinstance(signed, list) or len(signed) != 2:
-        raise BadPageError("The page token is of another version. Begin again without it.")
-    at_now, position = signed
-    request = Request(limit=limit, position=position_from_json(position), min_seq=min_seq)
-    return request, bool(at_now)
+    page = read_page(call, query_id, token)
+    if page.past is not None:
+        limit = min(limit, page.past - page.position.offset)
+    request = Request(limit=limit, position=page.position, min_seq=min_seq)
+    return Asked(request, page.at_now, page.past)
 
 
-def answer_response(
-    call: Call, query_id: QueryId, request: Request, shown: Presentation, *, at_now: bool
-) -> Response:
+def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
     """Return the answer as bytes, cut to a page. CPU work: runs in a pool."""
     begun = time.perf_counter()
+    request, kept = asked.request, _kept(call)
     answer, rows = _answer(call, query_id, request, shown)
     evaluated = time.perf_counter()
+    pages: list[str] | None = None
+    if asked.lists_pages:
+        pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
     while True:
-        link = page_link(call, answer, at_now=at_now, kept=_kept(call))
-        cursor = cursor_of(call, answer, at_now=at_now)
-        body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
+        link = page_link(call, answer, at_now=asked.at_now, kept=kept, past=asked.past)
+        cursor = cursor_of(call, answer, at_now=asked.at_now)
+        body = encode_answer(answer, rows, shown, cursor=cursor, link=link, pages=pages)
         if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
             break
         request = _smaller(request, answer, rows.length, len(body))
@@ -155,6 +179,7 @@ def _answer(
         rows = rows_of(answer, clause, shown)
         size = rows.estimate_bytes()
         if size <= 2 * limits.PAGE_BYTES_MAX or rows.length <= 1:
+            service.confirm(answer.cut.gen)
             return answer, rows
         request = _smaller(request, answer, rows.length, size)
 
@@ -201,7 +226,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             )
         },
         READ,
-        parameters=(NOW, ROWS_LIMIT, PAGE, MIN_SEQ, COUNT, SHAPE, FORMAT, META, CURSOR),
+        parameters=(NOW, ROWS_LIMIT, PAGE, MIN_SEQ, COUNT, PAGES, SHAPE, FORMAT, META, CURSOR),
         problems=(
             "not-found",
             "not-acceptable",

@@ -15,8 +15,8 @@ from app.problems import problem_body
 from app.rates import RATES
 from app.routes.answers import cursor_of, page_link
 from app.routes.endpoint import Call, Endpoint, Shown, json_body
-from app.routes.registering import await_elsewhere, read_handle
-from app.routes.tuples import server_timing
+from app.routes.receiving import server_timing
+from app.routes.registering import await_elsewhere
 from app.wire.invocations import Presentation, encode_answer, rows_of
 from app.wire.invoke_many import (
     InvokeAnswer,
@@ -27,6 +27,7 @@ from app.wire.invoke_many import (
 )
 from app.wire.negotiation import encode_content
 from app.wire.parameters import META, ROWS_LIMIT, SHAPE
+from app.wire.queries import read_handle
 from app.wire.tuples import JSON
 from engine import limits
 from engine.errors import (
@@ -116,6 +117,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
     }
     evaluated = time.perf_counter()
     cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
+    service.confirm(cut.gen)
     outcomes: dict[str, Answer | EngineError] = {**refused}
     outcomes.update(zip(query_ids, found, strict=True))
     body = encode_answers(cut.gen, cut.seq, _members(call, asked, outcomes))

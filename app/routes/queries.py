@@ -17,7 +17,6 @@ from app.routes.registering import (
     describe_registration,
     describe_snapshot,
     prepare,
-    read_handle,
     standing_or_filling,
     state_of,
     tell,
@@ -25,7 +24,15 @@ from app.routes.registering import (
 from app.routes.streams import removed
 from app.submission import Submitted
 from app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
-from app.wire.queries import LIVE, SUSPENDED, QueryAnswer, QueryBody, QueryList, new_handle
+from app.wire.queries import (
+    LIVE,
+    SUSPENDED,
+    QueryAnswer,
+    QueryBody,
+    QueryList,
+    new_handle,
+    read_handle,
+)
 from engine import limits
 from engine.errors import NotFoundError
 from engine.log.operation import QueryId, Register, Remove

@@ -59,13 +59,6 @@ class Told:
     reads: bool = False
 
 
-def read_handle(text: str) -> QueryId:
-    """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
-    if len(text) != 24 or not text.startswith("q_") or not text[2:].isalnum() or not text.isascii():
-        raise NotFoundError("No such query is registered.")
-    return QueryId(text)
-
-
 def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind) -> Registration:
     """Return the registration of `body` under `query_id`. CPU work: runs in a pool.
 

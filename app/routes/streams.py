@@ -41,7 +41,7 @@ async def put_stream(call: Call) -> Response:
             Declare(schema), deadline_s=service.settings.register_deadline_s
         )
     except StreamDiffersError as error:
-        record = await _record(call, name)
+        record = await stream_record(call, name)
         diff = differences(record.schema, schema)
         raise StreamDiffersError(error.detail, diff=diff) from error
     service.catalogue.forget(name)
@@ -66,7 +66,7 @@ async def list_streams(call: Call) -> Response:
 
 async def get_stream(call: Call) -> Response:
     """Describe one stream."""
-    record = await _record(call, call.path("name"))
+    record = await stream_record(call, call.path("name"))
     (described,) = await _described(call, [record])
     return json_answer(described)
 
@@ -119,7 +119,8 @@ def _readers(call: Call, name: str, *, cascade: bool) -> tuple[StreamId, tuple[Q
     return stream_id, tuple(one.query_id for one in readers)
 
 
-async def _record(call: Call, name: str) -> StreamRecord:
+async def stream_record(call: Call, name: str) -> StreamRecord:
+    """Return the stream in force under `name` at the applied position. Raises NotFoundError."""
     if not STREAM_NAME.fullmatch(name):
         raise NotFoundError("No such stream is declared.")
     return await call.service.answering.run(
@@ -132,7 +133,7 @@ async def _record_after(call: Call, schema: StreamSchema, submitted: Submitted) 
     """Return the stream as it is after its declaration; as it will be, where that is not applied."""
     if submitted.applied:
         try:
-            return await _record(call, schema.name)
+            return await stream_record(call, schema.name)
         except NotFoundError:  # dropped again by somebody else
             pass
     return StreamRecord(StreamId(submitted.seq), schema)

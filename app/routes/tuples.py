@@ -1,29 +1,24 @@
-"""Rows in: parse and check in full, append, wait until they are visible."""
+"""Rows in: received and checked in full, appended; the answer waits until they are visible."""
 
 import asyncio
-import functools
 import re
-import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
 from starlette.responses import Response
 
-from app.catalogue import Declaration
-from app.errors import BodyTooLargeError, TxnHeadersError
+from app.errors import TxnHeadersError
 from app.keys import INGEST
 from app.routes.endpoint import Call, Endpoint, Shown, json_answer
+from app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
 from app.submission import Submitted
-from app.wire.digest import digest_rows
 from app.wire.ingest import IngestAnswer
 from app.wire.scalars import format_instant
-from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
+from app.wire.staging import APP_FORM, is_app_name
 from engine import limits
 from engine.errors import EngineError, NotFoundError
 from engine.log.operation import Rows, Txn
-from engine.tuples.arrow import encode_batch
-from engine.tuples.schema import STREAM_NAME, ClockKind
+from engine.tuples.schema import ClockKind
 
 TXN_APP: Final = "Psoup-Txn-App"
 TXN_VERSION: Final = "Psoup-Txn-Version"
@@ -32,52 +27,33 @@ _VERSION: Final = re.compile(r"[0-9]{1,16}")
 
 async def post_rows(call: Call) -> Response:
     """Store a batch: 200 when every later invocation shows it, 202 when it is only committed yet."""
-    begun = time.perf_counter()
-    name, service = call.path("name"), call.service
     app_version = txn_headers(call.header(TXN_APP), call.header(TXN_VERSION))
-    media_type = media_type_of(call.header("content-type"))
-    declared: Declaration | None = await _declaration(call, name)  # 404 before the body is read
-    body = await call.raw_body(
-        bytes_max=limits.BODY_INGEST_BYTES_MAX, decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX
-    )
-    read = parsed = time.perf_counter()
-    charged = False
+    received = ReceivedRows(call, digested=app_version is not None)
+    await received.receive()  # 404 before the body is read
 
-    async def attempt() -> tuple[Submitted, int]:
-        nonlocal declared, parsed, charged
-        # Only an attempt that was stale looks again: what changed since is for the log to tell.
-        declaration, declared = declared or await _declaration(call, name), None
-        content = await service.parsing.run(
-            functools.partial(
-                _content, body, media_type, declaration, service.clock.now_us(), app_version
-            ),
-            deadline_s=service.settings.ingest_deadline_s,
+    async def store(checked: CheckedRows) -> tuple[Submitted, int]:
+        declaration = checked.declaration
+        txn = None if app_version is None else Txn(*app_version, checked.digest)
+        content = Rows(
+            declaration.stream_id, declaration.schema.name, checked.rows, checked.body, txn
         )
-        parsed = time.perf_counter()
-        if not charged:  # an attempt that was stale has paid
-            call.context.rates.take(call.caller.key_id, "rows", content.rows)
-            charged = True
+        service = call.service
         submitted = await service.submission.submit(
             content, deadline_s=service.settings.ingest_deadline_s
         )
-        return submitted, content.rows
+        return submitted, checked.rows
 
-    submitted, rows = await service.catalogue.retried_once(attempt)
+    submitted, rows = await received.stored(store)
     accepted = 0 if submitted.duplicate else rows
     call.context.meters.accepted(accepted)
     answer = {
-        "stream": name,
+        "stream": received.name,
         "accepted": accepted,
         "duplicate": submitted.duplicate,
         "seq": submitted.seq,
-        "now": await _now(call, name, submitted),
+        "now": await _now(call, received.name, submitted),
     }
-    timing = {
-        "receive": read - begun,
-        "parse": parsed - read,
-        "commit": time.perf_counter() - parsed,
-    }
-    headers = {"Server-Timing": server_timing(timing), "Psoup-Seq": str(submitted.seq)}
+    headers = {"Server-Timing": received.timing("commit"), "Psoup-Seq": str(submitted.seq)}
     return json_answer(answer, status=200 if submitted.applied else 202, headers=headers)
 
 
@@ -92,51 +68,11 @@ def txn_headers(app: str | None, version: str | None) -> tuple[str, int] | None:
         return None
     if app is None or version is None:
         raise TxnHeadersError(f"{TXN_APP} and {TXN_VERSION} come together.")
-    if not app.isprintable() or not 1 <= len(app.encode()) <= limits.APP_NAME_BYTES_MAX:
-        raise TxnHeadersError(
-            f"{TXN_APP} has 1 to {limits.APP_NAME_BYTES_MAX} bytes of printable text."
-        )
+    if not is_app_name(app):
+        raise TxnHeadersError(f"{TXN_APP} has {APP_FORM}.")
     if not _VERSION.fullmatch(version) or int(version) > limits.APP_VERSION_MAX:
         raise TxnHeadersError(f"{TXN_VERSION} is an integer from 0 to {limits.APP_VERSION_MAX}.")
     return app, int(version)
-
-
-def server_timing(seconds: dict[str, float]) -> str:
-    """Return the value of a Server-Timing header, in milliseconds."""
-    return ", ".join(f"{name};dur={1_000 * value:.2f}" for name, value in seconds.items())
-
-
-def _content(
-    body: bytes,
-    media_type: str,
-    declaration: Declaration,
-    now_us: int,
-    app_version: tuple[str, int] | None,
-) -> Rows:
-    """Return the operation that a body is. CPU work: runs in a pool."""
-    schema = declaration.schema
-    batch: pa.RecordBatch = read_rows(body, media_type, schema, now_us=now_us)
-    txn = None
-    if app_version is not None:
-        txn = Txn(*app_version, digest_rows(schema, batch))
-    encoded = encode_batch(batch)
-    if len(encoded) > limits.ENTRY_BYTES_MAX:
-        raise BodyTooLargeError(
-            "The batch is too large for one entry of the log: split it.",
-            limit="bytes of typed rows",
-            max_bytes=limits.ENTRY_BYTES_MAX,
-            max_rows=max(1, batch.num_rows * limits.ENTRY_BYTES_MAX // len(encoded)),
-        )
-    return Rows(declaration.stream_id, schema.name, batch.num_rows, encoded, txn)
-
-
-async def _declaration(call: Call, name: str) -> Declaration:
-    if not STREAM_NAME.fullmatch(name):
-        raise NotFoundError("No such stream is declared.")
-    return await call.service.answering.run(
-        functools.partial(call.service.catalogue.stream, name),
-        deadline_s=call.service.settings.invoke_deadline_s,
-    )
 
 
 async def _now(call: Call, name: str, submitted: Submitted) -> str | None:
@@ -164,20 +100,6 @@ def _read_now(call: Call, name: str, submitted: Submitted) -> str | None:
     return format_instant(max(results.cut().server_now_us, submitted.arrival_us))
 
 
-_BODY: Final[dict[str, Any]] = {
-    "required": True,
-    "content": {
-        JSON: {
-            "schema": {
-                "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "object"}]
-            }
-        },
-        NDJSON: {"schema": {"type": "string"}},
-        CSV: {"schema": {"type": "string"}},
-        ARROW: {"schema": {"type": "string", "format": "binary"}},
-        COLUMNS: {"schema": {"type": "object", "additionalProperties": {"type": "array"}}},
-    },
-}
 _HEADERS: Final = (
     {
         "name": TXN_APP,
@@ -208,7 +130,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         post_rows,
         {200: _STORED, 202: _STORED},
         INGEST,
-        body=_BODY,
+        body=ROWS_BODY,
         headers=_HEADERS,
         problems=(
             "not-found",

@@ -1,7 +1,7 @@
 """Content encodings of bodies: gzip and zstd, one layer, decoded piece by piece under two bounds.
 
-A body may grow to its limit and, past the first MiB, to 50 times what was sent. Both are checked while
-decoding, so a bomb costs what its first pieces cost.
+A body may grow to its limit and, past the first MiB, to 50 times what was sent: of the whole of it, since columns
+that come first may repeat one value throughout. Both are checked while decoding, so a bomb costs no more than that.
 """
 
 import zlib
@@ -46,25 +46,25 @@ def decode_body(body: bytes, encoding: str, *, bytes_max: int) -> bytes:
             "This content encoding is not taken.", supported=list(ENCODINGS)
         )
     decoded = bytearray()
-    for piece, consumed in pieces:
+    for piece in pieces:
         decoded += piece
-        _check_size(len(decoded), consumed, bytes_max)
+        _check_size(len(decoded), len(body), bytes_max)
     return bytes(decoded)
 
 
-def _check_size(decoded: int, consumed: int, bytes_max: int) -> None:
+def _check_size(decoded: int, sent: int, bytes_max: int) -> None:
     check_decoded_size(decoded, bytes_max=bytes_max)
-    if decoded > limits.BODY_RATIO_FREE_BYTES and decoded > limits.BODY_RATIO_MAX * consumed:
+    if decoded > limits.BODY_RATIO_FREE_BYTES and decoded > limits.BODY_RATIO_MAX * sent:
         raise BodyTooLargeError(
             f"The body decodes to more than {limits.BODY_RATIO_MAX} times its size: send it less"
             " compressed.",
             limit="compression ratio",
-            max_bytes=limits.BODY_RATIO_MAX * consumed,
+            max_bytes=limits.BODY_RATIO_MAX * sent,
         )
 
 
-def _gunzip(body: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yield (decoded piece, bytes of `body` consumed so far), over all members."""
+def _gunzip(body: bytes) -> Iterator[bytes]:
+    """Yield decoded pieces, over all members."""
     rest = body
     while rest:
         member = zlib.decompressobj(_GZIP_WBITS)
@@ -78,11 +78,11 @@ def _gunzip(body: bytes) -> Iterator[tuple[bytes, int]]:
             rest = member.unused_data if ended else member.unconsumed_tail
             if not (piece or rest or ended):
                 raise _broken("gzip", len(body))
-            yield piece, len(body) - len(rest)
+            yield piece
 
 
-def _unzstd(body: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yield (decoded piece, bytes of `body` consumed so far), over all frames."""
+def _unzstd(body: bytes) -> Iterator[bytes]:
+    """Yield decoded pieces, over all frames."""
     decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
     frame = decoder.decompressobj()
     for first in range(0, len(body), _ZSTD_PIECE):
@@ -95,7 +95,7 @@ def _unzstd(body: bytes) -> Iterator[tuple[bytes, int]]:
             except zstandard.ZstdError as error:
                 raise _broken("zstd", first) from error
             piece = frame.unused_data if frame.eof else b""
-            yield decoded, first + _ZSTD_PIECE - len(piece)
+            yield decoded
     if not frame.eof:
         raise _broken("zstd", len(body))
 

@@ -1,6 +1,6 @@
 """Answers of invocations as they travel: the envelope, or bare rows with the envelope in headers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -51,6 +51,9 @@ class ResultsAnswer(BaseModel):
     complete_from: str | None
     cursor: str | None
     next: str | None
+    pages: list[str] | None = Field(
+        default=None, description="With pages=all: relative URLs of all pages of this answer."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,15 @@ def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentat
 
 
 def encode_answer(
-    answer: Answer, rows: RowSet, shown: Presentation, *, cursor: str | None, link: str | None
+    answer: Answer,
+    rows: RowSet,
+    shown: Presentation,
+    *,
+    cursor: str | None,
+    link: str | None,
+    pages: Sequence[str] | None = None,
 ) -> bytes:
-    """Return the body; `link` is the URL of the next page."""
+    """Return the body; `link` is the URL of the next page, `pages` are those of all, where they are to be shown."""
     if shown.format == "ndjson":
         return to_ndjson(rows)
     if shown.format == "csv":
@@ -111,6 +120,8 @@ def encode_answer(
         "cursor": cursor,
         "next": link,
     }
+    if pages is not None:
+        body["pages"] = pages
     return orjson.dumps(body)
 
 
@@ -166,10 +177,8 @@ def position_from_json(values: object) -> PagePosition:
         ) from error
 
 
-def next_link(path: str, token: str | None, kept: Mapping[str, str]) -> str | None:
-    """Return the relative URL of the next page; None where there is none."""
-    if token is None:
-        return None
+def page_url(path: str, token: str, kept: Mapping[str, str]) -> str:
+    """Return the relative URL of the page with this token."""
     return "&".join([f"{path}?page={token}", *(f"{name}={value}" for name, value in kept.items())])
 
 

@@ -175,6 +175,12 @@ PAGE = Parameter(
     {"type": "string", "minLength": 1},
     "The token in `next` of the page before.",
 )
+AFTER = Parameter(
+    "after",
+    integer(least=0),
+    {"type": "integer", "minimum": 0, "default": 0},
+    "Only batches past this position.",
+)
 CASCADE = Parameter(
     "cascade",
     one_of("true", "false"),
@@ -226,6 +232,12 @@ MIN_SEQ = Parameter(
 )
 COUNT = Parameter(
     "count", one_of("only"), {"type": "string", "enum": ["only"]}, "`only`: no rows, just how many."
+)
+PAGES = Parameter(
+    "pages",
+    one_of("all"),
+    {"type": "string", "enum": ["all"]},
+    "`all`, with `count=only`: where each page of this answer is, to be read in any order.",
 )
 SHAPE = Parameter(
     "shape",

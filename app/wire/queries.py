@@ -1,37 +1,36 @@
 """Standing queries as they travel: the registration a client sends, the description it gets back."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
 from app.wire.scalars import format_bound, format_duration
 from engine import limits
+from engine.errors import NotFoundError
 from engine.log.operation import Materialize, QueryId
 from engine.query.clause import BoundQuery
 from engine.results.delta import Suspension
 from engine.tuples.batch import Seq
 
-_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PAIRS: Final = [low + high for high in _BASE62 for low in _BASE62]
-_HANDLE_DIGITS: Final = 22
-HANDLE_BITS: Final = 128
 LIVE: Final = "live"
 SUSPENDED: Final = "suspended"
-HANDLE_PATTERN: Final = r"^q_[0-9A-Za-z]{22}$"
-
-Bits = Callable[[int], int]
-"""Random bits: `secrets.randbits`, or a test's own."""
+PREFIX: Final = "q_"
+HANDLE_PATTERN: Final = handle_pattern(PREFIX)
 
 
 def new_handle(bits: Bits = secrets.randbits) -> QueryId:
-    """Return a fresh handle: `q_` and 128 random bits in base 62, the lowest digit first."""
-    number, digits = bits(HANDLE_BITS), []
-    for _ in range(_HANDLE_DIGITS // 2):
-        number, pair = divmod(number, len(_PAIRS))
-        digits.append(_PAIRS[pair])
-    return QueryId("q_" + "".join(digits))
+    """Return a fresh handle of a query."""
+    return QueryId(draw_handle(PREFIX, bits))
+
+
+def read_handle(text: str) -> QueryId:
+    """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
+    if not is_handle(PREFIX, text):
+        raise NotFoundError("No such query is registered.")
+    return QueryId(text)
 
 
 def _printable(text: str) -> str:

@@ -20,6 +20,7 @@ from engine.eddy.join_routing import JoinRouting
 from engine.eddy.joins import HeldFrom, Joined, JoinGroupStatistics, Joins
 from engine.eddy.operators import Operator
 from engine.eddy.policy import BySelectivity, RoutingPolicy
+from engine.eddy.settling import Settled, settle
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.clause import StandingQueryClause
@@ -33,7 +34,6 @@ from engine.stems.query_stem import QuerySteM, keeping_of
 from engine.stems.stored_tuples import StoredTuples
 from engine.stems.stream_clauses import StreamClauses
 from engine.tuples.batch import TupleBatch
-from engine.tuples.block import Block
 from engine.tuples.chunk import Chunk
 from engine.tuples.schema import StreamId
 
@@ -99,8 +99,13 @@ class Eddy:
         tuples: StoredTuples,
         policy: RoutingPolicy | None = None,
         routing: JoinRouting | None = None,
+        settled: Settled | None = None,
     ) -> None:
-        """Join these two sides; without a `policy`, by measured selectivity, without a `routing`, by fan-out."""
+        """Join these two sides; without a `policy`, by measured selectivity, without a `routing`, by fan-out.
+
+        What is `settled` elsewhere is taken from there.
+        """
+        self._settled = settled
         self._query_stem = query_stem
         self._tuples = tuples
         self._policy = policy or BySelectivity()
@@ -169,7 +174,15 @@ class Eddy:
         overrun: set[ClauseId] = set()
         for number in whole:
             if clauses is not None:
-                yield self._settle(stem.chunk(number), clauses, operators)
+                block = None
+                if self._settled is not None:
+                    block = self._settled.block(stream_id, number)
+                if block is None:
+                    block = self._settle(stem.chunk(number), clauses, operators)
+                self._blocks += 1
+                self._rows += CHUNK_ROWS
+                self._matched += len(block)
+                yield Matches(number, block)
             yield from self._joins.join_chunk(stream_id, number, held_from, overrun)
 
     def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePages]:
@@ -179,7 +192,12 @@ class Eddy:
         past_row = stem.past_row // CHUNK_ROWS * CHUNK_ROWS
         for run in range(first_row // RUN_ROWS, -(-past_row // RUN_ROWS)):
             begin, end = max(first_row, run * RUN_ROWS), min(past_row, (run + 1) * RUN_ROWS)
-            pages = ClausePages.of(*stem.probe(fresh.clause, begin, end), keeping)
+            pages = None
+            if self._settled is not None:
+                pages = self._settled.pages(fresh.clause_id, run)
+            if pages is None:
+                pages = ClausePages.of(*stem.probe(fresh.clause, begin, end), keeping)
+            assert pages.chunks == range(begin // CHUNK_ROWS, end // CHUNK_ROWS), "all of the run"
             self._blocks += len(pages.counts)
             self._rows += end - begin
             matched = len(pages)
@@ -197,16 +215,16 @@ class Eddy:
         self._operators[stream_id] = kept
         return list(kept.values())
 
-    def _settle(self, chunk: Chunk, clauses: StreamClauses, operators: list[Operator]) -> Matches:
-        """Probe the index with the chunk, and route what it leaves open until every lineage is settled."""
-        wanted = clauses.wanted
-        for lineage in clauses.index.probe(chunk, wanted, self._harvest):
-            unsettled = Block(chunk, lineage)
-            for place in self._policy.order([operator.counts() for operator in operators]):
-                operators[place].apply(unsettled)
-            self._harvest.add(lineage, wanted)
-        block = self._harvest.block(clauses.clause_ids)
-        self._blocks += 1
-        self._rows += CHUNK_ROWS
-        self._matched += len(block)
-        return Matches(chunk.number, block)
+    def _settle(
+        self, chunk: Chunk, clauses: StreamClauses, operators: list[Operator]
+    ) -> MatchBlock:
+        """Return the hits of the clauses in a chunk."""
+        return settle(
+            chunk,
+            clauses.index,
+            clauses.clause_ids,
+            clauses.wanted,
+            operators=operators,
+            policy=self._policy,
+            harvest=self._harvest,
+        )

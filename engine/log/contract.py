@@ -4,13 +4,15 @@ Many may append; one reads in order and folds. An operation that `append` return
 the store's durability level and valid at its position: nothing committed is refused later.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.errors import EngineError
-from engine.log.operation import Content, Operation, QueryId
+from engine.log.operation import Commit, Content, Operation, QueryId, Staged, StageId
 from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
+from engine.tuples.value_type import value_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +21,43 @@ class Appended:
 
     `duplicate` = nothing was stored, because the same thing had been: the same producer's version, an
     identical declaration, a named query with the same definition. `seq` is then that of the original
-    (0 where it is no longer known), `query_id` for a named query the original's handle.
+    (0 where it is no longer known), `query_id` for a named query the original's handle. Of a commit `seq` is
+    that of its last entry, and `rows` how many tuples it stored.
     """
 
     seq: Seq
     arrival_us: int
     duplicate: bool = False
     query_id: QueryId | None = None
+    rows: int = 0
+
+
+@value_type
+class LoggedBatch:
+    """A batch in the log: its entry, and the bytes of its body."""
+
+    seq: Seq
+    nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class LogStatistics:
-    """Counters of a log. Bytes are those of bodies."""
+    """Counters of a log. Bytes are those of bodies.
+
+    `staged_bytes` is what staged parts and the marks of committed ones count (STAGED_BYTES_MAX), with those that
+    have expired and are not swept yet.
+    """
 
     head: Seq
     entries: int
     bytes: int
     appended: int
     duplicates: int
+    staged_bytes: int = 0
 
 
 class Log(Protocol):
-    """Append, read, trim. Thread-safe."""
+    """Append, stage and commit, read, hold, trim. Thread-safe."""
 
     def append(self, content: Content) -> Appended:
         """Append one operation, or refuse it and change nothing. Checks and append are one atomic step.
@@ -84,15 +101,50 @@ class Log(Protocol):
         """
         ...
 
+    def stage(self, part: Staged) -> int:
+        """Keep a part beside the log for a commit to come; return when it expires (µs, the store's clock).
+
+        It lives for STAGE_LIFE_S. Sent again under its id it changes nothing.
+
+        Raises:
+            StaleDeclarationError: `stream_id` is not in force for `name`.
+            OverloadedError: all that is staged would be more than STAGED_BYTES_MAX; reason `staged-bytes`.
+            EngineError: what a store adds (storage/errors.py). Whatever it is, nothing counts.
+        """
+        ...
+
+    def commit(self, commit: Commit) -> Appended:
+        """Append the parts as consecutive entries, or refuse them and change nothing. One atomic step.
+
+        The parts become `Rows`, in their order, of one arrival time, all but the last with `more`. What is left of
+        each until it expires is a mark, so that the same commit sent again is known. Checks, in this order:
+            Each part is there, has not expired, is of a stream in force, or bears the mark of this very commit; else
+                StageMissingError (extra `stages`: the ids of those for which that is not so).
+            They are not more than COMMIT_BYTES_MAX together, else CommitTooLargeError.
+            The version counts for (stream, app) as with `append` of Rows, for each stream of the parts, with the digest
+                of all rows of it. Known for all of them -> duplicate, and the parts become marks; known for some,
+                or with another digest -> TxnContentDiffersError. APPS_COUNT_MAX -> QuotaExceededError.
+            The backlog is below its limits, as for `append`.
+
+        Raises:
+            EngineError: as above; and what a store adds (storage/errors.py). After CommitUnknownError the same
+                commit may be sent again: it is stored once.
+        """
+        ...
+
+    def discard(self, stage_id: StageId) -> None:
+        """Forget a part. One that is not there is passed over, and so is a committed one: its mark stays."""
+        ...
+
     def head(self) -> Seq:
-        """Return the largest seq in the log, 0 if there was never an operation."""
+        """Return the largest seq in the log, 0 if there was never an operation. Never inside a commit."""
         ...
 
     def read(self, after: Seq, *, operations_max: int, bytes_max: int) -> Sequence[Operation]:
         """Return the operations after `after` in order, without gaps; empty if there are none.
 
-        At least one where there is one, even if it alone is over `bytes_max`. IntegrityError if the
-        first of them has been trimmed.
+        At least one where there is one, even if it alone is over `bytes_max`; so they may end inside a commit.
+        IntegrityError if the first of them has been trimmed.
         """
         ...
 
@@ -111,11 +163,43 @@ class Log(Protocol):
         """
         ...
 
-    def trim(self, *, batches: Sequence[Seq], below: Seq) -> None:
+    def batches_of(
+        self, stream_id: StreamId, *, after: Seq, up_to: Seq, limit: int | None = None
+    ) -> Sequence[LoggedBatch]:
+        """Return a stream's batches past `after`, up to `up_to`, that are in the log, ascending; the first `limit`.
+
+        Also those of which retention holds no tuple any more, as long as they are not trimmed. One may be trimmed
+        as soon as this returns, unless the stream has a hold and it lies past that. O(batches in the log).
+        """
+        ...
+
+    def hold(self, stream_id: StreamId, through: Seq) -> Seq:
+        """Keep a stream's batches past `through` from being trimmed; return through where it is held now.
+
+        A hold never goes back: a smaller `through` than the one there is changes nothing. It ends with its stream.
+
+        Raises:
+            NotFoundError: the stream is not in force.
+            IntegrityError: `through` is past the head.
+        """
+        ...
+
+    def unhold(self, stream_id: StreamId) -> None:
+        """Let a stream's batches go, as if it had never been held."""
+        ...
+
+    def holds(self) -> Mapping[StreamId, Seq]:
+        """Return the streams that are held, and through where."""
+        ...
+
+    def trim(self, *, batches: Sequence[Seq], below: Seq) -> Mapping[StreamId, Sequence[Seq]]:
         """Forget the entries of `batches`, and control entries (every kind but Rows) below `below`.
 
         Entries that are not there are passed over. Producers' versions are not forgotten. Nothing is
-        forgotten and IntegrityError raised if one of them is above the applied seq.
+        forgotten and IntegrityError raised if one of them is above the applied seq. Some expired parts go as well.
+
+        Returns:
+            By stream, ascending: those of `batches` that are still there because their stream is held.
         """
         ...
 

@@ -1,9 +1,9 @@
 """Operations: everything that changes anything, as values. One operation = one entry = one seq."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import NewType
+from typing import Final, NewType
 
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId, StreamSchema
@@ -11,6 +11,11 @@ from engine.tuples.value_type import value_type
 
 QueryId = NewType("QueryId", str)
 """The handle: `q_` and 22 base62 characters; drawn by the app, never reused."""
+
+StageId = NewType("StageId", str)
+"""A staged part: `st_` and 22 base62 characters; drawn by the app, never reused."""
+
+_DIGEST_BYTES: Final = 32
 
 
 class Materialize(StrEnum):
@@ -49,7 +54,8 @@ class Drop:
 class Txn:
     """A producer's name for its batch: at most once per (stream, app, version).
 
-    `digest` is 32 bytes, equal for equal bags of typed rows whatever their order.
+    `digest` is 32 bytes, equal for equal bags of typed rows whatever their order: the sum of a number for each
+    row, modulo 2^256, big-endian.
     """
 
     app: str
@@ -57,15 +63,53 @@ class Txn:
     digest: bytes
 
 
+def sum_digests(digests: Iterable[bytes]) -> bytes:
+    """Return the digest of a bag of rows from those of its parts, however it was cut."""
+    total = sum(int.from_bytes(digest) for digest in digests)
+    return (total % (1 << 8 * _DIGEST_BYTES)).to_bytes(_DIGEST_BYTES)
+
+
 @value_type
 class Rows:
-    """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream."""
+    """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream.
+
+    With `more` the next entry is of the same commit: no position between the two is ever shown or published. All
+    entries of a commit have its app and version, and the digest of all its rows of their stream.
+    """
 
     stream_id: StreamId
     name: str
     rows: int
     body: bytes = field(repr=False)
     txn: Txn | None = None
+    more: bool = False
+
+
+@value_type
+class Staged:
+    """A part of a commit to come: a batch, checked as `Rows` is, that counts for nothing until it is committed.
+
+    `digest` is that of its rows, as a `Txn` has it.
+    """
+
+    stage_id: StageId
+    stream_id: StreamId
+    name: str
+    rows: int
+    body: bytes = field(repr=False)
+    digest: bytes = field(repr=False)
+
+
+@value_type
+class Commit:
+    """Staged parts that become visible at one position, as version `version` of `app`: 1 or more, each named once.
+
+    Their order is that of the tuples.
+    """
+
+    app: str
+    version: int
+    stages: tuple[StageId, ...]
 
 
 @value_type

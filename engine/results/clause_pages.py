@@ -88,6 +88,11 @@ class ClausePages:
         return int(np.count_nonzero(self.counts))
 
     @property
+    def chunks(self) -> range:
+        """Return the numbers of the chunks."""
+        return range(self.first_chunk, self.first_chunk + len(self.counts))
+
+    @property
     def run(self) -> int:
         """Return the number of the run."""
         return self.first_chunk // RUN_CHUNKS

@@ -280,14 +280,17 @@ class Delta:
 def merge(deltas: Sequence[Delta]) -> Delta:
     """Return the delta that does what these do one after the other, for one publish.
 
-    What a later one drops is no longer written; what it writes is not dropped by an earlier one either, since
-    ids are never reused. Cost: O(records of all).
+    What a later one drops is no longer written; what it writes is not dropped by an earlier one either: ids are
+    never reused, but for a handle that an attempt given up long before registers after its removal. Cost: O(records
+    of all).
     """
     for first, second in itertools.pairwise(deltas):
         assert second.expect == first.seq, "deltas are merged in the order of the log"
     streams = frozenset[StreamId]().union(*(delta.dropped_streams for delta in deltas))
     clauses = frozenset[ClauseId]().union(*(delta.dropped_clauses for delta in deltas))
-    queries = frozenset[QueryId]().union(*(delta.dropped_queries for delta in deltas))
+    queries: dict[QueryId, QueryRecord | None] = {}
+    for delta in deltas:
+        queries |= dict.fromkeys(delta.dropped_queries) | dict(delta.queries)
     batches = frozenset[tuple[StreamId, Seq]]().union(*(d.dropped_batches for d in deltas))
     segments = frozenset[tuple[StreamId, int]]().union(*(d.dropped_segments for d in deltas))
     pages = frozenset[tuple[ClauseId, int]]().union(*(delta.dropped_pages for delta in deltas))
@@ -298,7 +301,7 @@ def merge(deltas: Sequence[Delta]) -> Delta:
         arrival_us=deltas[-1].arrival_us,
         streams=_written((delta.streams for delta in deltas), streams),
         clauses=_written((delta.clauses for delta in deltas), clauses),
-        queries=_written((delta.queries for delta in deltas), queries),
+        queries={query_id: one for query_id, one in queries.items() if one is not None},
         batches={
             key: batch
             for key, batch in _written((delta.batches for delta in deltas), batches).items()
@@ -318,7 +321,7 @@ def merge(deltas: Sequence[Delta]) -> Delta:
         },
         dropped_streams=streams,
         dropped_clauses=clauses,
-        dropped_queries=queries,
+        dropped_queries=frozenset(query_id for query_id, one in queries.items() if one is None),
         dropped_batches=batches,
         dropped_segments=segments,
         dropped_pages=pages,

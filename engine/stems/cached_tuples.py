@@ -271,6 +271,7 @@ class CachedTuples:
         if view is None:
             self._misses += 1
             view = stem.load(numbers, past_row)
+            self._results.cut()  # the history that was just read from has then been seen
             self._make_room()
         return view
 

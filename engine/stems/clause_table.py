@@ -4,6 +4,7 @@ A table is made at once and only forgets afterwards. What its factors are bounde
 in order, by attribute: a chunk is asked where these lie, and every interval of every clause finds them by number.
 """
 
+import copy
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -171,6 +172,20 @@ class ClauseTable:
         self.clauses.names[at] = GONE
         self.forgotten += 1
         return True
+
+    @property
+    def gone(self) -> NDArray[np.int32]:
+        """Return the places whose clauses were forgotten, ascending."""
+        return np.flatnonzero(self.clauses.names == GONE).astype(np.int32)
+
+    def without(self, gone: NDArray[np.int32]) -> "ClauseTable":
+        """Return the table with these places forgotten; it shares everything but that with this one."""
+        other = copy.copy(self)
+        names = self.clauses.names.copy()
+        names[gone] = GONE
+        other.clauses = self.clauses._replace(names=names)
+        other.forgotten = int(np.count_nonzero(names == GONE))
+        return other
 
     def parts(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], dict[str, Factors]]:
         """Return what the table is made of, without what was forgotten: slots, open ones, factors."""

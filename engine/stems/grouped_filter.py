@@ -18,17 +18,15 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.kernels.match import Located, match_few, match_many, narrowest
 from engine.query.factor import AttributeFactor
 from engine.query.value_set import ValueSet
 from engine.results.match_block import Harvest
 from engine.stems.clause_table import ClauseTable
 from engine.stems.factor_table import Factors
-from engine.stems.locator import Locator
 from engine.stems.pivot_table import PivotTable, asks_one, is_range, pivoted
+from engine.stems.table_probe import IndexTables, TableProbe
 from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS, Lineage, Slot
+from engine.tuples.lineage import Lineage, Slot
 from engine.tuples.schema import ColumnType
 
 RECENT_SLOTS_MAX: Final = 1_024
@@ -73,9 +71,7 @@ class GroupedFilters:
         self._recent_table: ClauseTable | None = None
         self._settled: list[ClauseTable] = []
         self._pivoted: dict[str, list[PivotTable]] = {}
-        self._locator = Locator()
-        self._left = np.empty((1, CHUNK_WORDS), dtype=LITTLE)
-        self._left_names = np.empty(1, dtype=np.int32)
+        self._probe = TableProbe()
         self._slots = 0
         self._derived = 0
         self._probed = 0
@@ -126,16 +122,19 @@ class GroupedFilters:
         Cost: O(clauses) look-ups and O(CHUNK_WORDS) words for each factor; deriving tables first where clauses
             were built since the last probe.
         """
-        self._derive()
+        tables = self.derived()
         self._probed += 1
-        tables = [*self._settled, *([] if self._recent_table is None else [self._recent_table])]
-        for table, located in zip(
-            tables, self._locator.locate(chunk, tables, self._attributes), strict=True
-        ):
-            yield from self._match(table, located, wanted, harvest)
-        for pivoted_tables in self._pivoted.values():
-            for pivot_table in pivoted_tables:
-                pivot_table.match(chunk, wanted, harvest)
+        yield from self._probe.probe(tables, chunk, wanted, harvest)
+
+    def derived(self) -> IndexTables:
+        """Return the tables that chunks meet, deriving those of clauses that were built since: the same until then.
+
+        Tables only forget: they may be kept as long as they know what was forgotten.
+        """
+        self._derive()
+        recent = [] if self._recent_table is None else [self._recent_table]
+        pivot_tables = [table for tables in self._pivoted.values() for table in tables]
+        return IndexTables(self._attributes, [*self._settled, *recent], pivot_tables)
 
     @property
     def nbytes(self) -> int:
@@ -172,28 +171,6 @@ class GroupedFilters:
                     self._put_together(tables, at, at + 1)
                 return True
         return False
-
-    def _match(
-        self, table: ClauseTable, located: Located, wanted: NDArray[np.uint8], harvest: Harvest
-    ) -> Iterator[Lineage]:
-        """Add the hits of clauses; yield lineages of those that are open."""
-        clauses = table.clauses
-        if len(self._left) < TILE_SLOTS and clauses.open.any():
-            self._left = np.empty((TILE_SLOTS, CHUNK_WORDS), dtype=LITTLE)
-            self._left_names = np.empty(TILE_SLOTS, dtype=np.int32)
-        count = len(clauses.names)
-        least, fewest = np.empty((2, count), dtype=np.int32)
-        narrowest(clauses, located, least, fewest)
-        at = 0
-        while at < count:
-            at = match_few(clauses, located, least, fewest, harvest.room(), at)
-        at = 0
-        while at < count:
-            at, left = match_many(
-                clauses, located, least, wanted, harvest.room(), self._left, self._left_names, at
-            )
-            if left:
-                yield Lineage(self._left_names[:left], self._left[:left])
 
     def _tables(self) -> list[ClauseTable | PivotTable]:
         """Return all tables, the recent one last."""

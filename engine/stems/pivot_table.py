@@ -4,6 +4,7 @@ What a grouped filter does for all clauses of a chunk this does for those alone 
 by hash from values to clauses. Their other factors are compared row by row.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -137,6 +138,20 @@ class PivotTable:
         self._clauses.clauses[self._places[at], 0] = GONE
         self.forgotten += 1
         return True
+
+    @property
+    def gone(self) -> NDArray[np.int32]:
+        """Return the places whose clauses were forgotten, ascending."""
+        return np.flatnonzero(self._clauses.clauses[:-1, 0] == GONE).astype(np.int32)
+
+    def without(self, gone: NDArray[np.int32]) -> "PivotTable":
+        """Return the table with these places forgotten; both share everything else, also what matching writes."""
+        other = copy.copy(self)
+        clauses = self._clauses.clauses.copy()
+        clauses[gone, 0] = GONE
+        other._clauses = self._clauses._replace(clauses=clauses)  # noqa: SLF001 - of its own class
+        other.forgotten = int(np.count_nonzero(clauses[:-1, 0] == GONE))
+        return other
 
     def parts(self) -> Pivoted:
         """Return what the table is made of, without what was forgotten."""

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize, QueryId
 from engine.query.binder import Bind, bind
+from engine.query.clause import StandingQueryClause
 from engine.results.composites import CompositeKey
 from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from engine.results.hits import ClauseId
 from engine.stems.composite_ledger import CompositeLedger
 from engine.stems.data_stem import DataSteM
 from engine.stems.grouped_filter import GroupedFilters
-from engine.stems.query_stem import QuerySteM
+from engine.stems.query_stem import QuerySteM, is_cheap
 from engine.stems.stored_tuples import StoredTuples
 from engine.stems.stream_clauses import IndexMaker
 from engine.tuples.batch import Seq
@@ -246,3 +247,18 @@ def is_kept(record: ClauseRecord) -> bool:
     if len(record.streams) > 1:
         return record.join is not None and record.join.suspended is None
     return record.materialize is not Materialize.NONE
+
+
+def first_kept_row(
+    stream: StreamState, clause: StandingQueryClause, materialize: Materialize
+) -> int:
+    """Return the row from which on hits of a fresh clause are kept.
+
+    By `auto` a cheap clause is not evaluated over old data before somebody asks for it: that is as fast
+    then, and most of 100,000 are not asked at once. Others begin with the chunk of the first retained row,
+    whole, so that a page depends on its clause and its chunk alone.
+    """
+    nothing = materialize is Materialize.NONE
+    if nothing or (materialize is Materialize.AUTO and is_cheap(clause)):
+        return stream.open_chunk * CHUNK_ROWS
+    return stream.record.floor_row // CHUNK_ROWS * CHUNK_ROWS

@@ -76,6 +76,7 @@ class StreamClauses:
         slots: what stands in each slot in use.
         index: what they ask of single attributes.
         residuals: one step per distinct expression.
+        changes: how often a clause has come or gone.
     """
 
     def __init__(self, make_index: IndexMaker = GroupedFilters) -> None:
@@ -87,11 +88,13 @@ class StreamClauses:
         self._clause_ids = np.full(1, NOBODY, dtype=np.int64)
         self._keeping = np.zeros(1, dtype=np.uint8)
         self._past = 0
+        self.changes = 0
 
     def build(self, clause_id: ClauseId, clause: StandingQueryClause, keeping: Keeping) -> Slot:
         """Give a clause the lowest free slot, and its factors their places."""
         slot = heapq.heappop(self._free) if self._free else Slot(self._past)
         self._past = max(self._past, slot + 1)
+        self.changes += 1
         self.slots[slot] = (clause_id, clause)
         self._make_room()
         self._clause_ids[slot], self._keeping[slot] = clause_id, keeping
@@ -104,6 +107,7 @@ class StreamClauses:
     def evict(self, slot: Slot) -> None:
         """Forget the clause in this slot, and every residual factor that nobody needs any more."""
         _, clause = self.slots.pop(slot)
+        self.changes += 1
         self.index.evict(slot)
         for expression in residual_expressions(clause):
             residual = self.residuals[expression]

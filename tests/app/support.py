@@ -1,13 +1,13 @@
 """What tests of the web side share: a running application, a stream, and what an error looks like."""
 
-import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx
+import pytest
 from fastapi import FastAPI
 
 from app.fold_loop import FoldLoop
@@ -36,6 +36,13 @@ WINDOW = "BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
 
 ServiceKind = Literal["memory", "serve", "worker"]
 """`memory://`; one process over a Redis; a worker beside an engine, both over one Redis."""
+
+# Why a statement about HTTP is proven on `memory://` alone, `but` for one kind: marks of tests. All the others hold
+# over each kind.
+MOVES_THE_CLOCK = pytest.mark.memory("moves the service's clock by hand: a Redis has its own")
+INTERFERES = pytest.mark.memory("interferes with the calls of a store of its own")
+LOOKS_INSIDE = pytest.mark.memory("looks into the one process that does everything")
+KEEPS_HITS = pytest.mark.memory("a worker's service keeps hits in the store alone", but="serve")
 
 
 @dataclasses.dataclass(slots=True)
@@ -110,20 +117,31 @@ async def running(
 ) -> AsyncIterator[Api]:
     """Yield an application that runs: of the kind chosen, unless a store is given."""
     clock = ManualClock(START_US)
-    async with contextlib.AsyncExitStack() as stack:
-        if store is not None or CHOSEN.server is None:
-            app = create_app(settings, clock=clock, store=store, **more)
-        elif CHOSEN.kind == "serve":
-            opened = CHOSEN.server.empty_store(CHOSEN.folder)
-            stack.callback(opened.close)
-            app = create_app(settings, clock=clock, store=opened, **more)
-        else:
-            engine = FoldLoop(store=CHOSEN.server.empty_store(CHOSEN.folder), answers=False)
-            engine.start()
-            stack.push_async_callback(asyncio.to_thread, engine.stop)
+    with application(settings, clock=clock, store=store, **more) as app:
+        async with answering(app, clock) as api:
+            yield api
+
+
+@contextlib.contextmanager
+def application(
+    settings: Settings, *, store: Store | None = None, **more: Any
+) -> Iterator[FastAPI]:
+    """Yield an application that can be started, over a store that is empty: of the kind chosen, or on `store`."""
+    assert store is None or CHOSEN.kind == "memory", "a store of its own: mark the test INTERFERES"
+    if CHOSEN.server is None:
+        yield create_app(settings, store=store, **more)
+        return
+    with contextlib.closing(CHOSEN.server.empty_store(CHOSEN.folder)) as opened:
+        if CHOSEN.kind == "serve":
+            yield create_app(settings, store=opened, **more)
+            return
+        engine = FoldLoop(store=opened, answers=False)
+        engine.start()
+        try:
             shared = dataclasses.replace(settings, store=CHOSEN.server.url)
-            app = create_worker_app(shared, clock=clock, **more)
-        yield await stack.enter_async_context(answering(app, clock))
+            yield create_worker_app(shared, **more)
+        finally:
+            engine.stop()
 
 
 @contextlib.asynccontextmanager

@@ -266,7 +266,8 @@ async def test_batch_answers_carry_the_last_position(api: Api):
     """`Psoup-Seq` shows all of them; where nothing was registered there is none."""
     await api.declare()
     answer = await send(api, b'{"sql": "SELECT * FROM trades"}\n{"sql": "x"}')
-    assert ("2", "memory") == (answer.headers["psoup-seq"], answer.headers["psoup-durability"])
+    durability = api.service.store.durability
+    assert ("2", durability) == (answer.headers["psoup-seq"], answer.headers["psoup-durability"])
     assert "psoup-seq" not in (await send(api, b'{"sql": "x"}')).headers
 
 

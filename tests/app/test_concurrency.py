@@ -10,7 +10,15 @@ from app.work_pool import WorkPool
 from engine.errors import OverloadedError
 from engine.tuples.batch import Seq
 from tests.app.faults import WAIT_S, FaultyStore
-from tests.app.support import SETTINGS, Api, assert_problem, row, running
+from tests.app.support import (
+    INTERFERES,
+    MOVES_THE_CLOCK,
+    SETTINGS,
+    Api,
+    assert_problem,
+    row,
+    running,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +51,7 @@ async def test_clients_at_once_lose_and_double_nothing(api: Api):
     api.service.check()
 
 
+@INTERFERES
 async def test_client_that_goes_away_leaves_its_batch_whole():
     """An append that was begun is finished: a cancelled request stores all of its rows."""
     async with running(SETTINGS) as probe:
@@ -60,6 +69,7 @@ async def test_client_that_goes_away_leaves_its_batch_whole():
         assert 0 == api.service.submission.statistics().in_flight
 
 
+@INTERFERES
 async def test_client_that_goes_away_before_its_append_leaves_nothing():
     """A request cancelled before its append began has stored nothing."""
     async with running(SETTINGS) as probe:
@@ -107,6 +117,7 @@ async def test_work_past_its_deadline_is_not_started():
     pool.close()
 
 
+@MOVES_THE_CLOCK
 async def test_idle_streams_expire_by_ticks(api: Api):
     """Where nothing arrives, the loop lets time pass: tuples leave their retention."""
     await api.declare(
@@ -121,6 +132,7 @@ async def test_idle_streams_expire_by_ticks(api: Api):
     assert api.service.backend.figures().ticks > 0
 
 
+@INTERFERES
 async def test_restart_on_the_same_store_answers_the_same():
     """A service that starts on what another left behind recovers it: streams, tuples, queries, answers."""
     async with running(SETTINGS) as probe:

@@ -13,9 +13,9 @@ from engine import limits
 from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
 from tests.app.faults import WAIT_S, FaultyStore
-from tests.app.support import SETTINGS, Api, assert_problem, running
+from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, running
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, INTERFERES]
 
 QUICK = dataclasses.replace(SETTINGS, register_deadline_s=0.05)
 NAMED = {"sql": "SELECT px FROM trades", "name": "dear", "labels": {"user": "42"}}

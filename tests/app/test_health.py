@@ -6,7 +6,7 @@ import pytest
 
 from app.backend import Phase
 from app.fold_loop import FoldLoop
-from tests.app.support import SETTINGS, Api, assert_problem, row, running
+from tests.app.support import LOOKS_INSIDE, SETTINGS, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,8 @@ async def test_status_counts_what_there_is(api: Api):
     await api.register("SELECT * FROM trades")
     await api.rows([row(), row()])
     body = (await api.get("/v1/status")).json()
-    assert (3, 3, 0, 1, "memory", True) == tuple(
+    durability = api.service.store.durability
+    assert (3, 3, 0, 1, durability, True) == tuple(
         body[name] for name in ("head", "applied", "backlog", "queries", "durability", "ready")
     )
     assert [("trades", 2, 1)] == [
@@ -72,6 +73,7 @@ async def test_origins_are_let_in_by_name_alone(api: Api):
         assert "access-control-allow-origin" not in other.headers
 
 
+@LOOKS_INSIDE
 async def test_service_whose_store_was_taken_over_says_so(api: Api, monkeypatch):
     """The store does answer, and others write to it: whoever asks here is to go there."""
     monkeypatch.setattr(FoldLoop, "phase", property(lambda _: Phase.FENCED))

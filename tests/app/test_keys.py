@@ -53,6 +53,59 @@ async def test_keys_open_what_their_scopes_name(keyed):
         assert 200 == (await api.get("/healthz")).status_code
 
 
+async def test_keys_of_a_stream_stage_and_commit(keyed):
+    """Staging needs the stream's scope; committing and discarding that of any: parts are known to who staged them."""
+    async with running(keyed) as api:
+        for name in ("trades", "other"):
+            await api.send("PUT", f"/v1/streams/{name}", json=STREAM, headers=bearer("all"))
+        path = "/v1/streams/trades/stages"
+        answer = await api.send("POST", path, json=row(), headers=bearer("feeder"))
+        assert 201 == answer.status_code
+        stage = answer.json()["stage"]
+        refused = await api.send("POST", path, json=row(), headers=bearer("reader"))
+        assert_problem(refused, "scope-missing", scope="ingest:trades")
+        path = "/v1/streams/other/stages"
+        refused = await api.send("POST", path, json=row(), headers=bearer("feeder"))
+        assert_problem(refused, "scope-missing", scope="ingest:other")
+        commit = {"app": "a", "version": 1, "stages": [stage]}
+        for method, path, body in (
+            ("POST", "/v1/commits", commit),
+            ("DELETE", f"/v1/stages/{stage}", None),
+        ):
+            refused = await api.send(method, path, json=body, headers=bearer("reader"))
+            assert_problem(refused, "scope-missing", scope="ingest:*")
+            done = await api.send(method, path, json=body, headers=bearer("feeder"))
+            assert done.status_code in (200, 204)
+
+
+async def test_keys_for_batches_and_archives(keyed):
+    """Batches are read, an archive is held by who declares streams."""
+    async with running(keyed) as api:
+        await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        await api.rows(row(), **bearer("feeder"))
+        batches, archive = "/v1/streams/trades/batches", "/v1/streams/trades/archive"
+        for path in (batches, f"{batches}/2"):
+            assert 200 == (await api.get(path, headers=bearer("reader"))).status_code
+            refused = await api.get(path, headers=bearer("feeder"))
+            assert_problem(refused, "scope-missing", scope="read")
+        for method, body in (("PUT", {"through": 1}), ("GET", None), ("DELETE", None)):
+            refused = await api.send(method, archive, json=body, headers=bearer("reader"))
+            assert_problem(refused, "scope-missing", scope="admin")
+            done = await api.send(method, archive, json=body, headers=bearer("all"))
+            assert done.status_code in (200, 204)
+
+
+async def test_keys_over_their_rate_of_rows_stage_no_more(keyed):
+    """Rows that are staged count as rows that are sent."""
+    async with running(keyed) as api:
+        await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        api.app.state.context.rates.take("feeder", "rows", RATES["rows"].burst)
+        path = "/v1/streams/trades/stages"
+        refused = await api.send("POST", path, json=[row()] * 99_999, headers=bearer("feeder"))
+        assert_problem(refused, "rate-limited")
+        assert refused.headers["ratelimit"].startswith('"rows";r=')
+
+
 @pytest.mark.parametrize(
     "headers", [{}, bearer(""), bearer("nobody"), {"Authorization": "Basic all"}]
 )

@@ -83,22 +83,18 @@ async def test_query_that_keeps_what_cannot_be_is_refused(api: Api, value):
     assert [] == [one for one in Materialize if f"'{one}'" not in error["reason"]]
 
 
-@pytest.mark.parametrize("kind", ["memory", pytest.param("embedded", marks=pytest.mark.redis)])
-async def test_query_of_the_same_name_that_keeps_otherwise_is_refused(kind, request, tmp_path):
+@pytest.mark.services
+async def test_query_of_the_same_name_that_keeps_otherwise_is_refused(api: Api):
     """What is kept belongs to the definition a name stands for, on every store."""
-    store = None
-    if kind == "embedded":
-        store = request.getfixturevalue("server").empty_store(tmp_path)
-    async with running(store=store) as api:
-        await api.declare()
-        members = {"sql": SQL, "name": "dear", "materialize": "partial"}
-        query_id = await api.register(**members)
-        again = await api.send("POST", "/v1/queries", json=members)
-        assert (200, query_id) == (again.status_code, again.json()["id"])
-        assert "partial" == again.json()["materialize"]
-        for other in ({"materialize": "none"}, {"materialize": "auto"}):
-            answer = await api.send("POST", "/v1/queries", json={**members, **other})
-            assert_problem(answer, "name-taken", id=query_id)
+    await api.declare()
+    members = {"sql": SQL, "name": "dear", "materialize": "partial"}
+    query_id = await api.register(**members)
+    again = await api.send("POST", "/v1/queries", json=members)
+    assert (200, query_id) == (again.status_code, again.json()["id"])
+    assert "partial" == again.json()["materialize"]
+    for other in ({"materialize": "none"}, {"materialize": "auto"}):
+        answer = await api.send("POST", "/v1/queries", json={**members, **other})
+        assert_problem(answer, "name-taken", id=query_id)
 
 
 async def test_queries_listed_while_one_is_removed_are_the_others(api: Api, monkeypatch):

@@ -1,8 +1,10 @@
 """What the service says of itself: rates and memory, and that hits have a bound, over HTTP."""
 
+import asyncio
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +13,8 @@ from app.wire.tuples import NDJSON
 from engine import limits
 from engine.limits import CHUNK_ROWS
 from storage.store import StoreHealth
-from tests.app.support import Api, assert_problem, row
+from tests.app.faults import WAIT_S
+from tests.app.support import KEEPS_HITS, Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio
 
@@ -27,17 +30,29 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FIGURES_EVERY_S", 0.0)
 
 
+async def until(api: Api, path: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Return what `path` answers once it holds: a worker knows figures when the engine has told them."""
+    async with asyncio.timeout(WAIT_S):
+        while not holds(body := (await api.get(path)).json()):  # noqa: ASYNC110 (no event to wait for)
+            await asyncio.sleep(0.001)
+    return dict(body)
+
+
 async def status(api: Api) -> dict[str, Any]:
     """Return the figures, as they are after everything before."""
     assert 200 == (await api.rows([])).status_code
-    return dict((await api.get("/v1/status")).json())
+    return await until(
+        api, "/v1/status", lambda body: body["counters"]["operations_folded"] == body["head"]
+    )
 
 
 async def full_chunk(api: Api) -> None:
-    """Append the rows of one chunk, of which the dense query wants all."""
+    """Append the rows of one chunk, of which the dense query wants all; return once it is told what they take."""
     assert 200 == (await api.rows([row(px=2.0)] * CHUNK_ROWS)).status_code
+    await status(api)
 
 
+@KEEPS_HITS
 @pytest.mark.usefixtures("looking")
 async def test_status_tells_memory_by_what_takes_it(api: Api):
     """Hits to the byte, tuples no less than their values; without clauses nothing falls to one."""
@@ -102,6 +117,8 @@ async def test_status_is_described(api: Api):
     assert set(body) == set(schemas["StatusAnswer"]["properties"])
 
 
+@KEEPS_HITS
+@pytest.mark.usefixtures("looking")
 async def test_hits_past_their_share_make_the_service_say_so(api: Api, monkeypatch):
     """From 85 % on it is not ready, and takes what comes all the same."""
     await api.declare()
@@ -121,6 +138,8 @@ async def test_hits_past_their_share_make_the_service_say_so(api: Api, monkeypat
     assert 200 == (await api.rows(row(px=2.0))).status_code
 
 
+@KEEPS_HITS
+@pytest.mark.usefixtures("looking")
 async def test_hits_past_their_bound_refuse_what_adds_and_take_what_frees(api: Api, monkeypatch):
     """Rows, queries and streams are 507 and nothing of them is stored; invocations and removals go on."""
     await api.declare()
@@ -145,5 +164,5 @@ async def test_hits_past_their_bound_refuse_what_adds_and_take_what_frees(api: A
     assert CHUNK_ROWS == (await api.results(query_id, count="only"))["count"]
     assert 204 == (await api.send("DELETE", f"/v1/queries/{query_id}")).status_code
     assert 204 == (await api.send("DELETE", "/v1/streams/trades")).status_code
-    assert 200 == (await api.get("/readyz")).status_code
+    await until(api, "/readyz", lambda body: bool(body["ready"]))
     assert 201 == (await api.declare("other")).status_code

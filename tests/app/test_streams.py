@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
+from tests.app.support import MOVES_THE_CLOCK, SETTINGS, START_US, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
 
@@ -136,6 +136,7 @@ async def test_stream_declared_by_another_worker_is_loaded_again(api: Api):
     assert 1 == await api.count()
 
 
+@MOVES_THE_CLOCK
 async def test_rows_of_an_arrival_time_stream_tell_the_servers_clock():
     """NOW of a stream without a time column is the server's clock."""
     async with running(SETTINGS) as api:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from app.applied import AppliedPosition
-from app.errors import CommitUnknownError
+from app.errors import CommitUnknownError, MemoryFullError
 from app.submission import Submission
 from engine import limits
 from engine.clock import ManualClock
@@ -14,7 +14,7 @@ from engine.errors import OverloadedError
 from engine.tuples.batch import Seq
 from tests.app.faults import WAIT_S, FaultyStore
 from tests.app.support import START_US
-from tests.storage.samples import declare, register, rows, txn
+from tests.storage.samples import commit, declare, register, rows, staged, txn
 
 pytestmark = pytest.mark.anyio
 
@@ -123,3 +123,63 @@ async def test_many_submitted_without_an_answer_are_unknown(store, submission):
     with store.waiting("log", "append_many"), pytest.raises(CommitUnknownError):
         await submission.submit_many([rows(1)], deadline_s=0.05)
     assert 1 == submission.statistics().unknown
+
+
+async def test_staged_parts_take_room_and_are_committed_together(
+    store, applied, submission, monkeypatch
+):
+    """A part counts with its bytes on its way; a commit waits until its last entry is applied, and tells its rows."""
+    monkeypatch.setattr(limits, "APPENDS_IN_FLIGHT_BYTES_MAX", 10)
+    store.plain.log.append(declare("a"))
+    parts = [staged(number, 1, body=b"1234567") for number in range(2)]
+    with store.waiting("log", "stage") as reached:
+        first = asyncio.create_task(submission.stage(parts[0], deadline_s=WAIT_S))
+        assert await asyncio.to_thread(reached.wait, WAIT_S)
+        with pytest.raises(OverloadedError):
+            await submission.stage(parts[1], deadline_s=WAIT_S)
+        await submission.carry_out(lambda log: log.discard(parts[1].stage_id), deadline_s=WAIT_S)
+    assert START_US + limits.STAGE_LIFE_S * limits.SECOND_US == await first
+    await submission.stage(parts[1], deadline_s=WAIT_S)
+    both = commit(0, 1)
+    applied.advance(Seq(2))
+    late = await submission.commit(both, deadline_s=0.05)
+    assert (3, 6, False, False) == (late.seq, late.rows, late.duplicate, late.applied)
+    applied.advance(Seq(3))
+    again = await submission.commit(both, deadline_s=WAIT_S)
+    assert (3, 0, True, True) == (again.seq, again.rows, again.duplicate, again.applied)
+    found = submission.statistics()
+    assert (2, 1, 0) == (found.submitted, found.duplicates, found.bytes_in_flight)
+
+
+async def test_what_adds_is_refused_where_there_is_no_room(store, applied):
+    """Rows, parts and commits are; what lets go of parts is not."""
+
+    def find_room() -> None:
+        raise MemoryFullError("Full.")
+
+    full = Submission(
+        log=store.log, applied=applied, wake=lambda: None, find_room=find_room, in_flight_max=4
+    )
+    part = staged(1, 1)
+    for adding in (
+        full.submit(rows(1), deadline_s=WAIT_S),
+        full.stage(part, deadline_s=WAIT_S),
+        full.commit(commit(1), deadline_s=WAIT_S),
+    ):
+        with pytest.raises(MemoryFullError):
+            await adding
+    await full.carry_out(lambda log: log.discard(part.stage_id), deadline_s=WAIT_S)
+    assert (3, 0) == (full.statistics().refused, full.statistics().submitted)
+    await asyncio.to_thread(full.close)
+
+
+async def test_steps_without_an_answer_say_what_to_do(store, submission):
+    """What has no answer by the deadline is unknown: it may be done again, whatever it was."""
+    store.plain.log.append(declare("a"))
+    part = staged(1, 1)
+    with store.waiting("log", "stage"), pytest.raises(CommitUnknownError, match="Stage the part"):
+        await submission.stage(part, deadline_s=0.05)
+    with store.waiting("log", "commit"), pytest.raises(CommitUnknownError, match="done once"):
+        await submission.commit(commit(1), deadline_s=0.05)
+    with store.waiting("log", "discard"), pytest.raises(CommitUnknownError, match="done once"):
+        await submission.carry_out(lambda log: log.discard(part.stage_id), deadline_s=0.05)

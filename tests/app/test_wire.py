@@ -1,12 +1,15 @@
 """Small parts of the wire: scalars, digests, tokens, instants, the first errors of many."""
 
+import gzip
 import random
 
 import numpy as np
 import orjson
 import pytest
+import zstandard
 from hypothesis import given, settings, strategies as st
 
+from app.errors import BodyTooLargeError
 from app.page_tokens import PageTokens, page_key
 from app.wire.content import decode_body
 from app.wire.digest import digest_rows
@@ -238,6 +241,16 @@ def test_small_content_is_encoded_only_where_it_may_not_stay_as_it_is(accept, en
     encoded, used = encode_content(b"{}", accept)
     assert encoding == used
     assert b"{}" == decode_body(encoded, used or "identity", bytes_max=2)
+
+
+@pytest.mark.parametrize("used", ["gzip", "zstd"])
+def test_body_that_begins_with_what_repeats_is_judged_as_a_whole(used):
+    """A column of one value ahead of columns of many: its first megabytes pack a thousandfold, the body does not."""
+    body = bytes(2 * limits.BODY_RATIO_FREE_BYTES) + random.Random(7).randbytes(limits.MIB)
+    pack = gzip.compress if used == "gzip" else zstandard.ZstdCompressor().compress
+    assert body == decode_body(pack(body), used, bytes_max=len(body))
+    with pytest.raises(BodyTooLargeError, match="50 times"):
+        decode_body(pack(bytes(4 * limits.MIB)), used, bytes_max=4 * limits.MIB)
 
 
 def test_numbers_written_too_long_are_found_wherever_they_stand():

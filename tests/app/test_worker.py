@@ -15,6 +15,7 @@ from engine import limits
 from engine.clock import ManualClock
 from storage import keys
 from tests.app.faults import WAIT_S
+from tests.app.staged import commit, stage
 from tests.app.support import SETTINGS, START_US, Api, answering, assert_problem, row
 from tests.stores import SharedServer
 
@@ -258,3 +259,80 @@ async def test_figures_of_a_worker_are_the_engines_and_its_own(workers: tuple[Ap
     } <= lines | set((await other.get("/metrics")).text.splitlines())
     assert "psoup_tuples_cache_bytes 0.0" not in lines
     assert "psoup_invocations_total 0.0" in (await other.get("/metrics")).text
+
+
+async def test_answer_that_another_history_overtakes_is_no_answer(
+    workers: tuple[Api, Api], server: SharedServer, monkeypatch: pytest.MonkeyPatch
+):
+    """Its rows were found in one history, their tuples would be read from the next: 503, and the next ask is whole."""
+    api, _ = workers
+    query_id = await api.register(SQL)
+    await api.rows([row(i) for i in range(9)])
+    gen = (await api.results(query_id))["gen"]
+    parts = api.service.worker
+    assert parts is not None
+    tuples = parts.tuples.tuples
+    begun: list[int] = []
+
+    def overtaken(*asked: Any) -> Any:
+        if not begun:
+            begun.append(gen + 1)
+            server.say("gen", gen + 1)
+            parts.store.results.cut()  # another answer sees it, and what is cached goes
+        return tuples(*asked)
+
+    monkeypatch.setattr(parts.tuples, "tuples", overtaken)
+    many = {"queries": [query_id]}
+    for ask in (
+        lambda: api.get(f"/v1/queries/{query_id}/results?limit=5"),
+        lambda: api.send("POST", "/v1/invoke", json=many),
+    ):
+        begun.clear()
+        gen = parts.store.results.cut().gen
+        refused = await ask()
+        assert_problem(refused, "recovering")
+        again = await ask()
+        assert 200 == again.status_code
+        assert gen + 1 == int(again.headers["Psoup-Gen"])
+
+
+async def test_parts_staged_at_one_worker_are_committed_at_another(workers: tuple[Api, Api]):
+    """Nothing of a commit belongs to the worker that was told of it; pages and batches are read at any of them."""
+    one, other = workers
+    query_id = await one.register(SQL)
+    parts = [await stage(api, [row(i, qty=i + 1)]) for i, api in enumerate((one, other, one))]
+    told = (await commit(other, parts)).json()
+    assert (3, False) == (told["accepted"], told["duplicate"])
+    assert told | {"accepted": 0, "duplicate": True} == (await commit(one, parts)).json()
+    asked = {"count": "only", "pages": "all", "limit": 1, "min_seq": told["seq"]}
+    listed = await one.results(query_id, **asked)
+    pages = [
+        (await api.get(url)).json()
+        for api, url in zip((other, one, other), listed["pages"], strict=True)
+    ]
+    assert [1, 2, 3] == [page["rows"][0]["qty"] for page in pages]
+    assert {told["seq"]} == {page["seq"] for page in pages}
+    held = await other.send("PUT", "/v1/streams/trades/archive", json={"through": told["seq"] - 2})
+    assert 2 == held.json()["held_batches"]
+    assert held.json() == (await one.get("/v1/streams/trades/archive")).json()
+
+
+async def test_batch_that_another_history_overtakes_is_no_answer(
+    workers: tuple[Api, Api], server: SharedServer, monkeypatch: pytest.MonkeyPatch
+):
+    """A batch that was read while another history began is not told as one of the history before."""
+    api, _ = workers
+    seq = (await api.rows([row(1)])).json()["seq"]
+    gen = int((await api.get(f"/v1/streams/trades/batches/{seq}")).headers["Psoup-Gen"])
+    log = api.service.store.log
+    read_at = log.read_at
+
+    def overtaken(seqs: Any) -> Any:
+        server.say("gen", gen + 1)
+        return read_at(seqs)
+
+    monkeypatch.setattr(log, "read_at", overtaken)
+    assert_problem(await api.get(f"/v1/streams/trades/batches/{seq}"), "recovering")
+    monkeypatch.undo()
+    again = await api.get(f"/v1/streams/trades/batches/{seq}")
+    assert (200, gen + 1) == (again.status_code, int(again.headers["Psoup-Gen"]))

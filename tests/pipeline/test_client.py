@@ -5,56 +5,9 @@ import orjson
 import pytest
 
 from engine import limits
-from pipeline.client import RetryPolicy, Service, Txn
+from pipeline.client import Txn
 from pipeline.errors import ServiceProblem, ServiceUnreachableError
-
-
-class Time:
-    """A clock that sleeping moves; keeps what was slept."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-        self.slept: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_s += seconds
-
-    def clock(self) -> float:
-        return self.now_s
-
-
-class Script:
-    """A service that answers with what it was given, one after the other, and keeps the requests."""
-
-    def __init__(self, *answers):
-        self.answers: list[httpx.Response | Exception] = list(answers)
-        self.requests: list[httpx.Request] = []
-        self.time = Time()
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        answer: httpx.Response | Exception = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def service(self, budget_s: float = 30.0) -> Service:
-        retry = RetryPolicy(budget_s=budget_s, sleep=self.time.sleep, clock=self.time.clock)
-        return Service("http://psoup", retry=retry, transport=httpx.MockTransport(self))
-
-
-def problem(status, code, *, retryable=None, retry_after=None):
-    body = {"code": code, "detail": f"it is {code}"}
-    if retryable is not None:
-        body["retryable"] = retryable
-    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-    return httpx.Response(status, json=body, headers=headers)
-
-
-def ok(**body):
-    return httpx.Response(200, json=body)
-
+from tests.pipeline.scripted import Script, ok, problem
 
 TXN = Txn("app", 7)
 
@@ -148,6 +101,20 @@ def test_service_that_never_answered_is_not_waited_for():
         service.status()
     assert "http://psoup does not answer: refused" in str(caught.value)
     assert [] == script.time.slept
+
+
+def test_service_that_never_answered_is_waited_for_by_a_job():
+    """A job that begins while its service restarts waits for it, as long as its budget lasts."""
+    gone = httpx.ConnectError("refused")
+    script = Script(gone, gone, ok(version="1"))
+    with script.service(from_the_start=True) as service:
+        assert {"version": "1"} == service.status()
+    assert [0.1, 0.2] == script.time.slept
+    script = Script(*[gone] * 9)
+    service = script.service(budget_s=1, from_the_start=True)
+    with service, pytest.raises(ServiceUnreachableError):
+        service.status()
+    assert [0.1, 0.2, 0.4] == script.time.slept
 
 
 def test_service_that_goes_away_is_waited_for():

@@ -3,7 +3,17 @@
 import hashlib
 from collections.abc import Mapping
 
-from engine.log.operation import Declare, Materialize, QueryId, Register, Rows, Txn
+from engine.log.operation import (
+    Commit,
+    Declare,
+    Materialize,
+    QueryId,
+    Register,
+    Rows,
+    Staged,
+    StageId,
+    Txn,
+)
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 
 
@@ -28,6 +38,30 @@ def rows(
 def txn(app: str = "loader", version: int = 0, content: str = "one") -> Txn:
     """Return a producer's version whose digest is that of `content`."""
     return Txn(app, version, hashlib.sha256(content.encode()).digest())
+
+
+def stage_id(number: int) -> StageId:
+    """Return the id of part `number`."""
+    return StageId(f"st_{number:022d}")
+
+
+def staged(
+    number: int,
+    stream_id: int = 1,
+    name: str = "a",
+    *,
+    count: int = 3,
+    body: bytes = b"part",
+    content: str = "one",
+) -> Staged:
+    """Return part `number`, whose digest is that of `content`."""
+    digest = hashlib.sha256(content.encode()).digest()
+    return Staged(stage_id(number), StreamId(stream_id), name, count, body, digest)
+
+
+def commit(*numbers: int, app: str = "job", version: int = 0) -> Commit:
+    """Return the commit of these parts."""
+    return Commit(app, version, tuple(map(stage_id, numbers)))
 
 
 def query_id(number: int) -> QueryId:

@@ -7,12 +7,14 @@ import pytest
 from engine import limits
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Remove
+from engine.tuples.batch import Seq
+from engine.tuples.schema import StreamId
 from storage import keys
 from storage.redis_client import RULES, WORKER_RULES
 from tests.house import tree
 from tests.storage.driver import do
 from tests.storage.fold import Fold
-from tests.storage.samples import declare, join, query_id, register, rows, txn
+from tests.storage.samples import commit, declare, join, query_id, register, rows, staged, txn
 
 DOCUMENT = tree.ROOT / "docs" / "storage_layout.md"
 
@@ -28,9 +30,9 @@ def documented() -> dict[str, str]:
 def test_layout_document_names_every_key_and_the_version():
     """What `storage/keys.py` can build is in the table, and nothing else."""
     built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
-    apart = ("_PATTERN", "_CHANNEL")
+    apart = ("_PATTERN", "_PREFIX", "_CHANNEL")
     built -= {value for name, value in vars(keys).items() if name.endswith(apart)}
-    built |= {"{ps}:log:p:<stream>", "{ps}:x:<stream>"}
+    built |= {"{ps}:log:p:<stream>", "{ps}:log:g:<id>", "{ps}:log:g:<id>:b", "{ps}:x:<stream>"}
     built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>", "{ps}:j:<group>"}
     assert built == documented().keys()
     text = DOCUMENT.read_text("utf-8")
@@ -42,6 +44,14 @@ def test_layout_document_has_the_rules_of_both_users():
     """Who sets up an ACL finds them there, word for word."""
     blocks = re.findall(r"```\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
     assert [RULES, WORKER_RULES] == [" ".join(block.split()) for block in blocks]
+
+
+@pytest.mark.redis
+def test_layout_of_the_logs_head_is_the_documented_one(embedded_store, server):
+    """Every field of the head is named in its row."""
+    (row,) = re.findall(r"^\| `\{ps\}:log:h` .*$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    named = set(re.findall(r"`([a-z_]+)`", row))
+    assert named == {name.decode() for name in server.client.fetch_one("HKEYS", keys.HEAD)}
 
 
 @pytest.mark.redis
@@ -63,6 +73,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
             pattern = re.sub(r"^(\{ps\}:b):\d+:\d+$", r"\1:<stream>:<segment>", pattern)
             pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+$", r"\1:<stream>", pattern)
             pattern = re.sub(r"^(\{ps\}:j):\d+$", r"\1:<group>", pattern)
+            pattern = re.sub(r"^(\{ps\}:log:g):st_\d{22}", r"\1:<id>", pattern)
             seen[pattern] = server.client.fetch_one("TYPE", key).decode()
             assert -1 == server.client.fetch_one("PTTL", key), "no key has a time to live"
 
@@ -74,6 +85,10 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     do(store, fold, [rows(1, "stream_name", count=CHUNK_ROWS)] * 4)
     assert fold.composites
     store.tell(b"figures")
+    store.log.stage(staged(1, 1, "stream_name"))
+    store.log.stage(staged(2, 1, "stream_name"))
+    store.log.commit(commit(2, app="app name", version=1))
+    store.log.hold(StreamId(1), Seq(1))
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
     monkeypatch.setattr("storage.redis_writes.Garbage.forgotten", lambda _: [])

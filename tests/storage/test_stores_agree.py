@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 from engine import limits
 from engine.clock import ManualClock
 from engine.errors import EngineError
-from engine.limits import SEGMENT_ROWS
+from engine.limits import SECOND_US, SEGMENT_ROWS
 from engine.log.operation import Content, Drop, Materialize, Remove, Tick
 from engine.results.contract import Snapshot
 from engine.tuples.schema import StreamId
@@ -26,7 +26,17 @@ from storage import Store
 from storage.memory import MemoryStore
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
 from tests.storage.fold import Fold
-from tests.storage.samples import declare, join, query_id, register, rows, txn
+from tests.storage.samples import (
+    commit,
+    declare,
+    join,
+    query_id,
+    register,
+    rows,
+    stage_id,
+    staged,
+    txn,
+)
 from tests.stores import SharedServer
 
 STREAMS = ("a", "a", "a", "b", "c")
@@ -37,6 +47,9 @@ SMALL_LIMITS = {
     "APP_DIGESTS_KEPT": 3,
     "BACKLOG_OPERATIONS_MAX": 9,
     "BACKLOG_BYTES_MAX": 60,
+    "STAGED_BYTES_MAX": 100,
+    "STAGE_MARK_BYTES": 5,
+    "COMMIT_BYTES_MAX": 30,
     "PUBLISH_WRITES_MAX": 20,
 }
 """So small that a few steps reach them."""
@@ -44,6 +57,8 @@ SMALL_LIMITS = {
 names = st.sampled_from(STREAMS)
 offsets = st.sampled_from([0] * 12 + [1])
 numbers = st.integers(0, 5)
+parts = st.integers(0, 9)
+lives = st.sampled_from([True] * 7 + [False])
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -61,7 +76,7 @@ class StoresAgree(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.redis: Store = self.server.empty_store(Path(self.folder.name))
         self.clock = ManualClock(0)
-        self.memory: Store = MemoryStore(self.clock)
+        self.memory = MemoryStore(self.clock)
         self.fold = Fold(rows_kept=SEGMENT_ROWS)
         self.in_force: dict[str, int] = {}
         self.handles = list(range(6))  # by number; a removed one is never used again
@@ -78,6 +93,8 @@ class StoresAgree(RuleBasedStateMachine):
         if hasattr(self, "patch"):
             assert_shows(self.redis, self.fold, chunks=80)
             assert_shows(self.memory, self.fold, chunks=80)
+            self.memory.log.check()
+            self.redis.log.check()
             self.patch.undo()
             self.folder.cleanup()
 
@@ -126,6 +143,71 @@ class StoresAgree(RuleBasedStateMachine):
     def rows(self, name, offset, count, body, version):
         made = version and txn(version[0], version[1], f"{version[2]}")
         self.append(rows(self.current(name, offset), name, count=count, body=body, txn=made))
+
+    @rule(
+        name=names,
+        offset=offsets,
+        number=parts,
+        rows=st.tuples(st.binary(max_size=20), st.sampled_from("xy")),
+        lasting=lives,
+    )
+    def stage(self, name, offset, number, rows, lasting):
+        stream_id, (body, content) = self.current(name, offset), rows
+        part = staged(number, stream_id, name, count=len(body), body=body, content=content)
+        with pytest.MonkeyPatch.context() as patch:
+            if not lasting:
+                patch.setattr(limits, "STAGE_LIFE_S", 0)
+            expires = outcome(lambda store: store.log.stage(part), self.redis)
+            if not isinstance(expires, tuple) and not self.is_kept(part.stage_id):
+                life_us = limits.STAGE_LIFE_S * SECOND_US
+                self.clock.advance(expires - life_us - self.clock.now_us())
+            assert expires == outcome(lambda store: store.log.stage(part), self.memory)
+
+    def is_kept(self, stage_id) -> bool:
+        """Return whether the model has the part: then it expires when it was to."""
+        return self.memory.log._staged.known(stage_id) is not None
+
+    @rule(
+        listed=st.lists(parts, min_size=1, max_size=4, unique=True),
+        any_of=st.booleans(),
+        app=st.sampled_from("xxy"),
+        version=st.integers(0, 9),
+    )
+    def commit(self, listed, any_of, app, version):
+        """Commit some of the parts that there are, marks included, or of all that may be."""
+        there = [n for n in range(10) if self.is_kept(stage_id(n))]
+        if not any_of and there:
+            listed = list(dict.fromkeys(there[n % len(there)] for n in listed))
+        self.both(lambda store: store.log.commit(commit(*listed, app=app, version=version)))
+
+    @rule(number=parts)
+    def discard(self, number):
+        self.both(lambda store: store.log.discard(stage_id(number)))
+
+    @rule(name=names, offset=offsets, through=st.integers(0, 40))
+    def hold(self, name, offset, through):
+        stream_id = StreamId(self.current(name, offset))
+        self.both(lambda store: store.log.hold(stream_id, through))
+
+    @rule(name=names, offset=offsets)
+    def unhold(self, name, offset):
+        stream_id = StreamId(self.current(name, offset))
+        self.both(lambda store: store.log.unhold(stream_id))
+
+    @rule(
+        name=names,
+        offset=offsets,
+        after=st.integers(0, 30),
+        up_to=st.integers(0, 60),
+        limit=st.none() | st.integers(0, 3),
+    )
+    def batches_of(self, name, offset, after, up_to, limit):
+        stream_id = StreamId(self.current(name, offset))
+        self.both(
+            lambda store: list(
+                store.log.batches_of(stream_id, after=after, up_to=up_to, limit=limit)
+            )
+        )
 
     @rule(
         name=names,
@@ -228,6 +310,7 @@ class StoresAgree(RuleBasedStateMachine):
     def positions_are_equal(self):
         if hasattr(self, "patch"):
             self.both(lambda store: (store.log.head(), store.log.statistics()))
+            self.both(lambda store: dict(store.log.holds()))
             self.both(lambda store: store.results.cut().seq)
 
 

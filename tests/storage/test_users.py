@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from engine import limits
 from engine.clock import ManualClock
 from engine.errors import EngineError
 from engine.log.operation import Drop, QueryId, Remove
@@ -15,7 +16,17 @@ from storage.errors import StoreUnsuitableError
 from storage.redis_client import RULES, WORKER_RULES, RedisClient
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
-from tests.storage.samples import declare, join, query_id, register, rows, txn
+from tests.storage.samples import (
+    commit,
+    declare,
+    join,
+    query_id,
+    register,
+    rows,
+    stage_id,
+    staged,
+    txn,
+)
 from tests.stores import SharedServer
 
 pytestmark = pytest.mark.redis
@@ -43,8 +54,8 @@ def address(server: SharedServer, user: str) -> str:
     return server.url.replace("unix://", f"unix://{user}@") + "&password=secret"
 
 
-def test_users_with_their_rules_can_do_all_their_work(users, tmp_path):
-    """The engine opens, folds, publishes, trims and tells; the worker appends every kind, reads, waits and looks."""
+def test_users_with_their_rules_can_do_all_their_work(users, tmp_path, monkeypatch):
+    """The engine opens, folds, publishes, trims and tells; the worker appends, stages, commits, holds, reads, waits."""
     users.client.fetch_one("FLUSHALL")
     store = open_store(address(users, "engine"), data=tmp_path, clock=CLOCK)
     worker, fold = open_worker_store(address(users, "worker")), Fold()
@@ -60,6 +71,16 @@ def test_users_with_their_rules_can_do_all_their_work(users, tmp_path):
         Drop(StreamId(2), "b", (QueryId(query_id(3)),)),
     ):
         worker.log.append(content)
+    for number in (1, 2, 3):
+        worker.log.stage(staged(number))
+    worker.log.discard(stage_id(3))
+    assert worker.log.commit(commit(1, 2)).seq == worker.log.head() == 11
+    assert worker.log.commit(commit(1, 2)).duplicate
+    monkeypatch.setattr(limits, "STAGE_LIFE_S", 0)
+    for number in (4, 5):
+        worker.log.stage(staged(number))
+    assert worker.log.hold(StreamId(1), Seq(3)) == 3
+    assert len(worker.log.batches_of(StreamId(1), after=Seq(0), up_to=Seq(11))) == 4
     assert [operation.seq for operation in worker.registrations()] == [5]
     worker.wait(0.01)
     do(store, fold, [])
@@ -79,8 +100,11 @@ def test_users_with_their_rules_can_do_all_their_work(users, tmp_path):
     assert len(own.composites(snapshot.clause)) == len(read.composites(snapshot.clause)) > 0
     assert list(worker.log.read_at([Seq(3)])) == list(store.log.read_at([Seq(3)]))
     assert worker.log.read(Seq(7), operations_max=9, bytes_max=99)
-    assert worker.log.statistics().entries == 9
-    store.log.trim(batches=[], below=Seq(3))
+    assert worker.log.statistics().entries == 11
+    assert store.log.trim(batches=[Seq(3), Seq(7)], below=Seq(3)) == {1: [7]}
+    worker.log.unhold(StreamId(1))
+    assert store.log.trim(batches=[Seq(7)], below=Seq(3)) == {}
+    store.log.check()
     assert_shows(store, fold)
     worker.close()
     store.close()
@@ -95,7 +119,7 @@ def test_worker_is_refused_what_is_the_engines(users, tmp_path):
     functions = [
         ("psoup_publish", keys.META, keys.HEAD, keys.SIZES),
         ("psoup_stage", keys.META, keys.QUERIES),
-        ("psoup_trim", keys.META, keys.HEAD, keys.LOG, keys.SIZES),
+        ("psoup_trim", keys.META, keys.HEAD, keys.LOG, keys.SIZES, keys.OWNERS, keys.HOLDS),
         ("psoup_init", keys.META, keys.HEAD),
         ("psoup_reserve", keys.META),
         ("psoup_open", keys.META, keys.HEAD, keys.LOG),
@@ -117,6 +141,8 @@ def test_worker_is_refused_what_is_the_engines(users, tmp_path):
         ("DEL", keys.LOG),
         ("UNLINK", keys.LOG),
         ("UNLINK", keys.HEAD),
+        ("UNLINK", keys.PARTS),
+        ("UNLINK", keys.HOLDS),
         ("UNLINK", keys.META),
         ("XDEL", keys.LOG, "1-0"),
         ("XTRIM", keys.LOG, "MAXLEN", 0),

@@ -7,12 +7,12 @@ an operation that later has another content, a gap, an epoch or a position that 
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from engine.errors import EngineError
 from engine.log.operation import Operation
 from storage.redis_client import RedisClient
-from storage.redis_log import _operation
+from storage.redis_entries import fetch_entries
 from tests.torture.history import History
 
 LOOK_S: Final = 0.1
@@ -58,9 +58,7 @@ class Witness:
 
     def recheck(self) -> None:
         """Compare what the log still holds with what was seen of it."""
-        entries: Any = self.client.fetch_one("XRANGE", LOG, "-", "+")
-        for entry in entries:
-            operation = _operation(entry)
+        for operation in self._entries("-"):
             if operation.seq > len(self.operations):
                 self._history.violation(f"entry {operation.seq} came after the end")
             elif operation != self.operations[operation.seq - 1]:
@@ -73,14 +71,19 @@ class Witness:
     def _read_on(self) -> bool:
         seen = len(self.operations)
         first = f"({seen}-0" if seen else "-"
-        entries = self.client.fetch_one("XRANGE", LOG, first, "+", "COUNT", ENTRIES_AT_ONCE)
-        for operation in map(_operation, entries):
+        entries = self._entries(first, "COUNT", ENTRIES_AT_ONCE)
+        for operation in entries:
             if operation.seq != len(self.operations) + 1:
                 text = f"the log goes from {len(self.operations)} to {operation.seq}"
                 self._history.violation(text)
                 raise AssertionError(text)
             self.operations.append(operation)
         return len(entries) == ENTRIES_AT_ONCE
+
+    def _entries(self, first: str, *count: str | int) -> list[Operation]:
+        """Return the entries from `first` on. No run stages parts, so every body is in its entry."""
+        found = fetch_entries(self.client, [("XRANGE", LOG, first, "+", *count)], {})
+        return [operation for operation in found if operation is not None]
 
     def _judge(self, meta: Mapping[str, str]) -> None:
         if "gen" not in meta:

@@ -13,7 +13,7 @@ from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
 from engine.query.binder import bind
 from engine.results.hits import ClauseId
-from engine.stems import grouped_filter
+from engine.stems import table_probe
 from engine.stems.data_stem import DataSteM
 from engine.stems.grouped_filter import GroupedFilters
 from engine.stems.query_stem import QuerySteM
@@ -143,7 +143,7 @@ def test_join_of_any_interleaving_order_meets_each_pair_once(order):
 @pytest.mark.parametrize("tile_slots", [1, 4])
 def test_join_in_tiles_differential_finds_the_same(tile_slots, monkeypatch):
     """Clauses in several tiles are found in one block a chunk, as in one tile."""
-    monkeypatch.setattr(grouped_filter, "TILE_SLOTS", tile_slots)
+    monkeypatch.setattr(table_probe, "TILE_SLOTS", tile_slots)
     join = Join()
     assert entrants(join, [*WHERES, BATCHES[4], BATCHES[2]]) == join.expected()
     assert [0, 1] == [chunk for chunk, _ in join.chunks if chunk < 2]

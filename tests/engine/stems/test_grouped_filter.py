@@ -14,7 +14,7 @@ from engine.query.value_set import (
     values_where,
 )
 from engine.results.match_block import Harvest, Keeping
-from engine.stems import grouped_filter
+from engine.stems import grouped_filter, table_probe
 from engine.stems.grouped_filter import GroupedFilters
 from engine.tuples.batch import Column
 from engine.tuples.chunk import Chunk
@@ -83,7 +83,7 @@ def test_grouped_filters_of_more_open_clauses_than_a_lineage_holds_leave_them_al
     count, monkeypatch
 ):
     """Open clauses come out in lineages of two at most, none empty, each clause once, none settled."""
-    monkeypatch.setattr(grouped_filter, "TILE_SLOTS", 2)
+    monkeypatch.setattr(table_probe, "TILE_SLOTS", 2)
     asked = [{"INT64": values_where(CompareOp.GE, slot)} for slot in range(count)]
     made = built(*asked, open_slots=range(count))
     chunk = chunk_with(INT64=[i % SLOTS for i in range(CHUNK_ROWS)])

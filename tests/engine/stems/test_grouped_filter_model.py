@@ -9,7 +9,7 @@ from engine.kernels import hits, match, order, pivot
 from engine.query.expression import CompareOp
 from engine.query.value_set import values_among, values_where
 from engine.results.match_block import Keeping
-from engine.stems import grouped_filter, locator
+from engine.stems import grouped_filter, locator, table_probe
 from engine.stems.grouped_filter import GROWTH, RECENT_SLOTS_MAX, GroupedFilters
 from engine.tuples.lineage import TILE_SLOTS, Slot
 from engine.tuples.schema import ColumnType
@@ -64,7 +64,7 @@ class Filters(RuleBasedStateMachine):
         self.patch.setattr(grouped_filter, "RECENT_SLOTS_MAX", recent)
         self.patch.setattr(grouped_filter, "GROWTH", growth)
         self.patch.setattr(grouped_filter, "PIVOT_VALUES_MIN", pivot_min)
-        self.patch.setattr(grouped_filter, "TILE_SLOTS", tile)
+        self.patch.setattr(table_probe, "TILE_SLOTS", tile)
         self.patch.setattr(locator, "COMPARED_BOUNDS_MAX", compared)
 
     @precondition(lambda self: len(self.plain) < SLOTS)
@@ -120,5 +120,5 @@ def test_grouped_filters_of_any_sets_differential_agree_with_plain(kind, data):
     open_slots = set(range(4, SLOTS, 5))
     expected = probed(twin, chunk, open_slots=open_slots)
     assert expected == probed(real, chunk, open_slots=open_slots)
-    with twins.all_plain(order, hits, match, pivot, grouped_filter):
+    with twins.all_plain(order, hits, match, pivot, table_probe):
         assert expected == probed(real, chunk, open_slots=open_slots)

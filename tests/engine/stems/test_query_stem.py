@@ -9,7 +9,7 @@ from engine.log.operation import Materialize
 from engine.query.binder import bind
 from engine.results.hits import ClauseId
 from engine.results.match_block import Harvest, Keeping
-from engine.stems import grouped_filter
+from engine.stems import grouped_filter, table_probe
 from engine.stems.query_stem import (
     QuerySteM,
     QuerySteMStatistics,
@@ -83,7 +83,7 @@ def test_query_stem_under_any_changes_oracle_lets_each_clause_find_what_it_finds
 ):
     """Clauses come and go, slots are reused, and each finds what it finds in a SteM of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouped_filter, "TILE_SLOTS", tile_slots)
+        patch.setattr(table_probe, "TILE_SLOTS", tile_slots)
         stem, names = QuerySteM(make_index), iter(range(100, 200))
         standing: dict[int, tuple[ClauseId, str]] = {}
         for place, where in changes:

@@ -1,0 +1,257 @@
+"""A stream's batches as the log has them, and the hold under which they wait for whoever archives them."""
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from app.keys import ADMIN, READ
+from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from app.routes.streams import stream_record
+from app.wire.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
+from app.wire.negotiation import encode_content
+from app.wire.parameters import AFTER, LIMIT
+from app.wire.tuples import ARROW
+from engine import limits
+from engine.errors import NotFoundError, NotYetVisibleError
+from engine.log.operation import Rows
+from engine.results.contract import Cut
+from engine.results.delta import StreamRecord
+from engine.tuples.batch import Seq
+
+_SEQ: Final = re.compile(r"[0-9]{1,18}")
+
+
+async def list_batches(call: Call) -> Response:
+    """List a stream's batches: those of its tuples, and those that are held beyond."""
+    record = await stream_record(call, call.path("name"))
+    return await _answering(call, functools.partial(_listed, call, record))
+
+
+async def get_batch(call: Call) -> Response:
+    """Return one batch as it was sent, with ids, position and arrival time."""
+    record = await stream_record(call, call.path("name"))
+    text = call.path("seq")
+    if not _SEQ.fullmatch(text):
+        raise _no_batch()
+    return await _answering(call, functools.partial(_fetched, call, record, Seq(int(text))))
+
+
+async def put_hold(call: Call) -> Response:
+    """Hold a stream's batches past a position for an archive: 200 with what is held."""
+    body: HoldBody = await call.model(HoldBody, bytes_max=limits.BODY_OTHER_BYTES_MAX)
+    through = Seq(body.through)
+    record = await stream_record(call, call.path("name"))
+    await _await_applied(call, through)
+    stream_id = record.stream_id
+    held = await call.service.submission.carry_out(
+        lambda log: log.hold(stream_id, through),
+        deadline_s=call.service.settings.register_deadline_s,
+    )
+    return await _answering(call, functools.partial(_held, call, record, held))
+
+
+async def get_hold(call: Call) -> Response:
+    """Return what is held of a stream for an archive."""
+    record = await stream_record(call, call.path("name"))
+
+    def read() -> Response:
+        held = call.service.store.log.holds().get(record.stream_id)
+        if held is None:
+            raise NotFoundError("Nothing of this stream is held: hold it with PUT.")
+        return _held(call, record, held)
+
+    return await _answering(call, read)
+
+
+async def delete_hold(call: Call) -> Response:
+    """Hold a stream's batches no longer: 204, whether they were held or not."""
+    stream_id = (await stream_record(call, call.path("name"))).stream_id
+    await call.service.submission.carry_out(
+        lambda log: log.unhold(stream_id), deadline_s=call.service.settings.register_deadline_s
+    )
+    return Response(status_code=204)
+
+
+async def _answering(call: Call, work: Callable[[], Response]) -> Response:
+    """Return what `work` returns in a thread: it reads the store."""
+    service = call.service
+    return await service.answering.run(work, deadline_s=service.settings.invoke_deadline_s)
+
+
+async def _await_applied(call: Call, seq: Seq) -> None:
+    """Return once `seq` is applied.
+
+    Raises:
+        NotYetVisibleError: it is not in time.
+    """
+    applied = call.service.applied
+    if not await applied.wait(seq, timeout_s=call.service.settings.invoke_deadline_s):
+        raise NotYetVisibleError(
+            f"Position {seq} is not applied yet, {applied.seq} is. Try again shortly.",
+            applied=applied.seq,
+        )
+
+
+def _listed(call: Call, record: StreamRecord) -> Response:
+    """Return a page of the list. Reads the store."""
+    service = call.service
+    cut = service.results.cut()
+    after = call.arguments.get(AFTER) or 0
+    limit = min(call.arguments.get(LIMIT) or limits.LIST_ROWS_DEFAULT, limits.LIST_ROWS_MAX)
+    found = service.store.log.batches_of(
+        record.stream_id, after=Seq(after), up_to=cut.seq, limit=limit + 1
+    )
+    _confirm(call, cut)
+    page, following = found[:limit], None
+    if len(found) > limit:
+        path = f"/v1/streams/{record.schema.name}/batches"
+        following = f"{path}?{AFTER.name}={page[-1].seq}&{LIMIT.name}={limit}"
+    answer = {
+        "gen": cut.gen,
+        "seq": cut.seq,
+        "stream": record.schema.name,
+        "batches": described(page),
+        "next": following,
+    }
+    return json_answer(answer, headers=_headers(cut, cut.seq))
+
+
+def _fetched(call: Call, record: StreamRecord, seq: Seq) -> Response:
+    """Return one batch. Reads the store. Raises NotFoundError where it is none of the stream's, or is forgotten."""
+    service = call.service
+    cut = service.results.cut()
+    if seq > cut.seq:
+        raise _no_batch()
+    try:
+        operation = next(service.store.log.read_at([seq]))
+    except KeyError as error:
+        raise _no_batch() from error
+    _confirm(call, cut)
+    content = operation.content
+    if not isinstance(content, Rows) or content.stream_id != record.stream_id:
+        raise _no_batch()
+    body = batch_to_arrow(record.schema, operation, content)
+    encoded, encoding = encode_content(body, call.header("accept-encoding"))
+    headers = {**_headers(cut, seq), "Vary": "Accept-Encoding"}
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    return Response(encoded, headers=headers, media_type=ARROW)
+
+
+def _held(call: Call, record: StreamRecord, through: Seq) -> Response:
+    """Return what is held past `through`. Reads the store."""
+    service = call.service
+    held = service.store.log.batches_of(
+        record.stream_id, after=through, up_to=service.results.cut().seq
+    )
+    answer = {
+        "stream": record.schema.name,
+        "through": through,
+        "held_batches": len(held),
+        "held_bytes": sum(one.nbytes for one in held),
+    }
+    return json_answer(answer)
+
+
+def _confirm(call: Call, cut: Cut) -> None:
+    """Raise RecoveringError if another history began while the log was read. Reads the store in a worker."""
+    if call.service.worker is not None:
+        call.service.results.cut()  # a history that has begun is seen by that
+        call.service.confirm(cut.gen)
+
+
+def _headers(cut: Cut, seq: Seq) -> dict[str, str]:
+    return {
+        "Psoup-Gen": str(cut.gen),
+        "Psoup-Seq": str(seq),
+        "Cache-Control": "private, no-cache",
+    }
+
+
+def _no_batch() -> NotFoundError:
+    return NotFoundError("The stream has no such batch, or has forgotten it.")
+
+
+_HELD: Final = Shown("What is held.", HoldAnswer)
+_ARCHIVE: Final = "/v1/streams/{name}/archive"
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "GET",
+        "/v1/streams/{name}/batches",
+        "list_batches",
+        "List a stream's batches",
+        list_batches,
+        {
+            200: Shown(
+                "A page of batches, by position.",
+                BatchList,
+                headers={
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position up to which batches are listed.",
+                },
+            )
+        },
+        READ,
+        parameters=(AFTER, LIMIT),
+        problems=("not-found",),
+        rate="invoke",
+    ),
+    Endpoint(
+        "GET",
+        "/v1/streams/{name}/batches/{seq}",
+        "get_batch",
+        "Fetch one batch",
+        get_batch,
+        {
+            200: Shown(
+                "The batch: `_id`, `_seq`, `_arrival` and the stream's columns.",
+                content={ARROW: {"schema": {"type": "string", "format": "binary"}}},
+                headers={
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position of the batch.",
+                },
+            )
+        },
+        READ,
+        problems=("not-found",),
+        rate="invoke",
+    ),
+    Endpoint(
+        "PUT",
+        _ARCHIVE,
+        "hold_batches",
+        "Hold a stream's batches for an archive",
+        put_hold,
+        {200: _HELD},
+        ADMIN,
+        body=json_body(HoldBody),
+        problems=("not-found", "not-yet-visible"),
+        rate="register",
+        changes=True,
+    ),
+    Endpoint(
+        "GET",
+        _ARCHIVE,
+        "get_hold",
+        "What is held for an archive",
+        get_hold,
+        {200: _HELD},
+        ADMIN,
+        problems=("not-found",),
+    ),
+    Endpoint(
+        "DELETE",
+        _ARCHIVE,
+        "unhold_batches",
+        "Hold a stream's batches no longer",
+        delete_hold,
+        {204: Shown("Nothing is held.")},
+        ADMIN,
+        problems=("not-found",),
+        rate="register",
+        changes=True,
+    ),
+)

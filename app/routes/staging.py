@@ -1,0 +1,123 @@
+"""Parts that are staged, and the commit that makes all of them visible at one position."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from app.keys import INGEST
+from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
+from app.wire.scalars import format_instant
+from app.wire.staging import CommitAnswer, CommitBody, StageAnswer, new_stage_id, read_stage_id
+from engine import limits
+from engine.log.operation import Commit, Staged, StageId
+
+
+async def post_stage(call: Call) -> Response:
+    """Stage a batch: 201 when it can be committed."""
+    stage_id = new_stage_id(call.context.handle_bits)
+    received = ReceivedRows(call, digested=True)
+    await received.receive()
+
+    async def store(checked: CheckedRows) -> tuple[CheckedRows, int]:
+        service, declaration = call.service, checked.declaration
+        part = Staged(
+            stage_id,
+            declaration.stream_id,
+            declaration.schema.name,
+            checked.rows,
+            checked.body,
+            checked.digest,
+        )
+        expires_us = await service.submission.stage(
+            part, deadline_s=service.settings.ingest_deadline_s
+        )
+        return checked, expires_us
+
+    checked, expires_us = await received.stored(store)
+    answer = {
+        "stage": stage_id,
+        "stream": received.name,
+        "rows": checked.rows,
+        "digest": checked.digest.hex(),
+        "expires_at": format_instant(expires_us),
+    }
+    return json_answer(answer, status=201, headers={"Server-Timing": received.timing("stage")})
+
+
+async def post_commit(call: Call) -> Response:
+    """Commit staged parts: 200 when every later invocation shows them, 202 when they are only committed yet."""
+    body: CommitBody = await call.model(CommitBody, bytes_max=limits.BODY_COMMIT_BYTES_MAX)
+    service = call.service
+    commit = Commit(body.app, body.version, tuple(map(StageId, body.stages)))
+    submitted = await service.submission.commit(
+        commit, deadline_s=service.settings.ingest_deadline_s
+    )
+    call.context.meters.accepted(submitted.rows)
+    answer = {
+        "app": body.app,
+        "version": body.version,
+        "accepted": submitted.rows,
+        "seq": submitted.seq,
+        "duplicate": submitted.duplicate,
+    }
+    headers = {"Psoup-Seq": str(submitted.seq)}
+    return json_answer(answer, status=200 if submitted.applied else 202, headers=headers)
+
+
+async def delete_stage(call: Call) -> Response:
+    """Forget a staged part: 204, whether there was one or not. What was committed stays."""
+    stage_id = read_stage_id(call.path("id"))
+    if stage_id is not None:
+        service = call.service
+        await service.submission.carry_out(
+            lambda log: log.discard(stage_id), deadline_s=service.settings.ingest_deadline_s
+        )
+    return Response(status_code=204)
+
+
+_COMMITTED: Final = Shown(
+    "Committed, or a duplicate.",
+    CommitAnswer,
+    headers={"Psoup-Seq": "Position that shows all parts, as `seq`."},
+)
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "POST",
+        "/v1/streams/{name}/stages",
+        "stage_rows",
+        "Stage rows for a commit",
+        post_stage,
+        {201: Shown("Checked and kept; nobody sees it.", StageAnswer)},
+        INGEST,
+        body=ROWS_BODY,
+        problems=("not-found", "rows-rejected"),
+        rate="ingest",
+        changes=True,
+    ),
+    Endpoint(
+        "POST",
+        "/v1/commits",
+        "commit_stages",
+        "Make staged parts visible, all at one position",
+        post_commit,
+        {200: _COMMITTED, 202: _COMMITTED},
+        INGEST,
+        body=json_body(CommitBody),
+        problems=("stage-missing", "txn-content-differs", "commit-too-large", "quota-exceeded"),
+        rate="ingest",
+        changes=True,
+    ),
+    Endpoint(
+        "DELETE",
+        "/v1/stages/{id}",
+        "discard_stage",
+        "Forget a staged part",
+        delete_stage,
+        {204: Shown("It is not staged, or not any more.")},
+        INGEST,
+        rate="ingest",
+        changes=True,
+    ),
+)

@@ -1,0 +1,149 @@
+"""Settling a chunk: every clause of its stream against its rows, until each bit is a hit or cleared. Here or elsewhere.
+
+What it finds depends on the chunk and on the clauses alone, so it may be done anywhere, by anybody who has both, and
+before its turn comes: the eddy takes what is ready (`Settled`) and does the rest itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.eddy.operators import Operator
+from engine.eddy.policy import BySelectivity, RoutingPolicy
+from engine.errors import IntegrityError
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Operation
+from engine.results.clause_pages import ClausePages
+from engine.results.hits import ClauseId
+from engine.results.match_block import Harvest, MatchBlock
+from engine.stems.clause_image import ClauseImage, ImageIndex, residual_steps
+from engine.stems.data_stem import DataSteM
+from engine.stems.state import State
+from engine.tuples.batch import Seq, TupleId
+from engine.tuples.batch_reader import BatchReader
+from engine.tuples.block import Block
+from engine.tuples.chunk import Chunk
+from engine.tuples.lineage import Lineage
+from engine.tuples.schema import StreamId, StreamSchema
+
+
+class Settled(Protocol):
+    """Results that were found ahead of their turn. What is not ready is None, and is then found by who asks.
+
+    What is ready is what settling it now would find, bit for bit.
+    """
+
+    def expect(self, operations: Sequence[Operation]) -> None:
+        """Take note of the operations that come next in the log, which are about to be applied."""
+        ...
+
+    def begin(self, state: State, operation: Operation) -> None:
+        """Make ready what this operation and others that are expected will ask for; `state` is that before it."""
+        ...
+
+    def block(self, stream_id: StreamId, chunk: int) -> MatchBlock | None:
+        """Return the hits in a chunk that has just become whole."""
+        ...
+
+    def pages(self, clause_id: ClauseId, run: int) -> ClausePages | None:
+        """Return the hits of a fresh clause in the whole chunks of a run, from the first to be kept on."""
+        ...
+
+
+class Probed(Protocol):
+    """An index as far as chunks meet it."""
+
+    def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
+        """Add the hits of clauses to the harvest; yield what the others can still be satisfied by."""
+        ...
+
+
+def settle(
+    chunk: Chunk,
+    index: Probed,
+    clause_ids: NDArray[np.int64],
+    wanted: NDArray[np.uint8],
+    *,
+    operators: Sequence[Operator],
+    policy: RoutingPolicy,
+    harvest: Harvest,
+) -> MatchBlock:
+    """Probe the index with the chunk, route what it leaves open until every lineage is settled, and return the hits.
+
+    Args:
+        chunk: 4,096 tuples.
+        index: the clauses of their stream, by slot.
+        clause_ids: by slot, the clause.
+        wanted: by slot, a Keeping each.
+        operators: what cannot be indexed.
+        policy: the order in which lineages visit them.
+        harvest: empty; empty again afterwards.
+    """
+    for lineage in index.probe(chunk, wanted, harvest):
+        unsettled = Block(chunk, lineage)
+        for place in policy.order([operator.counts() for operator in operators]):
+            operators[place].apply(unsettled)
+        harvest.add(lineage, wanted)
+    return harvest.block(clause_ids)
+
+
+class ImageEddy:
+    """Settles chunks past an image of clauses, where there is neither log nor registry nor any other chunk."""
+
+    def __init__(self, image: ClauseImage, schema: StreamSchema) -> None:
+        """Take the clauses of a stream and its declaration. Cost: O(residual slots)."""
+        self._image = image
+        self._index = ImageIndex(image.tables)
+        self._operators = [Operator(step) for step in residual_steps(image)]
+        self._policy = BySelectivity()
+        self._harvest = Harvest()
+        self._reader = BatchReader(schema)
+
+    def settle(
+        self, stream_id: StreamId, first_chunk: int, batches: Sequence[tuple[bytes, int]]
+    ) -> Iterator[tuple[int, MatchBlock]]:
+        """Yield the number and the hits of each chunk that the batches make up.
+
+        Args:
+            stream_id: of the tuples.
+            first_chunk: the chunk that begins with the first row.
+            batches: bodies as the log has them, and how many rows each is said to have: whole chunks in all.
+
+        Raises:
+            IntegrityError: a body is not a batch of this stream, or has another number of rows.
+        """
+        self._harvest.clear()
+        stem = stem_of(self._reader, stream_id, first_chunk, batches)
+        for number in range(first_chunk, stem.past_row // CHUNK_ROWS):
+            block = settle(
+                stem.chunk(number),
+                self._index,
+                self._image.clause_ids,
+                self._image.wanted,
+                operators=self._operators,
+                policy=self._policy,
+                harvest=self._harvest,
+            )
+            yield number, block
+
+
+def stem_of(
+    reader: BatchReader, stream_id: StreamId, first_chunk: int, batches: Sequence[tuple[bytes, int]]
+) -> DataSteM:
+    """Return the tuples of these batches, the first of which begins a chunk (`ImageEddy.settle`).
+
+    They are dated and numbered from 0 where the log would have done it: nothing that is settled asks for either.
+    """
+    stem = DataSteM(reader.schema, first_row=first_chunk * CHUNK_ROWS)
+    for body, rows in batches:
+        batch = reader.batch(
+            body, stream_id=stream_id, first_tuple_id=TupleId(0), seq=Seq(0), arrival_us=0
+        )
+        if len(batch) != rows:
+            raise IntegrityError(
+                f"A batch of stream {reader.schema.name} has {len(batch)} rows, and {rows} are noted."
+            )
+        stem.build(batch)
+    return stem

@@ -1,0 +1,214 @@
+"""The one way out of this package: a request to a psoup service, repeated as its contract allows.
+
+Retries what the contract calls retryable and nothing else, honours `Retry-After`, and gives up when
+its budget of waiting is spent. A request that must not happen twice (rows without a transaction, a
+query without a name) is repeated only after answers that say nothing was stored.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+import orjson
+
+from pipeline.address import checked_token, checked_url
+from pipeline.errors import ServiceProblem, ServiceUnreachableError
+
+JsonObject = dict[str, Any]
+
+ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
+CONNECT_TIMEOUT_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 90.0
+"""Longer than any deadline of the service: it answers first, with a reason."""
+RETRY_BUDGET_S: Final = 30.0
+RETRY_FIRST_S: Final = 0.1
+RETRY_LONGEST_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to keep trying. `sleep` waits seconds, `clock` counts them; tests pass their own.
+
+    A service that never answered is not waited for, unless `from_the_start`: its address is more likely wrong than
+    slow. A job, though, outlives restarts of its service.
+    """
+
+    budget_s: float = RETRY_BUDGET_S
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    from_the_start: bool = False
+
+    def pause_s(self, attempt: int, retry_after: str | None) -> float:
+        """Return the wait before attempt `attempt` + 1: what the service asked, else doubling."""
+        doubling: float = min(RETRY_FIRST_S * 2**attempt, RETRY_LONGEST_S)
+        if retry_after is not None and retry_after.isdecimal():
+            return max(float(retry_after), doubling)
+        return doubling
+
+
+class Caller:
+    """Sends requests to a psoup service at a URL. Use as a context manager: it holds connections."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        retry: RetryPolicy | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Connect to nothing yet; the first call does.
+
+        Raises:
+            AddressError: `url` or `token` cannot be.
+        """
+        self.url = checked_url(url)
+        self._retry = retry or RetryPolicy()
+        self._answered = False
+        headers = {"User-Agent": "psoup"}
+        if token:
+            headers["Authorization"] = f"Bearer {checked_token(token)}"
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            transport=transport,
+            trust_env=False,  # a proxy of the surroundings has no business between the two
+        )
+
+    def __enter__(self) -> Self:
+        """Return the service."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections. Twice does nothing more."""
+        self._http.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        repeatable: bool = True,
+        params: Mapping[str, str | int] | None = None,
+        json: Mapping[str, object] | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Return the 2xx answer to a request, after as many attempts as the budget allows.
+
+        Args:
+            method: the verb.
+            path: below the service's URL, or an absolute path with its own parameters.
+            repeatable: whether doing it twice is the same as once.
+            params: query parameters; None keeps those of `path`.
+            json: a body, sent as JSON.
+            content: a body, sent as it is.
+            headers: added to those of every request.
+
+        Raises:
+            ServiceProblem: the answer is a problem that waiting does not cure, or did not.
+            ServiceUnreachableError: nothing answers.
+        """
+        if json is not None:
+            content = orjson.dumps(json)
+            headers = {**(headers or {}), "Content-Type": "application/json"}
+        send = self._http.build_request(
+            method, path, params=params or None, content=content, headers=headers
+        )
+        started_s = self._retry.clock()
+        attempt = 0
+        while True:
+            failure, retry_after = self._attempt(send, repeatable=repeatable)
+            if isinstance(failure, httpx.Response):
+                return failure
+            pause_s = self._retry.pause_s(attempt, retry_after)
+            spent_s = self._retry.clock() - started_s
+            answered = self._answered or self._retry.from_the_start
+            if not may_repeat(failure, repeatable=repeatable, answered=answered):
+                raise failure
+            if spent_s + pause_s > self._retry.budget_s:
+                raise failure
+            self._retry.sleep(pause_s)
+            attempt += 1
+
+    def _attempt(
+        self, send: httpx.Request, *, repeatable: bool
+    ) -> tuple[httpx.Response | ServiceProblem | ServiceUnreachableError, str | None]:
+        """Return the answer, or what went wrong and the `Retry-After` that came with it."""
+        try:
+            answer = self._http.send(send)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return self._unreachable(error, "Is `psoup serve` running there?"), None
+        except httpx.TransportError as error:
+            again = "" if repeatable else "It is not known whether the request was carried out."
+            return self._unreachable(error, again), None
+        self._answered = True
+        if answer.is_success:
+            return answer, None
+        return ServiceProblem(answer.status_code, _problem(answer)), answer.headers.get(
+            "Retry-After"
+        )
+
+    def _unreachable(self, error: Exception, hint: str) -> ServiceUnreachableError:
+        reason = str(error).rstrip(".") or type(error).__name__
+        sentence = f"The service at {self.url} does not answer: {reason}. {hint}".rstrip()
+        return ServiceUnreachableError(sentence)
+
+    def _listed(self, path: str, member: str) -> Iterator[JsonObject]:
+        following: str | None = path
+        while following is not None:
+            answer = self.request("GET", following)
+            yield from json_object(answer)[member]
+            following = following_page(answer)
+
+
+def may_repeat(
+    failure: ServiceProblem | ServiceUnreachableError, *, repeatable: bool, answered: bool
+) -> bool:
+    """Return whether another attempt is allowed and has a point."""
+    if isinstance(failure, ServiceUnreachableError):
+        return repeatable and answered
+    if not failure.retryable:
+        return False
+    return repeatable or (failure.status in {429, 503} and failure.problem != "commit-unknown")
+
+
+def json_object(answer: httpx.Response) -> JsonObject:
+    """Return the JSON object that was answered. Raises ServiceUnreachableError where it is none: psoup answers so."""
+    try:
+        body = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        sentence = f"{answer.request.url} answered {answer.status_code} without a JSON object: "
+        raise ServiceUnreachableError(sentence + "something other than psoup listens there.")
+    return body
+
+
+def _problem(answer: httpx.Response) -> JsonObject:
+    try:
+        body = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        body = None
+    return body if isinstance(body, dict) else {}
+
+
+def following_page(answer: httpx.Response) -> str | None:
+    """Return the address of the next page: in the envelope, or in `Link` where there is none."""
+    address: object = answer.links.get("next", {}).get("url")
+    if address is None and answer.headers.get("Content-Type", "").startswith("application/json"):
+        address = orjson.loads(answer.content).get("next")
+    return str(answer.url.join(address)) if isinstance(address, str) else None

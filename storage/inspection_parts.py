@@ -1,0 +1,50 @@
+"""What is wrong with staged parts, and with what the log's head and catalogue say of parts and holds."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine import limits
+from engine.log.operation import StageId
+from engine.verify.difference import Difference
+from storage import keys
+from storage.redis_client import RedisClient
+
+TRIES: Final = 5
+"""So often is looked for a moment in which no part comes or goes."""
+
+
+def part_faults(client: RedisClient) -> Iterator[Difference]:
+    """Yield parts and marks that are damaged or not counted, and holds of streams that are not in force.
+
+    Parts may be staged and committed meanwhile; where they come and go too fast, they are not compared.
+    """
+    ids: list[bytes] = []
+    for _ in range(TRIES):
+        index, staged, holds, streams, *parts = client.fetch_together(
+            [
+                ("HGETALL", keys.PARTS),
+                ("HGET", keys.HEAD, "staged"),
+                ("HKEYS", keys.HOLDS),
+                ("HVALS", keys.LOG_STREAMS),
+                *(("HMGET", keys.part(StageId(one.decode())), "n", "z", "v") for one in ids),
+                *(("HSTRLEN", keys.body(StageId(one.decode())), "b") for one in ids),
+            ]
+        )
+        if index[1::2] == ids:
+            break
+        ids = index[1::2]
+    else:
+        return
+    counted = 0
+    rows = zip(index[::2], ids, parts[: len(ids)], parts[len(ids) :], strict=True)
+    for number, stage_id, (own, size, mark), held in rows:
+        waiting = held if mark is None else 0  # the body of a committed one is the log's
+        if own != number or size is None or int(size) != waiting:
+            yield Difference("log", f"the staged part {stage_id.decode()} is damaged")
+        counted += waiting + limits.STAGE_MARK_BYTES
+    if int(staged) != counted:
+        yield Difference("log", f"{int(staged)} bytes are said to be staged, and {counted} are")
+    declared = {row.split()[0] for row in streams}
+    for stream_id in holds:
+        if stream_id not in declared:
+            yield Difference("log", f"stream {stream_id.decode()} is held, and is not declared")

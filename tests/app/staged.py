@@ -1,0 +1,47 @@
+"""What tests of stages and commits share: staging rows, committing parts, deadlines that pass."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import httpx
+
+from tests.app.support import Api
+
+
+async def stage(api: Api, rows: Any, *, name: str = "trades") -> str:
+    """Stage rows; return the part's handle."""
+    answer = await api.send("POST", f"/v1/streams/{name}/stages", json=rows)
+    assert 201 == answer.status_code, answer.text
+    return str(answer.json()["stage"])
+
+
+async def commit(
+    api: Api, stages: Sequence[str], *, version: object = 1, app: str = "spark-1"
+) -> httpx.Response:
+    """Commit parts."""
+    body = {"app": app, "version": version, "stages": list(stages)}
+    return await api.send("POST", "/v1/commits", json=body)
+
+
+async def staged_commit(
+    api: Api, parts: Sequence[Any], *, version: int, name: str = "trades"
+) -> dict[str, Any]:
+    """Stage each of `parts` and commit all of them; return the receipt."""
+    stages = [await stage(api, rows, name=name) for rows in parts]
+    answer = await commit(api, stages, version=version)
+    assert 200 == answer.status_code, answer.text
+    return dict(answer.json())
+
+
+@contextlib.contextmanager
+def hurried(api: Api) -> Iterator[None]:
+    """Let nothing wait long for the log meanwhile."""
+    service = api.service
+    patient = service.settings
+    service.settings = dataclasses.replace(patient, ingest_deadline_s=0.05)
+    try:
+        yield
+    finally:
+        service.settings = patient

@@ -1,0 +1,64 @@
+"""The digest of rows is the sum of the digests of its parts, however they are cut and sent."""
+
+import itertools
+import random
+
+import numpy as np
+import pyarrow as pa
+
+from app.wire.digest import digest_rows
+from engine.log.operation import sum_digests
+from engine.tuples.arrow import arrow_schema
+from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+
+SCHEMA = StreamSchema(
+    "s",
+    tuple(ColumnSchema(kind.value, kind) for kind in ColumnType),
+    None,
+    ClockKind.SERVER,
+)
+
+
+def table(chance: np.random.Generator, count: int) -> pa.Table:
+    """Return rows of every type, some values NULL, some rows equal."""
+    values = {
+        "int64": chance.integers(-3, 3, count),
+        "float64": chance.choice([0.0, -0.0, 1.5], count),
+        "bool": chance.random(count) < 0.5,
+        "string": chance.choice(["", "a", "süd"], count),
+        "timestamp": chance.integers(0, 5, count),
+    }
+    arrays = [
+        pa.array(values[field.name], mask=chance.random(count) < 0.2).cast(field.type)
+        for field in arrow_schema(SCHEMA)
+    ]
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(SCHEMA))
+
+
+def digest(rows: pa.Table) -> bytes:
+    (batch,) = rows.combine_chunks().to_batches() or [
+        pa.RecordBatch.from_pylist([], schema=rows.schema)
+    ]
+    return digest_rows(SCHEMA, batch)
+
+
+def test_digest_of_rows_is_the_sum_of_its_parts_in_any_order():
+    """Cut anywhere, shuffled, with empty parts: the same 32 bytes; one row more or less: others."""
+    chance, cuts = np.random.default_rng(3), random.Random(3)
+    for _ in range(50):
+        rows = table(chance, count=cuts.randrange(1, 60))
+        shuffled = rows.take(pa.array(chance.permutation(len(rows))))
+        bounds = sorted([0, len(rows), *(cuts.randint(0, len(rows)) for _ in range(4))])
+        parts = [shuffled[first:past] for first, past in itertools.pairwise(bounds)]
+        digests = [digest(part) for part in parts]
+        cuts.shuffle(digests)
+        assert digest(rows) == sum_digests(digests)
+        assert digest(rows) != sum_digests([*digests, digest(rows[:1])])
+
+
+def test_sum_of_digests_wraps_around():
+    """It is taken modulo 2^256: never longer than one digest."""
+    most = (2**256 - 1).to_bytes(32)
+    assert (2**256 - 2).to_bytes(32) == sum_digests([most, most])
+    assert bytes(32) == sum_digests([])
+    assert most == sum_digests([most])

@@ -1,0 +1,52 @@
+"""A service that answers by a script, at a clock that sleeping moves."""
+
+import httpx
+
+from pipeline.client import RetryPolicy, Service
+
+
+class Time:
+    """A clock that sleeping moves; keeps what was slept."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def clock(self) -> float:
+        return self.now_s
+
+
+class Script:
+    """A service that answers with what it was given, one after the other, and keeps the requests."""
+
+    def __init__(self, *answers):
+        self.answers: list[httpx.Response | Exception] = list(answers)
+        self.requests: list[httpx.Request] = []
+        self.time = Time()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer: httpx.Response | Exception = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def service(self, budget_s: float = 30.0, **more: bool) -> Service:
+        retry = RetryPolicy(budget_s, self.time.sleep, self.time.clock, **more)
+        return Service("http://psoup", retry=retry, transport=httpx.MockTransport(self))
+
+
+def problem(status, code, *, retryable=None, retry_after=None):
+    body = {"code": code, "detail": f"it is {code}"}
+    if retryable is not None:
+        body["retryable"] = retryable
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    return httpx.Response(status, json=body, headers=headers)
+
+
+def ok(**body):
+    return httpx.Response(200, json=body)
