@@ -78,7 +78,7 @@ def test_replay_digest_of_another_log_differs():
 def test_replay_under_other_hash_seeds_publishes_the_same_bits(seed, tmp_path):
     """Nothing walks over a set: processes whose strings hash otherwise publish the same."""
     path = tmp_path / "log.pickle"
-    history = recorded(seed, 150)
+    history = recorded(seed, 90)
     path.write_bytes(pickle.dumps(history))
     command = [sys.executable, "-m", "tests.agreement.replay", str(path)]
     digests = [

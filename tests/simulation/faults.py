@@ -24,6 +24,8 @@ class Fault(StrEnum):
     REWRITE_FAILS = "the file cannot be written anew"
     SERVER_EMPTIED = "the server comes back without data"
     MEMORY_FULL = "the server has no memory left"
+    RUN_TWICE = "a publish that was answered runs again, as a proxy on the way may have it"
+    TAKING_LOST = "the server dies and forgets who has just taken it over, who is held up meanwhile"
     CLOCK_FORWARD = "the server's clock is set forward, by up to a year"
     CLOCK_BACK = "the server's clock is set back, by up to a year"
 
@@ -46,26 +48,35 @@ OF_CALLS: Final = {
 AIMED: Final = 0.06
 """How likely the fault is that some seeds aim at the writes of an engine: where they hurt most."""
 AIMED_AT: Final = ("psoup_publish", "psoup_stage")
+TAKING: Final = "psoup_acquire"
 
 
 class Faults:
     """Draws faults for calls. Each seed has its own mix: some kinds often, some never."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, *, forgets: bool) -> None:
+        """Draw a mix. `forgets`: whether a server that dies may forget what it has answered."""
         self._rng = rng
         self.on = True
         self.counts: Counter[Fault] = Counter()
         self._chances = {fault: rng.choice(chances) for fault, chances in OF_CALLS.items()}
-        self._aimed = rng.choice([None, None, Fault.CALL_DELAYED, Fault.ANSWER_LOST, Fault.PAUSED])
+        self._aimed = rng.choice(
+            [None, None, Fault.CALL_DELAYED, Fault.ANSWER_LOST, Fault.PAUSED]
+            + [Fault.RUN_TWICE] * 2
+        )
+        self._taking_lost = 0.3 * forgets
         self._unreachable = rng.choice([0.0, 0.002, 0.01])
         self._meanwhile = rng.choice([0.02, 0.1, 0.3])
 
-    def of_call(self, call: str) -> Fault | None:
-        """Return what happens to the next call; None = nothing."""
+    def of_call(self, call: str, before: str) -> Fault | None:
+        """Return what happens to the next call, which comes after `before` of the same process; None = nothing."""
         if not self.on:
             return None
         if self._aimed and call.endswith(AIMED_AT) and self._rng.random() < AIMED:
-            return self._aimed
+            twice = self._aimed is Fault.RUN_TWICE
+            return None if twice and not call.endswith("psoup_publish") else self._aimed
+        if before.endswith(TAKING) and self._rng.random() < self._taking_lost:
+            return Fault.TAKING_LOST
         at = self._rng.random()
         for fault, chance in self._chances.items():
             at -= chance

@@ -72,10 +72,11 @@ class Network:
 
 
 class ModelConnection:
-    """What RedisClient uses of a connection."""
+    """What RedisClient uses of a connection, which ends with the server's life."""
 
     def __init__(self, network: Network, process: Process) -> None:
         self._network = network
+        self._run_id = network.server.run_id
         self._process = process
         self._queue: list[list[Words]] = []
         self._answers: list[Any] = []
@@ -116,6 +117,8 @@ class ModelConnection:
         """Return the answers of one step, or fail on the way."""
         fault = self._process.reaches(_named(step[0]))
         network, who = self._network, self._process.name
+        if network.server.run_id != self._run_id:
+            raise RedisConnectionError("the server has gone")
         if fault is Fault.CALL_LOST:
             raise RedisTimeoutError("the call was lost")
         if fault is Fault.CALL_DELAYED:
@@ -128,6 +131,8 @@ class ModelConnection:
         if fault is Fault.SERVER_CRASH_IN_CALL:
             network.crash()
             raise RedisConnectionError("the server has gone")
+        if fault is Fault.RUN_TWICE:
+            network.delayed += [(who, words) for words in step]
         self._process.answered()
         if together and any(isinstance(one, BusyLoadingError) for one in answers):
             return [b"OK", *answers]  # refused as they are queued

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from storage import keys
 from tests.simulation.model_functions import library
 from tests.simulation.model_redis import FREEING, WRITING, CommandError, ModelRedis
 from tests.simulation.simulated_time import SimulatedTime
 
+META: Final = keys.META.encode()
 Words = list[bytes]
 REWRITE_S: Final = 0.02
 LOADING_S: Final = 0.02
@@ -78,15 +80,19 @@ class ModelServer:
         self._loads_until_s = self._clock.elapsed_s + LOADING_S
         self._rewrites_until_s, self._rewrite_status = None, "ok"
 
-    def crash(self, *, answered: bool) -> int:
-        """Die. Without `answered` the last call's answer was not given. Return how many records are lost."""
+    def crash(self, *, answered: bool, forgets: bool = False) -> int:
+        """Die. Without `answered` the last call's answer was not given. Return how many records are lost.
+
+        With `forgets` they are all that may be, else so many of them as is drawn.
+        """
         self._finish_rewrite()
         self.up = False
         keep = len(self._journal)
         if self.appendfsync == "everysec":
             horizon_s = self._clock.elapsed_s - UNSYNCED_S
             synced = sum(record.at_s < horizon_s for record in self._journal)
-            keep = self._rng.randint(synced, keep)
+            keep = synced if forgets else self._rng.randint(synced, keep)
+            keep = max(keep, self._beginning())
         elif not answered and self._last_wrote and keep and self._rng.random() < 0.5:
             keep -= 1
         lost = len(self._journal) - keep
@@ -97,6 +103,19 @@ class ModelServer:
         if self._torn_at is not None:
             self._torn_at = min(self._torn_at, keep)
         return lost
+
+    def _beginning(self) -> int:
+        """Return how many records it takes until there is a store: they are never lost.
+
+        A store that loses its own beginning, in its first second, is an empty one: no engine that knows of it goes on
+        there, and its operator has to decide. `SERVER_EMPTIED` is that, with an operator who does.
+        """
+        if self._base.run("EXISTS", [META]):
+            return 0
+        born = (
+            n for n, one in enumerate(self._journal, 1) if any(META in w for _, w in one.effects)
+        )
+        return next(born, 0)
 
     @property
     def is_torn(self) -> bool:

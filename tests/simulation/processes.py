@@ -37,7 +37,7 @@ class Surroundings(Protocol):
         """Add a line to the trace."""
         ...
 
-    def crash_server(self, *, answered: bool) -> None:
+    def crash_server(self, *, answered: bool, forgets: bool = False) -> None:
         """Let the server die."""
         ...
 
@@ -51,6 +51,7 @@ class Process:
         self.name = name
         self.around = around
         self.owner = Owner(name)
+        self._last_call = ""
 
     @property
     def alive(self) -> bool:
@@ -83,7 +84,8 @@ class Process:
         if self.owner.dead:
             raise Died
         self._meanwhile()
-        fault = around.faults.of_call(call)
+        fault = around.faults.of_call(call, self._last_call)
+        self._last_call = call
         if fault in {Fault.ENGINE_DIES, Fault.WORKER_DIES}:
             if fault is not self.dies:
                 return None
@@ -93,7 +95,9 @@ class Process:
             return None
         around.faults.counts[fault] += 1
         around.tell(f"{self.name} {call}: {fault.value}")
-        if fault is Fault.PAUSED:
+        if fault is Fault.TAKING_LOST:
+            around.crash_server(answered=True, forgets=True)
+        if fault in {Fault.PAUSED, Fault.TAKING_LOST}:
             held_s = limits.LEASE_S * around.rng.uniform(0.5, 3)
             self.owner.held_up_until_s = around.clock.elapsed_s + held_s
             around.scheduler.give_way(for_s=held_s)

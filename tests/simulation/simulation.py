@@ -70,8 +70,8 @@ class Simulation:
         self.rng = Random(seed)
         self.clock = SimulatedTime()
         self.scheduler = Scheduler(self.rng, self.clock)
-        self.faults = Faults(self.rng)
         appendfsync = self.rng.choice(["always", "always", "everysec"])
+        self.faults = Faults(self.rng, forgets=appendfsync == "everysec")
         self.server = ModelServer(self.rng, self.clock, appendfsync)
         self.history = History(self.server)
         self.network = Network(self.server, crash=self._crash_in_call, watch=self.history.look)
@@ -170,7 +170,7 @@ class Simulation:
         busy = {engine.folder.name for engine in self.engines}
         names = [name for name in self._folders if name not in busy]
         if self._is_emptied:  # one that knows nothing would rightly begin a new history there
-            names = [name for name in names if (self._root / name / "cluster.json").exists()]
+            names = [name for name in names if self._knows(self._root / name)]
         if not names:
             return
         folder = self._root / self.rng.choice(names)
@@ -179,6 +179,11 @@ class Simulation:
         engine = EngineProcess(f"{folder.name}#{self._started}", self, folder)
         self.engines.append(engine)
         self.tell(f"{engine.name} starts")
+
+    @staticmethod
+    def _knows(folder: Path) -> bool:
+        """Return whether an engine with this folder has ever had the store."""
+        return (folder / "cluster.json").exists()
 
     def _start_worker(self) -> None:
         self._started += 1
@@ -236,11 +241,11 @@ class Simulation:
     def _crash_in_call(self) -> None:
         self.crash_server(answered=False)
 
-    def crash_server(self, *, answered: bool) -> None:
-        """Let the server die. What was on its way to it is gone."""
+    def crash_server(self, *, answered: bool, forgets: bool = False) -> None:
+        """Let the server die. What was on its way to it is gone; `forgets`: what it may lose it loses."""
         if not self.server.up:
             return
-        lost = self.server.crash(answered=answered)
+        lost = self.server.crash(answered=answered, forgets=forgets)
         self.faults.counts[Fault.TORN_END] += self.server.is_torn
         self.network.delayed.clear()
         self.tell(f"server dies, {lost} records lost")
@@ -249,6 +254,9 @@ class Simulation:
         """Have the server come back on another folder; its operator finds the right one later."""
         self.crash_server(answered=True)
         self.faults.counts[Fault.SERVER_EMPTIED] += 1
+        for engine in self.engines:
+            if engine.running and not self._knows(engine.folder):
+                engine.kill()
         self._away = self.server.put_away()
         self._is_emptied, self._empties = True, False
         self._start_server()

@@ -150,10 +150,12 @@ class WorkerProcess(Process):
 
     def _invoke_one(self) -> None:
         rng = self.around.rng
-        queries = self.store.results.queries()
-        if not queries:
+        handles = [query.query_id for query in self.store.results.queries()]
+        if rng.random() < 0.2:
+            handles = self.clients.latest_handles()  # one that is not applied yet is not found
+        if not handles:
             return
-        query_id = rng.choice(queries).query_id
+        query_id = rng.choice(handles)
         answer = self._invoke(query_id, Request(rng.choice([7, 60, 1_000, 1_000])))
         if answer.now_us is None or rng.random() < 0.7:
             return

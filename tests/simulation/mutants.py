@@ -1,0 +1,160 @@
+"""Bugs that a simulated run has to find: the catalogue's mutants (S-03), each one change of the service's own code.
+
+A mutant changes the text of `storage/functions.lua` or one function of a module, as long as its context lasts.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from app.applied import AppliedPosition
+from app.trimming import Trimming
+from engine.engine import Engine
+from engine.log.contract import Appended
+from engine.log.operation import Content, Remove
+from engine.query.window import Window
+from engine.tuples.batch import Seq
+from storage import redis_results, redis_store
+from storage.errors import CommitUnknownError
+from storage.redis_client import RedisClient
+from storage.redis_log import RedisLog
+from storage.redis_results import RedisResults
+from storage.redis_store import RedisStore
+from storage.redis_tidy import Untidy, stage
+from storage.redis_writes import delta_writes, fit_one_call
+
+FUNCTIONS = "functions.lua"
+Applied = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A bug: `name` as in the catalogue; `applied()` has it in the code as long as the context lasts."""
+
+    name: str
+    applied: Applied
+
+
+def lua(name: str, pattern: str, mutated: str) -> Mutant:
+    """Return the mutant that has `mutated` wherever `pattern` matches the Function library's text."""
+    read_bytes = Path.read_bytes
+
+    def read(path: Path) -> bytes:
+        text = read_bytes(path)
+        if path.name != FUNCTIONS:
+            return text
+        changed, times = re.subn(pattern, mutated, text.decode())
+        assert times > 0, f"{name}: the Functions have nothing like {pattern}"
+        return changed.encode()
+
+    return Mutant(name, lambda: mock.patch.object(Path, "read_bytes", read))
+
+
+def code(name: str, owner: type, function: str, mutated: Callable[..., Any]) -> Mutant:
+    """Return the mutant that has `mutated(original, *arguments)` in the place of a function."""
+    original = getattr(owner, function)
+
+    def instead(*arguments: Any, **named: Any) -> Any:
+        return mutated(original, *arguments, **named)
+
+    return Mutant(name, lambda: mock.patch.object(owner, function, instead))
+
+
+def _sure(append: Any, log: RedisLog, content: Content) -> Appended:
+    try:
+        appended: Appended = append(log, content)
+    except CommitUnknownError:
+        return Appended(Seq(log.head() + 1), 0)
+    return appended
+
+
+def _removed_at_once(append: Any, log: RedisLog, content: Content) -> Appended:
+    if isinstance(content, Remove):
+        return Appended(Seq(log.head() + 1), 0)
+    appended: Appended = append(log, content)
+    return appended
+
+
+def _moved_first(publish: Any, results: RedisResults, delta: Any) -> None:
+    writes, untidy = delta_writes(delta), Untidy.of(delta).text
+    if fit_one_call(writes.before, writes.moving, writes.after):
+        publish(results, delta)  # one step: there is no before in it
+    elif results._judge(delta, results._move(delta, writes.moving, untidy=untidy)):
+        late = [*writes.before, *writes.after]
+        stage(results._token, late, applied=delta.seq, untidy=untidy, done=True)
+
+
+def _trimmed_early(trim: Any, trimming: Trimming, published: Seq) -> None:
+    trimming._gone.update(trimming._store.log.held_batches(published)[:1])
+    trim(trimming, published)
+
+
+def _tried_again(exchange: Any, client: RedisClient, commands: Any, lost: Any) -> Any:
+    try:
+        return exchange(client, commands, lost)
+    except CommitUnknownError:
+        return exchange(client, commands, lost)
+
+
+def _end_exclusive(bind: Any, window: Window, now_us: int) -> tuple[int | None, int | None]:
+    begin, end = bind(window, now_us)
+    return begin, None if end is None else end - 1
+
+
+@contextlib.contextmanager
+def _untidy() -> Iterator[None]:
+    """Leave what an unfinished publish has staged where it is."""
+    with contextlib.ExitStack() as stack:
+        for module in (redis_results, redis_store):
+            stack.enter_context(mock.patch.object(module, "tidy"))
+        yield
+
+
+MUTANTS = (
+    code("200 before applied", AppliedPosition, "shows", lambda *_, since: since is not None),
+    code("2xx before the append's answer", RedisLog, "append", _sure),
+    code("applied moved before the delta", RedisResults, "_publish", _moved_first),
+    lua("publish without nonce check", r" or token\[2\] ~= a\[2\] then", " then"),
+    lua("publish without the expected applied seq", r"if applied ~= a\[3\] then", "if false then"),
+    lua("append without the run gate", r"if meta\[1\] ~= run_id\(\) then", "if false then"),
+    lua(
+        "append without the declaration check",
+        r"string\.match\(row, '\^%d\+'\) == stream_id",
+        "stream_id ~= nil",
+    ),
+    lua(
+        "producer row written in a second call",  # which never comes
+        r"\n +redis\.call\('HSET', k\[PRODUCERS\], app, version [^\n]*",
+        "",
+    ),
+    code("removal acknowledged before it is in the log", RedisLog, "append", _removed_at_once),
+    lua("half-built query visible", r"if seq and tonumber\(seq\) <= applied then", "if seq then"),
+    code(
+        "fold reads the clock",
+        Engine,
+        "apply",
+        lambda apply, engine, operation: apply(
+            engine, replace(operation, arrival_us=operation.arrival_us + 1_000_000)
+        ),
+    ),
+    code(
+        "recovery folds again from applied instead of applied + 1",
+        RedisLog,
+        "read",
+        lambda read, log, after, **bounds: read(log, Seq(max(0, after - 1)), **bounds),
+    ),
+    code("window end exclusive", Window, "bind", _end_exclusive),
+    code("retry policy left on in the Redis client", RedisClient, "_exchange", _tried_again),
+    code(
+        "gen not changed after a regression",
+        RedisStore,
+        "_generation",
+        lambda _, __, state, *, starting: state.gen,
+    ),
+    code("batch trimmed before its retention ends", Trimming, "trim", _trimmed_early),
+    Mutant("staged pages of an unfinished publish visible", _untidy),
+)
