@@ -20,15 +20,18 @@ INSTALLED_BY := pyproject.toml constraints.txt
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := $(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
 
-.PHONY: help install demo test check format bench torture sim docs clean
+.PHONY: help install demo demo-spark test check format bench torture sim docs clean
 
 help: ## list what one can do here
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(VENV)/.installed-core ## create .venv with psoup in it
 
 demo: $(VENV)/.installed-core ## start the service, feed it a building's sensors, watch standing queries
 	@$(BIN)/psoup demo
+
+demo-spark: $(VENV)/.installed-spark ## files through Spark into psoup and back, compared with Spark SQL; needs no Java
+	@$(BIN)/psoup pipeline demo
 
 test: $(VENV)/.installed-dev ## run the whole suite and measure the branches it covers
 	@$(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
@@ -47,8 +50,10 @@ format: $(VENV)/.installed-dev ## rewrite what the formatter and the safe fixes 
 bench: $(VENV)/.installed-bench ## measure at full size, beside the peers; text and plots in benchmarks/results/
 	@$(BIN)/python -m benchmarks --size full
 
-torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, then the long random tests
+torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, HTTP tests over each service, the long random tests
 	@$(BIN)/python -m tests.torture --minutes $(strip $(MINUTES))
+	@$(BIN)/pytest tests/app --service=serve
+	@$(BIN)/pytest tests/app --service=worker
 	@$(BIN)/pytest -m slow --timeout=3600
 
 sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim SEED=7 [STEPS=60]
@@ -70,6 +75,12 @@ $(VENV)/.installed-core: $(VENV)/.created $(INSTALLED_BY)
 $(VENV)/.installed-dev: $(VENV)/.created $(INSTALLED_BY)
 	@echo "installing psoup and its development tools into $(VENV)"
 	@$(PIP_INSTALL) --editable '.[dev]'
+	@$(COMPILE_KERNELS)
+	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-spark
+
+$(VENV)/.installed-spark: $(VENV)/.created $(INSTALLED_BY)
+	@echo "installing psoup and Spark into $(VENV)"
+	@$(PIP_INSTALL) --editable '.[spark]'
 	@$(COMPILE_KERNELS)
 	@touch $@ $(VENV)/.installed-core
 

@@ -12,6 +12,7 @@ import typer
 
 from app.cli_common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
 from app.cli_load import load
+from app.cli_pipeline import pipeline
 from app.cli_query import invoke, query
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _CLIENT_VARIABLES = frozenset({"PSOUP_URL", "PSOUP_TOKEN"})
 
 EPILOG = (
     "Exit codes: 0 done, 1 refused by the service, 2 wrong use, 3 the service does not answer,"
-    " 4 the data file or a row of it, 130 interrupted."
+    " 4 the data file or a row of it, 5 Spark, 130 interrupted."
 )
 
 application = typer.Typer(
@@ -110,6 +111,9 @@ def engine(
     port: Annotated[
         int | None, _text("Answer /healthz, /readyz and /metrics there; default: nowhere.")
     ] = None,
+    spark: Annotated[
+        str | None, _text("Let the executors of this Spark master match: local[2], spark://….")
+    ] = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
 ) -> None:
@@ -120,7 +124,13 @@ def engine(
     from app.engine_process import run_engine
 
     settings = _settings(
-        store=store, data=data, host=host, port=port, log_level=log_level, log_format=log_format
+        store=store,
+        data=data,
+        host=host,
+        port=port,
+        spark=spark,
+        log_level=log_level,
+        log_format=log_format,
     )
     listens = port is not None or "PSOUP_PORT" in os.environ
     raise typer.Exit(run_engine(settings, listens=listens))
@@ -254,6 +264,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     application.command()(command)
+application.add_typer(pipeline)
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     UNREACHABLE = 3
     DATA_FILE = 4
+    SPARK = 5
     INTERRUPTED = 130
 
 
@@ -69,8 +70,11 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
             AddressError,
             DataFileError,
             DefinitionError,
+            JavaMissingError,
+            JobFailedError,
             ServiceProblem,
             ServiceUnreachableError,
+            SparkMissingError,
         )
 
         try:
@@ -81,6 +85,8 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
             raise _ended(ExitCode.UNREACHABLE, error) from error
         except DataFileError as error:
             raise _ended(ExitCode.DATA_FILE, error) from error
+        except (SparkMissingError, JavaMissingError, JobFailedError) as error:
+            raise _ended(ExitCode.SPARK, error) from error
         except (AddressError, DefinitionError) as error:
             raise _ended(ExitCode.USAGE, error) from error
         except KeyboardInterrupt as error:

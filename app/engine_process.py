@@ -14,10 +14,12 @@ from app.errors import SettingError
 from app.fold_loop import FoldLoop
 from app.keys import load_keys
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
+from app.scaling import settled_ahead
 from app.server import listen, make_server, pace_collector
 from app.settings import Settings
 from app.store import Store
 from engine.clock import SystemClock
+from engine.engine import Settled
 from storage import open_store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
@@ -58,9 +60,20 @@ def _run(settings: Settings, *, listens: bool) -> int:
 
 def _fold(settings: Settings, store: Store, listener: socket.socket | None) -> int:
     """Fold until asked to end or unable to go on. Return the exit code."""
+    with settled_ahead(settings, store) as settled:
+        return _fold_with(settled, settings, store, listener)
+
+
+def _fold_with(
+    settled: Settled | None, settings: Settings, store: Store, listener: socket.socket | None
+) -> int:
     lost = threading.Event()
     loop = FoldLoop(
-        store=store, answers=False, on_lost=lambda _: lost.set(), lease_s=settings.lease_s
+        store=store,
+        answers=False,
+        on_lost=lambda _: lost.set(),
+        lease_s=settings.lease_s,
+        settled=settled,
     )
     with _answering(settings, loop, store, listener):
         loop.start()

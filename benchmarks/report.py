@@ -12,7 +12,9 @@ from benchmarks import plots
 from benchmarks.bench import Findings, Result
 from benchmarks.goals import Kind, Outcome
 
-PACKAGES = ("numpy", "numba", "pyarrow", "duckdb", "polars", "bitarray", "clipspy", "psycopg")
+PACKAGES = (
+    *("numpy", "numba", "pyarrow", "duckdb", "polars", "bitarray", "clipspy", "psycopg", "pyspark"),
+)
 
 
 def header(*, command: str) -> str:

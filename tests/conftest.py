@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.spark_session import spark  # noqa: F401 - a fixture for tests/spark and tests/agreement
+
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # The suite draws the same examples at every run, so that a failure belongs to the change at hand;

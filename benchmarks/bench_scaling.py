@@ -1,0 +1,198 @@
+"""A turn of tuples past many standing queries: settled by the engine alone, or by Spark's executors on this machine.
+
+Executors here share the cores with the engine, so what they could bring on other machines is not seen: what a job
+costs is, and what of a turn stays with the engine. Figures tell both apart (docs/scaling.md).
+"""
+
+import hashlib
+import pickle
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+from benchmarks.bench import Contender, Contest, Figure, Measurement, Size, Survey
+from benchmarks.node import bound_query
+from benchmarks.workloads import (
+    CONTINUOUS,
+    interval_queries,
+    record_batch,
+    retaining,
+    tuples,
+)
+from engine.eddy.settling import ImageEddy
+from engine.engine import Engine
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Declare, Materialize, Operation, Rows
+from engine.query.clause import StandingQueryClause
+from engine.results.delta import Delta
+from engine.results.hits import ClauseId
+from engine.stems.clause_image import ClauseImage
+from engine.tuples.arrow import encode_batch
+from engine.tuples.batch import Seq, TupleId
+from engine.tuples.schema import StreamId
+from pipeline.spark.scaling.ahead import Executors, SettledAhead
+from pipeline.spark.scaling.exchange import Blocks, read_blocks, write_block, write_task
+from pipeline.spark.scaling.planning import ChunkTask
+from storage.encoding_hits import encode_blocks
+
+ALONE: Final = "psoup, the engine alone"
+SPARK: Final = "psoup, Spark local[2]"
+WIDTH: Final = 0.02
+"""Of the intervals: two of them let 1.6 rows of a chunk through, so hits are lists and few."""
+STREAM: Final = StreamId(1)
+SCHEMA: Final = retaining(CONTINUOUS.stream, 2 * 65_536)
+ROUNDS: Final = 5
+
+
+class Turns:
+    """An engine with clauses, that takes the same turn of tuples again and again, each time as later ones."""
+
+    def __init__(
+        self,
+        clauses: Sequence[StandingQueryClause],
+        bodies: Sequence[tuple[bytes, int]],
+        settled: SettledAhead | None,
+    ) -> None:
+        """Let the clauses stand, without a registration each."""
+        self._engine = Engine(settled=settled)
+        self._bodies = bodies
+        self._next_id = TupleId(1)
+        self._engine.apply(Operation(Seq(1), 0, self._next_id, Declare(SCHEMA)))
+        self.state = self._engine._state  # noqa: SLF001 - what stands is not what is measured
+        for number, clause in enumerate(clauses):
+            self.state.query_stem.build(ClauseId(number + 2), clause, Materialize.PARTIAL)
+        self.clauses = self.state.query_stem.probe(STREAM)
+
+    def setup(self) -> list[Operation]:
+        """Return the operations of the next turn."""
+        made = []
+        for at, (body, rows) in enumerate(self._bodies):
+            content = Rows(STREAM, SCHEMA.name, rows, body)
+            made.append(Operation(Seq(self._engine.applied + at + 1), 0, self._next_id, content))
+            self._next_id = TupleId(self._next_id + rows)
+        return made
+
+    def run(self, turn: list[Operation]) -> list[Delta]:
+        """Fold them."""
+        self._engine.expect(turn)
+        deltas = [self._engine.apply(operation) for operation in turn]
+        self._engine.published()
+        return deltas
+
+
+def answer(deltas: Sequence[Delta]) -> bytes:
+    """Return what a store would keep of the hits."""
+    summed = hashlib.sha256()
+    for delta in deltas:
+        for block in delta.blocks.values():
+            for group, written in encode_blocks(block):
+                summed.update(group.to_bytes(8) + written)
+    return summed.digest()
+
+
+def contests(size: Size) -> Iterator[Measurement]:
+    """Yield a turn past ever more queries, and what its parts cost."""
+    chunks = size.pick(smoke=2, full=48)
+    counts = (64,) if size is Size.SMOKE else (4_096, 65_536, 500_000)
+    if size is Size.SMOKE:
+        yield from _measured(counts, chunks, None)
+        return
+    from pipeline.spark.scaling.spark_executors import SparkExecutors, engine_session
+
+    with closing(SparkExecutors(lambda: engine_session("local[2]"))) as executors:
+        yield from _measured(counts, chunks, executors)
+
+
+def _measured(
+    counts: Sequence[int], chunks: int, executors: Executors | None
+) -> Iterator[Measurement]:
+    bodies = _bodies(chunks)
+    for count in counts:
+        queries = interval_queries(CONTINUOUS, count, factors=2, width=WIDTH)
+        clauses = [bound_query(SCHEMA, STREAM, one, window_s=None).clause for one in queries]
+        alone = Turns(clauses, bodies, None)
+        title = f"{chunks} chunks past {count:,} interval queries, sparse"
+        contenders = [Contender(ALONE, alone.setup, alone.run, answer)]
+        ahead = None
+        if executors is not None:
+            ahead = SettledAhead(executors, pairs_min=0, on_failed=_refuse)
+            apart = Turns(clauses, bodies, ahead)
+            contenders.append(Contender(SPARK, apart.setup, apart.run, answer))
+        yield Contest(f"scaling-{count}", title, "tuples", chunks * CHUNK_ROWS, contenders)
+        yield Survey(
+            f"scaling-parts-{count}",
+            f"parts of {title}",
+            lambda alone=alone, count=count: parts(alone, bodies, count),  # type: ignore[misc]
+        )
+        if ahead is not None:
+            ahead.close()
+
+
+def _bodies(chunks: int) -> list[tuple[bytes, int]]:
+    """Return batches of four chunks, as the log has them."""
+    rows = min(4, chunks) * CHUNK_ROWS
+    columns = tuples(CONTINUOUS, chunks * CHUNK_ROWS)
+    cut = [
+        {name: values[first : first + rows] for name, values in columns.items()}
+        for first in range(0, chunks * CHUNK_ROWS, rows)
+    ]
+    return [(encode_batch(record_batch(SCHEMA, one)), rows) for one in cut]
+
+
+def parts(alone: Turns, bodies: Sequence[tuple[bytes, int]], count: int) -> Sequence[Figure]:
+    """Return what each part of a turn costs, one after the other in this process, and what travels."""
+    assert alone.clauses is not None
+    image = ClauseImage.of(alone.clauses)
+    assert image is not None
+    rows = sum(rows for _, rows in bodies)
+    chunks = rows // CHUNK_ROWS
+    task = ChunkTask(STREAM, 0, chunks, tuple(bodies))
+    eddy = ImageEddy(image, SCHEMA)
+    matched, found = _taken(lambda: list(eddy.settle(STREAM, 0, task.bodies)))
+    written, batches = _taken(lambda: [write_block(STREAM, *one) for one in found])
+    read, blocks = _taken(lambda: read_blocks(batches))
+    ready = Turns([], bodies, None)
+    built, _ = _taken(lambda: ready.run(ready.setup()))
+    asked, table = _taken(lambda: write_task(task))
+    drawn = pickle.dumps((image, SCHEMA), pickle.HIGHEST_PROTOCOL)
+    loaded, _ = _taken(lambda: pickle.loads(drawn))
+    key = f"scaling-{count}"
+    pairs = rows * count
+
+    def figure(name: str, title: str, value: float, unit: str) -> Figure:
+        return Figure(f"{key}-{name}", title, value, unit)
+
+    return [
+        figure("match", "executor: bodies to hits, a tuple", 1e9 * matched / rows, "ns"),
+        figure("pair", "executor: a tuple and clause", 1e12 * matched / pairs, "ps"),
+        figure("write", "executor: hits as Arrow, a tuple", 1e9 * written / rows, "ns"),
+        figure("read", "engine: Arrow as hits, a tuple", 1e9 * read / rows, "ns"),
+        figure("ask", "engine: bodies as Arrow, a tuple", 1e9 * asked / rows, "ns"),
+        figure("build", "engine: decode and build, a tuple", 1e9 * built / rows, "ns"),
+        figure("task-bytes", "to executors, a tuple", table.nbytes / rows, "bytes"),
+        figure("hit-bytes", "from executors, a tuple", _nbytes(blocks) / rows, "bytes"),
+        figure("clause-bytes", "broadcast, a clause", len(drawn) / count, "bytes"),
+        figure("load", "executor: a broadcast read, a clause", 1e9 * loaded / count, "ns"),
+    ]
+
+
+def _refuse(reason: str) -> None:
+    """End the measurement: what follows would be the engine alone."""
+    raise RuntimeError(reason)
+
+
+def _nbytes(blocks: Blocks) -> int:
+    return sum(block.nbytes for block in blocks.values())
+
+
+def _taken(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the median of some runs, in seconds of this process's CPU, and what the last one returned."""
+    found = work()
+    taken = []
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        found = work()
+        taken.append(time.process_time() - begun)
+    return statistics.median(taken), found

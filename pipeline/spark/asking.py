@@ -1,0 +1,109 @@
+"""The queries that a read asks: standing ones, and texts that stand for as long as they are read.
+
+Nothing tells a reader when the last of its tasks has ended, nor that Spark has given up on them. So a text is
+registered, read and removed by one and the same task, under labels by which a later read finds what a killed
+task has left.
+"""
+
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from engine.clock import SystemClock
+from engine.limits import SECOND_US
+from engine.tuples.schema import ColumnSchema, ColumnType
+from pipeline.client import JsonObject, Service
+from pipeline.errors import PipelineError, ReadRefusedError, ServiceProblem
+
+META_COLUMNS: Final = (
+    ColumnSchema("_id", ColumnType.STRING),
+    ColumnSchema("_x", ColumnType.TIMESTAMP),
+)
+"""A row's tuple ids and when it leaves its window, before the columns of the query."""
+LABEL: Final = ("spark", "read")
+"""Marks the queries that reads register."""
+SINCE_LABEL: Final = "spark-since"
+"""When one was registered: seconds since the epoch, by the clock of the task."""
+LEFT_BEHIND_S: Final = 6 * 3_600
+"""A query of a read that is older is nobody's any more: tasks that read for longer would have failed."""
+_HANDLE: Final = re.compile(r"q_[0-9A-Za-z]{22}")
+
+
+def standing(service: Service, given: str) -> JsonObject:
+    """Return the description of the standing query with this handle, or else of this name.
+
+    Raises:
+        ReadRefusedError: there is none.
+
+    Cost: one request; for a name one for every 1,000 queries.
+    """
+    if _HANDLE.fullmatch(given):
+        with suppress_not_found():
+            return service.query(given)
+    for description in service.queries():
+        if description["name"] == given:
+            return description
+    raise ReadRefusedError(
+        f"The service at {service.url} has no standing query with the handle or the name {given!r}:"
+        " GET /v1/queries lists those that it has."
+    )
+
+
+@contextmanager
+def registered(service: Service, text: str) -> Iterator[JsonObject]:
+    """Register a query for as long as the context lasts; yield its description.
+
+    Nothing is kept of its matches, for it is asked once. First removes what killed reads have left behind.
+
+    Raises:
+        ReadRefusedError: the service does not take the text.
+        ServiceProblem, ServiceUnreachableError: it failed, or does not answer.
+    """
+    now_s = SystemClock().now_us() // SECOND_US
+    remove_left_behind(service, now_s=now_s)
+    labels = dict([LABEL]) | {SINCE_LABEL: str(now_s)}
+    name = f"spark-read-{uuid.uuid4().hex}"  # an answer that was lost can be asked for again
+    try:
+        description = service.register(text, name=name, labels=labels, materialize="none")
+    except ServiceProblem as problem:
+        raise _explained(problem) from problem
+    try:
+        yield description
+    finally:
+        with suppress(PipelineError):  # a later read removes it
+            service.remove(description["id"])
+
+
+def remove_left_behind(service: Service, *, now_s: int) -> None:
+    """Remove the queries of reads that began more than LEFT_BEHIND_S before `now_s`."""
+    for one in service.queries(label=":".join(LABEL)):
+        since = one["labels"].get(SINCE_LABEL, "")
+        if since.isdecimal() and int(since) < now_s - LEFT_BEHIND_S:
+            with suppress_not_found():
+                service.remove(one["id"])
+
+
+def columns_shown(description: JsonObject, *, meta: bool) -> tuple[ColumnSchema, ...]:
+    """Return the columns of a query's answer, with `META_COLUMNS` before them where they are wanted."""
+    own = [ColumnSchema(one["name"], ColumnType(one["type"])) for one in description["columns"]]
+    return (*(META_COLUMNS if meta else ()), *own)
+
+
+@contextmanager
+def suppress_not_found() -> Iterator[None]:
+    """Go on behind the context where the service does not have what was named in it."""
+    try:
+        yield
+    except ServiceProblem as problem:
+        if problem.problem != "not-found":
+            raise
+
+
+def _explained(problem: ServiceProblem) -> PipelineError:
+    """Return the refusal of a text with its place and hint; any other problem as it is."""
+    excerpt, hint = problem.body.get("excerpt"), problem.body.get("hint")
+    if excerpt is None:
+        return problem
+    return ReadRefusedError(f"The service refuses the query ({problem.problem}): {hint}\n{excerpt}")

@@ -1,0 +1,76 @@
+"""Writing a stream on Spark 3.5, which has no data sources in Python: a function for `foreachBatch`.
+
+The same promises as `writeStream.format("psoup")`: tasks stage, one commit makes a micro-batch visible, once.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pipeline.client import Txn
+from pipeline.errors import OptionError
+from pipeline.spark.options import write_options
+from pipeline.spark.staging import (
+    StagedRows,
+    WritePlan,
+    commit_stages,
+    discard_stages,
+    plan_write,
+    stage_rows,
+)
+
+_RECEIPT: Final = "stages array<string>, rows bigint"
+_RECEIPT_ARROW: Final = pa.schema([("stages", pa.list_(pa.string())), ("rows", pa.int64())])
+
+
+def foreach_batch(
+    url: str, stream: str, *, app: str, **options: str | float | bool
+) -> Callable[[DataFrame, int], None]:
+    """Return a function for `df.writeStream.foreachBatch(...)` that writes each micro-batch, once.
+
+    Args:
+        url: of the service.
+        stream: where the rows go.
+        app: the job's name, under which the service counts micro-batches. It belongs to the checkpoint:
+            with a new checkpoint the numbers begin anew, and take a new name.
+        options: those of `format("psoup")`, such as `token` and `createStream`.
+
+    Raises:
+        AddressError, OptionError: says which argument cannot be.
+    """
+    given = {name: _text(value) for name, value in options.items()}
+    told = write_options({**given, "url": url, "stream": stream})
+    if told.txn is not None or not app:
+        raise OptionError(
+            "A micro-batch is named by app=..., which may not be empty, and numbered by Spark: leave"
+            " out 'txnAppId' and 'txnVersion'."
+        )
+
+    def write(frame: DataFrame, batch_id: int) -> None:
+        plan = plan_write(told, frame.schema)
+        receipts = frame.mapInArrow(_staging(plan), _RECEIPT).collect()
+        staged = [StagedRows(tuple(receipt.stages), receipt.rows) for receipt in receipts]
+        try:
+            commit_stages(plan, Txn(app, batch_id), staged)
+        except Exception:
+            discard_stages(plan, [stage for part in staged for stage in part.stages])
+            raise
+
+    return write
+
+
+def _staging(plan: WritePlan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what runs in each task: one row comes back for each partition, of the attempt that counts."""
+
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        staged = stage_rows(plan, batches)
+        row = {"stages": list(staged.stages), "rows": staged.rows}
+        yield pa.RecordBatch.from_pylist([row], schema=_RECEIPT_ARROW)
+
+    return stage
+
+
+def _text(value: str | float | bool) -> str:  # noqa: FBT001 - an option's value
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,52 @@
+"""A job as a program of its own: for spark-submit, and for `python -m pipeline.spark.jobs.ingest`."""
+
+import functools
+import sys
+from typing import TypeVar
+
+import typer
+
+from pipeline.errors import PipelineError
+from pipeline.spark.jobs.arguments import command_of
+from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from pipeline.spark.jobs.running import Job, JobProgress, run_job
+
+R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest)
+
+
+def run_alone(request: type[R], job: Job[R]) -> None:
+    """Run a job as the process's arguments say, a line for each micro-batch on standard output.
+
+    Ends the process: 0 as asked, 1 with a sentence on standard error where the job failed, 2 for arguments that
+    cannot be.
+    """
+
+    def act(asked: R) -> None:
+        end = run_job(job, asked, lambda done: _write(line_of(done)), quiet=False)
+        _write(f"{end.rows:,} rows in {end.batches:,} micro-batches")
+
+    command = command_of(request, act)
+
+    @functools.wraps(command)
+    def run(**given: object) -> None:
+        try:
+            command(**given)
+        except PipelineError as error:
+            sys.stderr.write(f"error {error}\n")
+            raise typer.Exit(1) from error
+
+    typer.run(run)
+
+
+def line_of(done: JobProgress) -> str:
+    """Return a micro-batch's progress as one line of text."""
+    seq = "" if done.seq is None else f", seq {done.seq:,}"
+    share = f", {done.bytes_done / done.bytes_all:.0%} of the files" if done.bytes_all else ""
+    return (
+        f"micro-batch {done.batch:,}: {done.rows:,} rows, {done.rows_per_s:,.0f} rows/s{seq}{share}"
+    )
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,69 @@
+"""`archive`: what a stream was sent, to Parquet by the day of the tuple time, before retention lets it go.
+
+The reader holds the stream's batches in the service's log until Spark has committed the files they are in;
+Spark's file sink and its checkpoint see to it that each is in them once.
+"""
+
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from pipeline.client import JsonObject, Service
+from pipeline.errors import DefinitionError
+from pipeline.spark.jobs.alone import run_alone
+from pipeline.spark.jobs.asked import ArchiveRequest, source_options, trigger_interval
+from pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
+from pipeline.spark.jobs.target import described
+from pipeline.spark.transforms.event_time import DAY, by_day
+
+CHECKPOINT_FOLDER: Final = "_checkpoint"
+"""In the archive, where none is named: Spark's readers pass over names that begin so."""
+ARRIVAL: Final = "_arrival"
+"""The column that dates tuples of a stream without a time column."""
+
+
+def archive(spark: SparkSession, request: ArchiveRequest, report: Report, stop: Stop) -> JobEnd:
+    """Write what the stream has been sent since the last run until `stop` says so, or all is; return the sum.
+
+    Raises:
+        DefinitionError: what is asked does not go together.
+        JobFailedError: Spark or the service gave up.
+    """
+    with Service(request.url, token=request.token) as service:
+        found = described(service, request.stream) or {}
+        _refuse_own_day(found)
+        source = spark.readStream.format("psoup").options(**_reader_options(request)).load()
+        # One file for each day and micro-batch: without it, one for each day and task.
+        rows = by_day(source, found.get("time") or ARRIVAL).repartition(DAY)
+        checkpoint = request.checkpoint or f"{request.path}/{CHECKPOINT_FOLDER}"
+        writer = (
+            rows.writeStream.format("parquet")
+            .partitionBy(DAY)
+            .options(**source_options(request.options))
+            .option("path", request.path)
+            .option("checkpointLocation", checkpoint)
+        )
+        if request.every is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=trigger_interval(request.every))
+        return followed(writer.start(), Tally(service, report), stop)
+
+
+def _refuse_own_day(stream: JsonObject) -> None:
+    own = [one["name"] for one in stream.get("columns", ()) if one["name"].lower() == DAY]
+    if own:
+        raise DefinitionError(
+            f"The archive's folders are named after {DAY!r}, and the stream has a column {own[0]!r} of its own:"
+            " declare it under another name to archive it."
+        )
+
+
+def _reader_options(request: ArchiveRequest) -> dict[str, str]:
+    """Return what `format("psoup")` is told to read: all, and that it waits for being archived."""
+    told = {"url": request.url, "stream": request.stream, "token": request.token, "hold": "true"}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+if __name__ == "__main__":
+    run_alone(ArchiveRequest, archive)

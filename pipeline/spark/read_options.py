@@ -1,0 +1,138 @@
+"""What a read may be told: which answer of which query, or which stream's rows from where on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from engine.limits import PAGE_ROWS_MAX
+from pipeline.errors import OptionError
+from pipeline.spark.options import Connection, SparkOptions, read_options
+
+Starting = int | Literal["earliest", "latest"]
+_OF_STREAMS: Final = ("stream", "startingSeq", "maxBatchesPerTrigger", "hold", "failOnDataLoss")
+_OF_ANSWERS: Final = ("query", "sql", "meta", "now", "minSeq", "pageRows", "pushdown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """What `spark.read` was told: one of `query` and `sql` is given.
+
+    Attributes:
+        query: handle or name of a standing query; empty where `sql` is given.
+        sql: text of a query that is registered for the read alone.
+        meta: whether `_id` and `_x` are read as well.
+        now: the instant to answer for; None = NOW.
+        min_seq: the position that the answer is not from before; None = whichever is applied.
+        page_rows: rows of a page, which is what one task reads.
+        pushdown: whether Spark's filters become part of the query.
+    """
+
+    connection: Connection
+    query: str = ""
+    sql: str | None = None
+    meta: bool = False
+    now: str | None = None
+    min_seq: int | None = None
+    page_rows: int = PAGE_ROWS_MAX
+    pushdown: bool = False
+
+    @property
+    def parameters(self) -> dict[str, str | int]:
+        """The parameters of the invocation."""
+        given = {"now": self.now, "min_seq": self.min_seq, "meta": None if self.meta else 0}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalOptions:
+    """What `spark.readStream` was told.
+
+    Attributes:
+        stream: whose rows are read.
+        starting: the position of the first batch to read; `earliest` = the first that is there, `latest` = the
+            next one to come. Counts for a query without a checkpoint.
+        batches_per_trigger: batches of a micro-batch at most; None = all that are there.
+        hold: whether batches wait in the service until this query has committed them.
+        fail_on_loss: whether the query fails where rows may be gone that it has not read.
+    """
+
+    connection: Connection
+    stream: str
+    starting: Starting = "earliest"
+    batches_per_trigger: int | None = None
+    hold: bool = False
+    fail_on_loss: bool = True
+
+
+def reads_stream(given: Mapping[str, str]) -> bool:
+    """Return whether the options are those of a stream's rows, not of a query's answer."""
+    return read_options(given).text("stream") is not None
+
+
+def answer_options(given: Mapping[str, str]) -> AnswerOptions:
+    """Return what `spark.read` was told.
+
+    Raises:
+        AddressError, OptionError: says which option cannot be, and what it may be.
+    """
+    options = read_options(given)
+    _refuse(options, _OF_STREAMS, 'a stream\'s rows: spark.read takes .option("query", ...), or'
+            ' .option("sql", "SELECT * FROM trades")')  # fmt: skip
+    query, sql = options.text("query"), options.text("sql")
+    if (query is None) == (sql is None):
+        raise OptionError(
+            "spark.read.format(\"psoup\") takes one of the options 'query', the handle or the name of a"
+            " standing query, and 'sql', a text to register for this read."
+        )
+    page_rows = options.number("pageRows", least=1) or PAGE_ROWS_MAX
+    if page_rows > PAGE_ROWS_MAX:
+        raise OptionError(f"The option 'pageRows' is {page_rows}: expected 1 to {PAGE_ROWS_MAX}.")
+    return AnswerOptions(
+        connection=options.connection(),
+        query=query or "",
+        sql=sql,
+        meta=options.truth("meta"),
+        now=options.text("now"),
+        min_seq=options.number("minSeq", least=0),
+        page_rows=page_rows,
+        pushdown=options.truth("pushdown"),
+    )
+
+
+def arrival_options(given: Mapping[str, str]) -> ArrivalOptions:
+    """Return what `spark.readStream` was told.
+
+    Raises:
+        AddressError, OptionError: says which option cannot be, and what it may be.
+    """
+    options = read_options(given)
+    _refuse(options, _OF_ANSWERS, 'a query\'s answer: readStream takes .option("stream", "trades")')
+    return ArrivalOptions(
+        connection=options.connection(),
+        stream=options.required("stream", "trades"),
+        starting=_starting(options.text("startingSeq") or "earliest"),
+        batches_per_trigger=options.number("maxBatchesPerTrigger", least=1),
+        hold=options.truth("hold"),
+        fail_on_loss=options.text("failOnDataLoss") is None or options.truth("failOnDataLoss"),
+    )
+
+
+def _starting(given: str) -> Starting:
+    match given.lower():
+        case "earliest":
+            return "earliest"
+        case "latest":
+            return "latest"
+        case _ if given.isdecimal() and int(given) >= 1:
+            return int(given)
+        case _:
+            raise OptionError(
+                f"The option 'startingSeq' is {given!r}: expected earliest, latest, or the position of the"
+                " first batch to read, from 1 on."
+            )
+
+
+def _refuse(options: SparkOptions, names: tuple[str, ...], of_what: str) -> None:
+    wrong = [name for name in names if options.text(name) is not None]
+    if wrong:
+        raise OptionError(f"The option {wrong[0]!r} belongs to {of_what}.")

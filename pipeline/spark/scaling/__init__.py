@@ -1,0 +1,1 @@
+"""Matching carried by Spark executors, for an engine that stays the one it is."""

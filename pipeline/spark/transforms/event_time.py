@@ -1,0 +1,43 @@
+"""The column that dates a tuple: as an instant, in order, and by its day."""
+
+from typing import Final
+
+from pyspark.sql import DataFrame, functions, types
+
+from pipeline.spark.transforms.mapping import column, selected
+
+DAY: Final = "day"
+"""The column by which an archive is partitioned: the UTC day of the tuple time."""
+_DATING: Final = (types.DateType, types.StringType, types.TimestampNTZType)
+"""What is written as a date or a time of day. Numbers are not: they do not say what they count."""
+
+
+def dated(rows: DataFrame, time: str | None) -> DataFrame:
+    """Return the same columns with `time` as an instant, if it is a text, a date or a time without zone.
+
+    Those are read in the session's time zone, UTC in the jobs. A text that is no time ends the job. Without a
+    time column the rows stay as they are.
+    """
+    if time is None or not isinstance(rows.schema[time].dataType, _DATING):
+        return selected(rows, rows.columns)
+    return rows.select(
+        *(
+            column(name).cast(types.TimestampType()).alias(name) if name == time else column(name)
+            for name in rows.columns
+        )
+    )
+
+
+def in_time_order(rows: DataFrame, time: str | None) -> DataFrame:
+    """Return the rows in order of `time`, over all partitions; without a time column as they are.
+
+    For batches alone: Spark sorts no stream.
+    """
+    ordered = rows if time is None else rows.orderBy(column(time))
+    return selected(ordered, rows.columns)
+
+
+def by_day(rows: DataFrame, time: str) -> DataFrame:
+    """Return the columns of the rows and behind them `DAY`, the date of `time` in the session's time zone."""
+    day = functions.to_date(column(time)).alias(DAY)
+    return rows.select(*(column(name) for name in rows.columns), day)

@@ -1,0 +1,176 @@
+"""`df.write` and `df.writeStream` into a stream: what Spark calls in its tasks, and once at the end.
+
+A task's process knows its query and micro-batch by Spark's local properties; the process that commits knows
+the number of the micro-batch alone, and has a writer made anew. So all that a commit needs rides in the
+messages of the tasks, and Spark passes on those of the attempts that count.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+from typing_extensions import override
+
+from pipeline.client import Txn
+from pipeline.errors import OptionError, WriteRefusedError
+from pipeline.spark.options import WriteOptions
+from pipeline.spark.staging import (
+    StagedRows,
+    commit_stages,
+    discard_stages,
+    plan_write,
+    stage_rows,
+)
+
+QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
+"""Where Spark keeps `StreamingQuery.id`, which the checkpoint fixes. Not documented: a test guards it."""
+BATCH_ID_PROPERTY: Final = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class WrittenPartition(WriterCommitMessage):
+    """What a task of a batch write tells the commit."""
+
+    staged: StagedRows
+
+
+@dataclass(frozen=True)
+class WrittenMicroBatchPartition(WrittenPartition):
+    """What a task of a micro-batch tells the commit: also which query it was, and which micro-batch."""
+
+    query_id: str
+    batch_id: int
+
+
+class PsoupWriter(DataSourceArrowWriter):
+    """One `df.write`: visible all at once, or not at all.
+
+    Made once, where the write is planned; the tasks and the commit get copies.
+    """
+
+    def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+        """Look at the stream, or declare it.
+
+        Raises:
+            OptionError: something that a batch write cannot do.
+            PipelineError: as `plan_write`.
+        """
+        _refuse_overwriting(options.stream, overwrite=overwrite)
+        app, version = options.txn or (f"spark-write:{uuid.uuid4()}", 0)
+        self._txn = Txn(app, version)
+        self._plan = plan_write(options, schema)
+
+    @override
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Stage the rows of one partition."""
+        return WrittenPartition(stage_rows(self._plan, iterator))
+
+    @override
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make the rows of all partitions visible."""
+        commit_stages(self._plan, self._txn, [one.staged for one in _written(messages)])
+
+    @override
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Discard what is known to be staged; a commit that took place stays."""
+        discard_stages(self._plan, _stages(messages))
+
+
+class PsoupStreamWriter(DataSourceStreamArrowWriter):
+    """One micro-batch of a `df.writeStream`: visible all at once, and once."""
+
+    def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
+        """Look at the stream, or declare it.
+
+        Raises:
+            OptionError: something that a streaming query cannot do.
+            PipelineError: as `plan_write`.
+        """
+        _refuse_overwriting(options.stream, overwrite=overwrite)
+        if options.txn is not None:
+            raise OptionError(
+                "The options 'txnAppId' and 'txnVersion' are for df.write: a streaming query has its"
+                " own name and numbers, which its checkpoint keeps. Leave them out."
+            )
+        self._plan = plan_write(options, schema)
+
+    @override
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Stage the rows of one partition of the micro-batch."""
+        query_id, batch_id = micro_batch_of_task()
+        return WrittenMicroBatchPartition(stage_rows(self._plan, iterator), query_id, batch_id)
+
+    @override
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Make the rows of the micro-batch visible, unless they are."""
+        written = _written(messages)
+        if not any(one.staged.stages for one in written):
+            return
+        query_ids = {
+            (one.query_id, one.batch_id)
+            for one in written
+            if isinstance(one, WrittenMicroBatchPartition)
+        }
+        if len(query_ids) != 1 or next(iter(query_ids))[1] != batchId:
+            raise WriteRefusedError(
+                f"The tasks of micro-batch {batchId} say that they belong to {sorted(query_ids)}:"
+                " expected one query and this number. Nothing was stored."
+            )
+        txn = Txn(app_of(next(iter(query_ids))[0]), batchId)
+        commit_stages(self._plan, txn, [one.staged for one in written])
+
+    @override
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Discard what is known to be staged; a commit that took place stays.
+
+        Spark calls it also where the commit was carried out and its answer was lost.
+        """
+        discard_stages(self._plan, _stages(messages))
+
+
+def app_of(query_id: str) -> str:
+    """Return the producer's name of a streaming query: another one where its checkpoint is deleted."""
+    return f"spark:{query_id}"
+
+
+def micro_batch_of_task() -> tuple[str, int]:
+    """Return `StreamingQuery.id` and the number of the micro-batch that this task belongs to.
+
+    Raises:
+        WriteRefusedError: Spark does not say, as an unknown version of it might.
+    """
+    task = TaskContext.get()
+    query_id = None if task is None else task.getLocalProperty(QUERY_ID_PROPERTY)
+    batch_id = None if task is None else task.getLocalProperty(BATCH_ID_PROPERTY)
+    if query_id is None or batch_id is None:
+        raise WriteRefusedError(
+            f"Spark does not say to which query and micro-batch a task belongs ({QUERY_ID_PROPERTY},"
+            f" {BATCH_ID_PROPERTY}): without them rows could be stored twice. Use a version of Spark"
+            " from 4.2 on that psoup is tested with, or foreachBatch with pipeline.spark.foreach."
+        )
+    return query_id, int(batch_id)
+
+
+def _refuse_overwriting(stream: str, *, overwrite: bool) -> None:
+    if overwrite:
+        raise OptionError(
+            f'A stream only grows: {stream!r} cannot be overwritten. Use .mode("append"), or'
+            ' outputMode("append"); to begin anew, drop the stream first.'
+        )
+
+
+def _written(messages: Sequence[WriterCommitMessage | None]) -> list[WrittenPartition]:
+    return [message for message in messages if isinstance(message, WrittenPartition)]
+
+
+def _stages(messages: Sequence[WriterCommitMessage | None]) -> list[str]:
+    return [stage for one in _written(messages) for stage in one.staged.stages]

@@ -1,0 +1,5 @@
+"""Where Spark looks for the data source `psoup` by itself: a top-level module named `pyspark_...`."""
+
+from pipeline.spark.source import DefaultSource
+
+__all__ = ["DefaultSource"]

@@ -1,0 +1,48 @@
+"""What the tests with Spark share: one session and one service for all of a process."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.client import Service
+from tests.agreement.service_process import ServiceProcess
+from tests.spark.between import Between
+
+HERE = Path(__file__).parent
+START_S = 400
+"""For a test that may be the first: a session and its first statement take a minute on a busy machine."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test here that asks for the session, so that it can be left out."""
+    for item in items:
+        if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.timeout(START_S))
+
+
+@pytest.fixture(scope="session")
+def psoup_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the URL of a `psoup serve` for all tests of the process: each uses streams of its own."""
+    process = ServiceProcess(tmp_path_factory.mktemp("psoup"))
+    process.start()
+    try:
+        yield process.url
+    finally:
+        process.close()
+
+
+@pytest.fixture
+def service(psoup_url: str) -> Iterator[Service]:
+    """Yield a client of that service."""
+    with Service(psoup_url) as client:
+        yield client
+
+
+@pytest.fixture
+def between(psoup_url: str) -> Iterator[Between]:
+    """Yield a proxy in front of that service."""
+    with Between(psoup_url).open() as proxy:
+        yield proxy

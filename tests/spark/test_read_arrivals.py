@@ -1,0 +1,272 @@
+"""What a stream read knows of the batches that are there, and when it says that some may be gone."""
+
+import dataclasses
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+from pyspark.sql.types import StructType
+
+from pipeline.errors import HistoryChangedError, OptionError, ReadRefusedError, SchemaMismatchError
+from pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough
+from pipeline.spark.reading import schema_to_read
+from pipeline.spark.stream_reading import PARTITION_BYTES, PsoupStreamReader, grouped
+from tests.spark.read_world import FLIGHTS, append, declare, flights, rows_of
+
+GEN = 7
+
+
+class Shelf:
+    """A service that holds batches at some positions; retention is what takes one away."""
+
+    def __init__(self, *seqs: int) -> None:
+        self.seqs = list(seqs)
+        self.through: int | None = None
+        self.gen = GEN
+
+    def batch_list(self, stream, *, after=0, limit=1_000):
+        past = [seq for seq in self.seqs if seq > after]
+        return {
+            "gen": self.gen,
+            "seq": max(self.seqs, default=0),
+            "batches": [{"seq": seq, "bytes": 10} for seq in past[:limit]],
+            "next": "more" if len(past) > limit else None,
+        }
+
+    def held(self, stream):
+        return None if self.through is None else {"through": self.through}
+
+    def hold(self, stream, through):
+        self.through = max(through, self.through or 0)
+
+
+def arrivals(shelf, *, fail_on_loss=True):
+    return Arrivals(shelf, "trades", fail_on_loss=fail_on_loss)
+
+
+def seqs(found):
+    return [one.seq for one in found]
+
+
+BEGIN, AT_5 = ReadThrough(GEN, 1), ReadThrough(GEN, 5, 1)
+
+
+def test_past_lists_what_is_asked_for():
+    """From behind the start up to an end, or a number of batches; over as many pages as it takes."""
+    shelf = Shelf(*range(2, 2_502))
+    of_shelf = arrivals(shelf)
+    assert list(range(2, 2_502)) == seqs(of_shelf.past(BEGIN))
+    assert list(range(6, 1_501)) == seqs(of_shelf.past(AT_5, up_to=1_500))
+    assert [6, 7, 8] == seqs(of_shelf.past(AT_5, most=3))
+    assert [6, 7] == seqs(of_shelf.past(AT_5, most=3, up_to=7))
+    assert [] == seqs(of_shelf.past(ReadThrough(GEN, 2_501, 1)))
+
+
+def test_past_with_the_last_read_batch_gone_fails():
+    """Retention takes the oldest first: where the last one that was read is gone, later ones may be."""
+    with pytest.raises(ReadRefusedError, match=r"position 5.*failOnDataLoss.*hold"):
+        arrivals(Shelf(8, 9)).past(AT_5)
+    with pytest.raises(ReadRefusedError, match="position 5"):
+        arrivals(Shelf()).past(AT_5)
+    assert [8, 9] == seqs(arrivals(Shelf(5, 8, 9)).past(AT_5))
+    assert [8, 9] == seqs(arrivals(Shelf(8, 9), fail_on_loss=False).past(AT_5))
+    assert [8, 9] == seqs(arrivals(Shelf(8, 9)).past(BEGIN))
+
+
+def test_past_of_a_quiet_stream_does_not_fail():
+    """What was seen to be the last may go: nothing that came before the look was missed."""
+    shelf = Shelf(5)
+    of_shelf = arrivals(shelf)
+    assert [] == of_shelf.past(AT_5)
+    shelf.seqs = [8]
+    assert [8] == seqs(of_shelf.past(AT_5))
+
+
+def test_past_of_a_held_stream_trusts_the_hold():
+    """A hold from the beginning, or one found in force from there on, keeps all that comes after."""
+    shelf = Shelf(5, 6)
+    from_the_start = arrivals(shelf)
+    from_the_start.hold_all()
+    assert 0 == shelf.through
+    shelf.seqs = [6]
+    assert [6] == seqs(from_the_start.past(AT_5))
+    from_the_start.release(5)
+    restarted = arrivals(shelf)
+    restarted.hold_on(5)
+    assert [6] == seqs(restarted.past(AT_5))
+
+
+@pytest.mark.parametrize("through", [None, 6])
+def test_past_of_a_stream_held_too_late_fails_once(through):
+    """A hold that was not there when the query ended says nothing of the time in between; later on it does."""
+    shelf = Shelf(6, 7)
+    shelf.through = through
+    late = arrivals(shelf)
+    late.hold_on(5)
+    with pytest.raises(ReadRefusedError, match="may be gone"):
+        late.past(AT_5)
+    shelf = Shelf(5, 6, 7)
+    shelf.through = through
+    in_time = arrivals(shelf)
+    in_time.hold_on(5)
+    assert [6, 7] == seqs(in_time.past(AT_5))
+    shelf.seqs = [7]
+    assert [7] == seqs(in_time.past(ReadThrough(GEN, 6, 1)))
+
+
+def test_release_of_a_hold_that_was_ended_fails():
+    """Somebody else ended it, or the stream was dropped with it: what came since may be gone."""
+    shelf = Shelf(5)
+    of_shelf = arrivals(shelf)
+    of_shelf.hold_all()
+    shelf.through = None
+    with pytest.raises(ReadRefusedError, match="not held any more"):
+        of_shelf.release(5)
+
+
+def test_past_in_another_history_fails():
+    """Positions of one history name nothing in another."""
+    shelf = Shelf(5, 6)
+    shelf.gen = 8
+    with pytest.raises(HistoryChangedError, match=r"history is 8.*is of 7.*new checkpoint"):
+        arrivals(shelf).past(AT_5)
+
+
+# --- The reader, over a service -------------------------------------------------------------------
+
+
+@pytest.fixture
+def stream(request, service):
+    """Return the name of a stream of flights of the test's own, without rows."""
+    name = request.node.name.partition("[")[0][:64]
+    declare(service, name, FLIGHTS)
+    return name
+
+
+def reader_of(url, stream, **options):
+    given = {"url": url, "stream": stream, **{name.lower(): one for name, one in options.items()}}
+    return PsoupStreamReader(given, schema_to_read(given))
+
+
+def test_arrivals_are_read_between_offsets_as_often_as_asked(psoup_url, service, stream):
+    """The same offsets give the same rows, in this process and the next, whatever arrives in between."""
+    for first in range(0, 50, 10):
+        append(service, stream, flights(first, first + 10))
+    reader = reader_of(psoup_url, stream)
+    start = reader.initialOffset()
+    middle = reader.latestOffset(start, ReadMaxFiles(2))
+    end = reader.latestOffset(middle, ReadAllAvailable())
+    append(service, stream, flights(50, 60))
+    later = reader_of(psoup_url, stream)
+    batches: list[pa.RecordBatch] = []
+    for one in (reader, later):
+        parts = [*one.partitions(start, middle), *one.partitions(middle, end)]
+        batches = [batch for part in parts for batch in one.read(part)]
+        found = [batch.drop_columns(["_id", "_seq", "_arrival"]) for batch in batches]
+        assert rows_of(flights(0, 50).to_batches()) == rows_of(found)
+        assert [] == one.partitions(end, end)
+        one.stop()
+    assert [0, 2, 3] == [offset["batches"] for offset in (start, middle, end)]
+    ids = [number for batch in batches for number in batch.column("_id").to_pylist()]
+    assert list(range(ids[0], ids[0] + 50)) == ids
+    assert {end["seq"]} == set(batches[-1].column("_seq").to_pylist())
+    assert [10] * 5 == [batch.num_rows for batch in batches]
+
+
+def test_arrivals_begin_where_they_are_told_to(psoup_url, service, stream):
+    """At the first batch that is there, at a position, or with what comes next."""
+    seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
+    begins = {"earliest": seqs, "latest": [], str(seqs[1]): seqs[1:]}
+    for told, expected in begins.items():
+        reader = reader_of(psoup_url, stream, startingSeq=told)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        parts = reader.partitions(start, end)
+        assert expected == [seq for part in parts for seq in part.seqs]
+        reader.stop()
+
+
+def test_arrivals_available_now_end_where_they_began_to(psoup_url, service, stream):
+    """What arrives after the beginning of such a query is left to the next one."""
+    append(service, stream, flights(0, 10))
+    reader = reader_of(psoup_url, stream, maxBatchesPerTrigger="5")
+    assert ReadMaxFiles(5) == reader.getDefaultReadLimit()
+    reader.prepareForTriggerAvailableNow()
+    start = reader.initialOffset()
+    append(service, stream, flights(10, 20))
+    end = reader.latestOffset(start, ReadMaxFiles(5))
+    assert 1 == end["batches"]
+    assert end == reader.latestOffset(end, ReadMaxFiles(5))
+    reader.stop()
+
+
+def test_arrivals_held_move_the_hold_with_each_commit(psoup_url, service, stream):
+    """The hold is there before anything is listed, and follows what was processed, never ahead of it."""
+    reader = reader_of(psoup_url, stream, hold="true")
+    start = reader.initialOffset()
+    assert 0 == service.held(stream)["through"]
+    for first in (0, 10, 20):
+        append(service, stream, flights(first, first + 10))
+    middle = reader.latestOffset(start, ReadMaxFiles(2))
+    assert 3 == service.held(stream)["held_batches"]
+    reader.commit(middle)
+    held = service.held(stream)
+    assert (middle["seq"], 1) == (held["through"], held["held_batches"])
+    reader.stop()
+    assert middle["seq"] == service.held(stream)["through"]
+    service.unhold(stream)
+
+
+def test_arrivals_of_many_bytes_are_shared_out():
+    """Batches that follow each other make one partition up to about its size; a larger one stands alone."""
+    most = PARTITION_BYTES
+    sizes = [most // 2, most // 2, 1, most + 1, 1, 1]
+    listed = [ListedBatch(seq, nbytes) for seq, nbytes in enumerate(sizes)]
+    assert [(0, 1), (2,), (3,), (4, 5)] == list(grouped(listed))
+
+
+def test_arrivals_that_are_gone_fail_the_task_and_the_plan(between, service, stream):
+    """A batch that was planned and is gone is an error: neither a task nor a replayed plan passes it over."""
+    seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
+    reader = reader_of(between.url, stream)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    (part,) = reader.partitions(start, end)
+    gone = f"/v1/streams/{stream}/batches/{seqs[1]}"
+    between.refuse("GET", gone, 404, times=1, code="not-found", retryable=False)
+    with pytest.raises(ReadRefusedError, match=rf"at position {seqs[1]} is gone"):
+        list(reader.read(part))
+    reader.stop()
+    replayed = reader_of(between.url, stream)
+    with pytest.raises(ReadRefusedError, match=r"Of the 3 batches .* only 2 are there"):
+        replayed.partitions(start, end | {"batches": 3})
+    with pytest.raises(HistoryChangedError):
+        list(replayed.read(dataclasses.replace(part, gen=part.gen + 1)))
+    replayed.stop()
+
+
+def test_arrivals_of_a_stream_declared_anew_are_not_cast(psoup_url, service, stream):
+    """Other columns under the same name are refused by name, not read as those of before."""
+    reader = reader_of(psoup_url, stream)
+    service.drop(stream)
+    service.declare(stream, {"columns": [{"name": "flight", "type": "string"}]})
+    with pytest.raises(SchemaMismatchError, match="flight: declared as bigint, in psoup string"):
+        reader.initialOffset()
+    reader.stop()
+
+
+REFUSED = [
+    ({"startingseq": "first"}, "'startingSeq' is 'first': expected earliest, latest"),
+    ({"startingseq": "0"}, "'startingSeq' is '0'"),
+    ({"maxbatchespertrigger": "0"}, "'maxBatchesPerTrigger' is '0'"),
+    ({"query": "a"}, "The option 'query' belongs to a query's answer"),
+    ({"stream": ""}, "needs the option 'stream'"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), REFUSED)
+def test_arrival_options_that_cannot_be_are_refused(given, said):
+    """Each says which option, what it was, and what it may be."""
+    with pytest.raises(OptionError) as caught:
+        PsoupStreamReader({"url": "http://127.0.0.1:9", "stream": "a", **given}, StructType())
+    assert said in str(caught.value)

@@ -1,0 +1,159 @@
+"""What executors make ready is what the engine would have found, bit for bit; what they do not, it finds itself."""
+
+from random import Random
+
+import pytest
+
+from engine import limits
+from engine.engine import Engine
+from engine.log.operation import QueryId
+from engine.stems import grouped_filter
+from pipeline.spark.scaling import shipping
+from pipeline.spark.scaling.ahead import SettledAhead
+from tests.agreement.join_world import stream, tuples
+from tests.spark.scaling_programs import (
+    KEYS,
+    ExecutorsHere,
+    deltas_of,
+    plain,
+    program,
+    rows_of,
+)
+from tests.strategies import EPOCH_US
+from tests.world import World
+
+SEEDS = [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+
+
+@pytest.fixture(params=[False, True], ids=["as-it-is", "many-tables"])
+def _tables(request, monkeypatch):
+    """Let the index have tables of all kinds although clauses are few, and each be sent apart."""
+    if request.param:
+        monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 6)
+        monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", 3)
+        monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 0)
+
+
+def reader(history):
+    """Return what reads old bodies of a log."""
+    return lambda seqs: [history[seq - 1] for seq in seqs]
+
+
+@pytest.mark.usefixtures("_tables")
+@pytest.mark.parametrize("damaged", [False, True], ids=["sound", "damaged"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_settled_ahead_deltas_are_the_engines_own_bit_for_bit(seed, damaged, monkeypatch):
+    """Random programs, in turns of any length, with queries that come and go and bodies that are none."""
+    history = program(seed, 60, damaged=damaged)
+    monkeypatch.setattr(limits, "SCALED_SCAN_ROWS_MIN", 1)
+    monkeypatch.setattr(limits, "SCALED_SCAN_EXPRESSIONS_MIN", 1)
+    executors = ExecutorsHere()
+    ahead = SettledAhead(executors, pairs_min=0, read_at=reader(history))
+    alone = deltas_of(history, Engine(), Random(seed))
+    engine = Engine(settled=ahead)
+    settled = deltas_of(history, engine, Random(seed + 1))
+    ahead.check()
+    for own, found in zip(alone, settled, strict=True):
+        assert plain(own) == plain(found)
+    assert executors.chunks >= 5, "the case is the one it claims to be"
+    assert executors.scans >= 1, "old tuples are scanned"
+    assert damaged or ahead.statistics().chunks > executors.chunks, "and taken"
+    ahead.close()
+    assert all(sent.destroyed for sent in executors.sent)
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        """Begin at 0."""
+        self.at_s = 0.0
+
+    def __call__(self) -> float:
+        """Return what time it is."""
+        return self.at_s
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_settled_ahead_with_executors_that_fail_loses_and_doubles_nothing(seed):
+    """Whatever executors have done before a job came to nothing, the engine does again by itself."""
+    history = program(seed, 60)
+    clock = Clock()
+    told: list[str] = []
+    executors = ExecutorsHere(failing=Random(seed))
+    ahead = SettledAhead(executors, pairs_min=0, on_failed=told.append, elapsed_s=clock)
+    engine = Engine(settled=ahead)
+    found = []
+    for operation in history:
+        clock.at_s += limits.SCALED_RETRY_S / 2
+        engine.expect([operation])
+        found.append(engine.apply(operation))
+        ahead.check()
+    alone = deltas_of(history, Engine(), Random(seed))
+    assert [plain(own) for own in alone] == [plain(one) for one in found]
+    counted = ahead.statistics()
+    assert counted.failed == len(told) > 0
+    assert counted.chunks == executors.chunks > 0, "what was found is taken, each once"
+
+
+def test_settled_ahead_after_a_failure_leaves_executors_alone_for_a_while():
+    """One attempt in SCALED_RETRY_S: a session that is gone does not hold up every turn."""
+    history = program(1, 60)
+    clock = Clock()
+    executors = ExecutorsHere(failing=AlwaysLow())
+    ahead = SettledAhead(executors, pairs_min=0, elapsed_s=clock)
+    deltas_of(history, Engine(settled=ahead), Random(1))
+    counted = ahead.statistics()
+    assert (1, 1, 0, True) == (counted.jobs, counted.failed, counted.chunks, counted.waiting)
+    clock.at_s = limits.SCALED_RETRY_S
+    assert not ahead.statistics().waiting
+
+
+class AlwaysLow(Random):
+    """Chance that is always against one."""
+
+    def random(self) -> float:
+        """Return 0."""
+        return 0.0
+
+
+def test_settled_ahead_leaves_what_is_not_worth_a_job_to_the_engine():
+    """Below `pairs_min` nothing is sent anywhere."""
+    executors = ExecutorsHere()
+    ahead = SettledAhead(executors)
+    deltas_of(program(1, 60), Engine(settled=ahead), Random(1))
+    assert (0, [], 0) == (ahead.statistics().jobs, executors.sent, ahead.statistics().chunks)
+
+
+def test_settled_ahead_sends_large_tables_once_and_small_ones_with_each_version(monkeypatch):
+    """What is settled stays with the executors as long as it is what tuples meet; the version before it goes."""
+    monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 40)
+    monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 4_000)
+    executors = ExecutorsHere()
+    ahead = SettledAhead(executors, pairs_min=0)
+    world = World()
+    engine = Engine(settled=ahead)
+
+    def fold():
+        operations = world.history[engine.applied :]
+        engine.expect(operations)
+        for operation in operations:
+            engine.apply(operation)
+
+    world.declare(stream("r"), fold=False)
+    for low in range(200):
+        world.register(f"SELECT n FROM r WHERE n >= {low} AND g < {low}", fold=False)
+    late = []
+    for step in range(4):
+        batch = tuples(step * 8_192, 8_192, keys=KEYS, seed=1, first_us=EPOCH_US, step_us=9)
+        world.append_content(rows_of(world.streams["r"][0], "r", batch), fold=False)
+        fold()
+        world.remove(QueryId(f"q_{step + 1:022d}"), fold=False)
+        late.append(world.register(f"SELECT n FROM r WHERE n < {step}", fold=False))
+    sizes = [len(sent.pickled) for sent in executors.sent]
+    counted = ahead._shipping.statistics()
+    assert (4, 1, 1) == (counted.versions, counted.tables, counted.held)
+    assert [False, True, True, True, False] == [sent.destroyed for sent in executors.sent]
+    assert all(size < sizes[0] / 2 for size in sizes[2:]), "a version is less than the tables"
+    ahead.close()
+    assert all(sent.destroyed for sent in executors.sent)

@@ -1,0 +1,65 @@
+"""The same with Spark: real executors, whose processes make everything anew from what they are sent."""
+
+import time
+from random import Random
+
+import pytest
+
+from engine import limits
+from engine.engine import Engine
+from engine.stems import grouped_filter
+from engine.tuples.schema import StreamId
+from pipeline.errors import ExecutorsError
+from pipeline.spark.scaling import shipping
+from pipeline.spark.scaling.ahead import SettledAhead
+from pipeline.spark.scaling.planning import ChunkTask
+from pipeline.spark.scaling.shipping import SentClauses
+from pipeline.spark.scaling.spark_executors import SparkExecutors
+from tests.spark.scaling_programs import deltas_of, plain, program
+
+SEED = 4
+
+
+@pytest.fixture
+def executors(spark):
+    """Return executors of the session that all tests share; it is not theirs to end."""
+    return SparkExecutors(lambda: spark, lambda _: None)
+
+
+def test_settled_by_spark_deltas_are_the_engines_own_bit_for_bit(executors, monkeypatch):
+    """A random program whose tables are of all kinds, and sent apart; then everything is taken back."""
+    history = program(SEED, 22)
+    alone = deltas_of(history, Engine(), Random(SEED))
+    monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 6)
+    monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", 3)
+    monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 0)
+    ahead = SettledAhead(executors, pairs_min=0, on_failed=pytest.fail)
+    settled = deltas_of(history, Engine(settled=ahead), Random(SEED))
+    for own, found in zip(alone, settled, strict=True):
+        assert plain(own) == plain(found)
+    counted = ahead.statistics()
+    assert counted.chunks >= 10
+    assert counted.jobs >= 3, "the case is the one it claims to be"
+    ahead.close()
+    assert 0 == ahead._shipping.statistics().held
+
+
+class SlowToMake:
+    """A value that takes a minute to be made at the other end."""
+
+    def __reduce__(self) -> tuple[object, tuple[float]]:
+        """Sleep there."""
+        return time.sleep, (60.0,)
+
+
+def test_spark_executors_tell_what_went_wrong(executors, spark, monkeypatch):
+    """A task that fails, and a job that takes too long, are errors of one kind, and the session lives on."""
+    task = ChunkTask(StreamId(1), 0, 1, ((b"no body", 4_096),))
+    with pytest.raises(ExecutorsError, match=r"failed: .*KeyError"):
+        executors.settle([task], {})
+    slow = executors.send(SlowToMake())
+    monkeypatch.setattr(limits, "SCALED_JOB_S_MAX", 1.0)
+    with pytest.raises(ExecutorsError, match=r"(?i)cancel"):
+        executors.settle([task], {StreamId(1): SentClauses(slow, ())})
+    executors.take_back(slow)
+    assert executors.parallelism == spark.sparkContext.defaultParallelism

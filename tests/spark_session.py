@@ -1,0 +1,34 @@
+"""One Spark session for all tests of a process: started by the first that asks, stopped at the end."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "local[2,3]"
+"""Two tasks at once, each of which may fail twice: plain local[2] never repeats one."""
+FRUGAL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Tests run a statement once or twice: compiling it well would cost more than it gains."""
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """Yield the session, with the settings of `psoup` and a warehouse in a folder of its own."""
+    from pipeline.spark.session import close_session, open_session
+
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": FRUGAL_JVM,
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    session = open_session("tests", master=MASTER, settings=settings)
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        close_session(session)
