@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.terminal import QUIET, Output, discard, standard_error, standard_output
-from app.terminal_pipeline import files_bar, micro_batch
+from app.terminal_pipeline import backfill_bar, micro_batch
 from pipeline.spark.jobs.archive import archive
 from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
 from pipeline.spark.jobs.backfill import backfill
@@ -71,7 +71,7 @@ def _bar(console: Output) -> Iterator[Callable[[JobProgress], None]]:
     if not console.is_terminal:
         yield lambda done: console.print(micro_batch(done))
         return
-    with files_bar(console) as report:
+    with backfill_bar(console) as report:
         yield report
 
 

@@ -12,6 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, Final
 
 from rich.console import Console, Group, RenderableType
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -181,3 +189,17 @@ def _details(body: Mapping[str, object]) -> list[str]:
             for one in (diff if isinstance(diff, list) else [])
         ),
     ]
+
+
+def files_bar(console: Console, *, done: str) -> Progress:
+    """Return a bar of bytes of files; its tasks have the fields `rows` and `rate`. `done` says what a share is of."""
+    return Progress(
+        BarColumn(bar_width=None, complete_style=ACCENT),
+        TaskProgressColumn(f"[progress.percentage]{{task.percentage:>3.0f}}% {done}"),
+        DownloadColumn(binary_units=True),
+        TextColumn("{task.fields[rows]}"),
+        TextColumn("{task.fields[rate]}", style=QUIET),
+        TimeRemainingColumn(compact=True),
+        console=console,
+        expand=True,
+    )

@@ -8,17 +8,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
-from app.terminal import ACCENT, QUIET, plain_table
+from app.terminal import ACCENT, QUIET, files_bar, plain_table
 from pipeline.load import LoadPlan, LoadProgress
 
 LINE_EVERY_S: Final = 2.0
@@ -101,7 +93,7 @@ def progress_of(console: Console, plan: LoadPlan, clock: Callable[[], float]) ->
         clock: seconds that only grow.
     """
     if console.is_terminal:
-        with _bar(console) as bar:
+        with files_bar(console, done="read") as bar:
             task = bar.add_task("", total=plan.file.size_bytes, rate="", rows="")
             started = clock()
 
@@ -127,19 +119,6 @@ def progress_of(console: Console, plan: LoadPlan, clock: Callable[[], float]) ->
             )
 
     yield say
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        BarColumn(bar_width=None, complete_style=ACCENT),
-        TaskProgressColumn("[progress.percentage]{task.percentage:>3.0f}% read"),
-        DownloadColumn(binary_units=True),
-        TextColumn("{task.fields[rows]}"),
-        TextColumn("{task.fields[rate]}", style=QUIET),
-        TimeRemainingColumn(compact=True),
-        console=console,
-        expand=True,
-    )
 
 
 def _rate(done: LoadProgress, seconds: float) -> str:

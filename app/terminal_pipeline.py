@@ -4,17 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
-from app.terminal import ACCENT, QUIET
+from app.terminal import ACCENT, QUIET, files_bar
 from pipeline.spark.jobs.running import JobProgress
 
 
@@ -32,19 +24,9 @@ def micro_batch(done: JobProgress) -> Text:
 
 
 @contextmanager
-def files_bar(console: Console) -> Iterator[Callable[[JobProgress], None]]:
+def backfill_bar(console: Console) -> Iterator[Callable[[JobProgress], None]]:
     """Yield what moves a bar of bytes of files, with rows, rate and position beside it."""
-    bar = Progress(
-        BarColumn(bar_width=None, complete_style=ACCENT),
-        TaskProgressColumn("[progress.percentage]{task.percentage:>3.0f}%"),
-        DownloadColumn(binary_units=True),
-        TextColumn("{task.fields[rows]}"),
-        TextColumn("{task.fields[rate]}", style=QUIET),
-        TimeRemainingColumn(compact=True),
-        console=console,
-        expand=True,
-    )
-    with bar:
+    with files_bar(console, done="stored") as bar:
         task = bar.add_task("", total=None, rows="", rate="")
 
         def report(done: JobProgress) -> None:

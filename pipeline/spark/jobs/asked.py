@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import typer
+from typing_extensions import override
 
 from pipeline.errors import DefinitionError
 
@@ -93,18 +94,11 @@ URL_DEFAULT: Final = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IngestRequest:
-    """Bring the rows of a Structured Streaming source into a stream, until told to stop.
-
-    Exactly once: with the same --checkpoint it goes on where it was, whatever ended it.
-    """
+class IntoStream:
+    """What every job is asked for that brings rows into a stream."""
 
     stream: ToStream
     checkpoint: Checkpoint
-    format: Annotated[
-        str, _option("--format -f", "csv, json, parquet, kafka, rate: any that Spark has.", _SOURCE)
-    ]
-    path: Annotated[str | None, _option("--path", "Of sources that read files.", _SOURCE)] = None
     options: Options = None
     schema: Schema = None
     map: Map = None
@@ -114,6 +108,32 @@ class IngestRequest:
     retention_rows: RetentionRows = None
     retention_time: RetentionTime = None
     retention_bytes: RetentionBytes = None
+    master: Master = None
+    url: Url = URL_DEFAULT
+    token: Token = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be before anything is started.
+
+        Raises:
+            DefinitionError: an option is not written as it has to be, or does not go with another.
+        """
+        mapping(self.map)
+        source_options(self.options)
+        writer_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest(IntoStream):
+    """Bring the rows of a Structured Streaming source into a stream, until told to stop.
+
+    Exactly once: with the same --checkpoint it goes on where it was, whatever ended it.
+    """
+
+    format: Annotated[
+        str, _option("--format -f", "csv, json, parquet, kafka, rate: any that Spark has.", _SOURCE)
+    ]
+    path: Annotated[str | None, _option("--path", "Of sources that read files.", _SOURCE)] = None
     available_now: Annotated[
         bool, _option("--available-now", "End once all that is there now is in.", _SPARK)
     ] = False
@@ -123,19 +143,11 @@ class IngestRequest:
             "--every", "Between two micro-batches: 500ms, 2s, 1m. Default: none waits.", _SPARK
         ),
     ] = None
-    master: Master = None
-    url: Url = URL_DEFAULT
-    token: Token = None
 
+    @override
     def __post_init__(self) -> None:
-        """Refuse what cannot be before anything is started.
-
-        Raises:
-            DefinitionError: an option is not written as it has to be, or does not go with another.
-        """
-        mapping(self.map)
-        source_options(self.options)
-        writer_options(self)
+        """Refuse what cannot be, as for all rows, and two triggers."""
+        IntoStream.__post_init__(self)
         if self.every is not None:
             trigger_interval(self.every)
             if self.available_now:
@@ -143,28 +155,17 @@ class IngestRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackfillRequest:
+class BackfillRequest(IntoStream):
     """Load CSV, JSON or Parquet files into a stream, in order of their tuples' times.
 
     With the same --checkpoint it goes on where it was, and adds nothing that is there already.
     """
 
     path: Annotated[str, typer.Argument(help="A file, a folder, or a pattern such as 'in/*.csv'.")]
-    stream: ToStream
-    checkpoint: Checkpoint
     format: Annotated[
         str | None,
         _option("--format -f", "csv, json or parquet. Default: as the path's name says.", _SOURCE),
     ] = None
-    options: Options = None
-    schema: Schema = None
-    map: Map = None
-    where: Where = None
-    time: Time = None
-    create: Create = False
-    retention_rows: RetentionRows = None
-    retention_time: RetentionTime = None
-    retention_bytes: RetentionBytes = None
     batch_mib: Annotated[
         int,
         _option("--batch-mib", "Of files put in order of time together, about.", _SPARK, min=1),
@@ -173,19 +174,6 @@ class BackfillRequest:
         int,
         _option("--commit-mib", "Of rows that appear at once, about.", _SERVICE, min=1, max=192),
     ] = COMMIT_MIB_DEFAULT
-    master: Master = None
-    url: Url = URL_DEFAULT
-    token: Token = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be before anything is started.
-
-        Raises:
-            DefinitionError: an option is not written as it has to be, or does not go with another.
-        """
-        mapping(self.map)
-        source_options(self.options)
-        writer_options(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +218,7 @@ class ArchiveRequest:
             trigger_interval(self.every)
 
 
-def writer_options(request: IngestRequest | BackfillRequest) -> dict[str, str]:
+def writer_options(request: IntoStream) -> dict[str, str]:
     """Return what `format("psoup")` is told to write where the request says.
 
     Raises:
