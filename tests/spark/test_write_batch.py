@@ -65,13 +65,13 @@ def test_write_columns_in_another_order_go_by_their_names(spark, psoup_url, serv
 
 def test_write_mismatch_names_every_column_and_sends_nothing(spark, psoup_url, service):
     """One message: both types of each column, and what to write instead."""
-    service.declare("typed_otherwise", {"columns": [{"name": "id", "type": "string"}]})
-    with pytest.raises(Exception, match="not those of stream 'typed'") as refused:
-        write(spark.sql("SELECT 1L AS id, 2.5BD AS px"), psoup_url, "typed_otherwise")
+    service.declare("mismatched", {"columns": [{"name": "id", "type": "string"}]})
+    with pytest.raises(Exception, match="not those of stream 'mismatched'") as refused:
+        write(spark.sql("SELECT 1L AS id, 2.5BD AS px"), psoup_url, "mismatched")
     text = str(refused.value)
     assert 'id: in Spark bigint, in the stream string: .withColumn("id", col("id")' in text
     assert 'px: in Spark decimal(2,1), in the stream not there: .drop("px")' in text
-    assert 0 == service.stream("typed_otherwise")["rows"]
+    assert 0 == service.stream("mismatched")["rows"]
 
 
 @pytest.mark.parametrize(
