@@ -5,7 +5,6 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions
-from pyspark.testing import assertDataFrameEqual
 
 from pipeline.spark.transforms.event_time import by_day, dated, in_time_order
 from pipeline.spark.transforms.fitting import fitted
@@ -19,7 +18,8 @@ NOON_US = int(NOON.timestamp()) * 1_000_000
 def test_mapped_without_expressions_is_the_rows_as_they_are(spark):
     """Nothing asked for is nothing changed; names with dots are names."""
     rows = spark.sql("SELECT 1 AS n, 'a' AS `id.orig_h`")
-    assertDataFrameEqual(mapped(rows, {}), rows)
+    found = mapped(rows, {})
+    assert (rows.schema, rows.collect()) == (found.schema, found.collect())
 
 
 def test_mapped_names_the_columns_in_their_order(spark):
@@ -28,10 +28,9 @@ def test_mapped_names_the_columns_in_their_order(spark):
         "SELECT * FROM VALUES ('a', 150, 1), ('b', NULL, 2), ('c', 7, 3) AS t(sym, cents, z)"
     )
     found = mapped(rows, {"px": "cents / 100", "sym": "upper(sym)"}, where="z < 3")
-    assertDataFrameEqual(
-        found,
-        spark.sql("SELECT * FROM VALUES (1.5D, 'A'), (CAST(NULL AS DOUBLE), 'B') AS t(px, sym)"),
-    )
+    assert [("px", "double"), ("sym", "string")] == found.dtypes
+    assert {(1.5, "A"), (None, "B")} == {tuple(row) for row in found.collect()}
+    assert 2 == found.count()
 
 
 def test_mapped_star_keeps_the_source_and_replaces_by_name(spark):
@@ -75,7 +74,7 @@ def test_in_time_order_sorts_over_all_partitions(spark):
     )
     times = [row["ts"] for row in in_time_order(rows, "ts").toLocalIterator()]
     assert sorted(times) == times
-    assertDataFrameEqual(in_time_order(rows, None), rows)
+    assert rows.sameSemantics(in_time_order(rows, None))
 
 
 def test_by_day_is_the_day_in_utc(spark):
