@@ -9,7 +9,8 @@ import pickle
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import cache, cached_property
 from typing import Any, Final
 
 from benchmarks.bench import Contender, Contest, Figure, Measurement, Size, Survey
@@ -29,6 +30,7 @@ from engine.query.clause import StandingQueryClause
 from engine.results.delta import Delta
 from engine.results.hits import ClauseId
 from engine.stems.clause_image import ClauseImage
+from engine.stems.stream_clauses import StreamClauses
 from engine.tuples.arrow import encode_batch
 from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId
@@ -46,29 +48,44 @@ SCHEMA: Final = retaining(CONTINUOUS.stream, 2 * 65_536)
 ROUNDS: Final = 5
 
 
+Bodies = Sequence[tuple[bytes, int]]
+"""Batches as the log has them, with their rows."""
+
+
 class Turns:
     """An engine with clauses, that takes the same turn of tuples again and again, each time as later ones."""
 
     def __init__(
         self,
-        clauses: Sequence[StandingQueryClause],
-        bodies: Sequence[tuple[bytes, int]],
-        settled: SettledAhead | None,
+        clauses: Callable[[], Sequence[StandingQueryClause]],
+        bodies: Callable[[], Bodies],
+        settled: Callable[[], SettledAhead] | None = None,
     ) -> None:
-        """Let the clauses stand, without a registration each."""
-        self._engine = Engine(settled=settled)
-        self._bodies = bodies
+        """Make nothing yet: who only asks what there is to measure need not wait for half a million clauses."""
+        self._made = (clauses, bodies, settled)
         self._next_id = TupleId(1)
-        self._engine.apply(Operation(Seq(1), 0, self._next_id, Declare(SCHEMA)))
-        self.state = self._engine._state  # noqa: SLF001 - what stands is not what is measured
-        for number, clause in enumerate(clauses):
-            self.state.query_stem.build(ClauseId(number + 2), clause, Materialize.PARTIAL)
-        self.clauses = self.state.query_stem.probe(STREAM)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        """Return an engine in which the clauses stand, without a registration each."""
+        clauses, _, settled = self._made
+        engine = Engine(settled=None if settled is None else settled())
+        engine.apply(Operation(Seq(1), 0, self._next_id, Declare(SCHEMA)))
+        state = engine._state  # noqa: SLF001 - what stands is not what is measured
+        for number, clause in enumerate(clauses()):
+            state.query_stem.build(ClauseId(number + 2), clause, Materialize.PARTIAL)
+        return engine
+
+    @property
+    def clauses(self) -> StreamClauses | None:
+        """Return what tuples meet."""
+        return self._engine._state.query_stem.probe(STREAM)  # noqa: SLF001 - as above
 
     def setup(self) -> list[Operation]:
         """Return the operations of the next turn."""
         made = []
-        for at, (body, rows) in enumerate(self._bodies):
+        _, bodies, _ = self._made
+        for at, (body, rows) in enumerate(bodies()):
             content = Rows(STREAM, SCHEMA.name, rows, body)
             made.append(Operation(Seq(self._engine.applied + at + 1), 0, self._next_id, content))
             self._next_id = TupleId(self._next_id + rows)
@@ -96,41 +113,53 @@ def contests(size: Size) -> Iterator[Measurement]:
     """Yield a turn past ever more queries, and what its parts cost."""
     chunks = size.pick(smoke=2, full=48)
     counts = (64,) if size is Size.SMOKE else (4_096, 65_536, 500_000)
-    if size is Size.SMOKE:
-        yield from _measured(counts, chunks, None)
-        return
-    from pipeline.spark.scaling.spark_executors import SparkExecutors, engine_session
+    bodies = cache(lambda: _bodies(chunks))
+    with ExitStack() as stack:
 
-    with closing(SparkExecutors(lambda: engine_session("local[2]"))) as executors:
-        yield from _measured(counts, chunks, executors)
+        @cache
+        def executors() -> Executors:
+            from pipeline.spark.scaling.spark_executors import SparkExecutors, engine_session
+
+            return stack.enter_context(closing(SparkExecutors(lambda: engine_session("local[2]"))))
+
+        for count in counts:
+            yield from _measured(count, chunks, bodies, None if size is Size.SMOKE else executors)
 
 
 def _measured(
-    counts: Sequence[int], chunks: int, executors: Executors | None
+    count: int,
+    chunks: int,
+    bodies: Callable[[], Bodies],
+    executors: Callable[[], Executors] | None,
 ) -> Iterator[Measurement]:
-    bodies = _bodies(chunks)
-    for count in counts:
+    """Yield what is measured past so many queries; executors are sent them when that begins."""
+
+    @cache
+    def clauses() -> Sequence[StandingQueryClause]:
         queries = interval_queries(CONTINUOUS, count, factors=2, width=WIDTH)
-        clauses = [bound_query(SCHEMA, STREAM, one, window_s=None).clause for one in queries]
-        alone = Turns(clauses, bodies, None)
-        title = f"{chunks} chunks past {count:,} interval queries, sparse"
-        contenders = [Contender(ALONE, alone.setup, alone.run, answer)]
-        ahead = None
+        return [bound_query(SCHEMA, STREAM, one, window_s=None).clause for one in queries]
+
+    alone = Turns(clauses, bodies)
+    title = f"{chunks} chunks past {count:,} interval queries, sparse"
+    contenders = [Contender(ALONE, alone.setup, alone.run, answer)]
+    with ExitStack() as stack:
         if executors is not None:
-            ahead = SettledAhead(executors, pairs_min=0, on_failed=_refuse)
+
+            def ahead() -> SettledAhead:
+                made = SettledAhead(executors(), pairs_min=0, on_failed=_refuse)
+                return stack.enter_context(closing(made))
+
             apart = Turns(clauses, bodies, ahead)
             contenders.append(Contender(SPARK, apart.setup, apart.run, answer))
         yield Contest(f"scaling-{count}", title, "tuples", chunks * CHUNK_ROWS, contenders)
         yield Survey(
             f"scaling-parts-{count}",
             f"parts of {title}",
-            lambda alone=alone, count=count: parts(alone, bodies, count),  # type: ignore[misc]
+            lambda: parts(alone, bodies(), count),
         )
-        if ahead is not None:
-            ahead.close()
 
 
-def _bodies(chunks: int) -> list[tuple[bytes, int]]:
+def _bodies(chunks: int) -> Bodies:
     """Return batches of four chunks, as the log has them."""
     rows = min(4, chunks) * CHUNK_ROWS
     columns = tuples(CONTINUOUS, chunks * CHUNK_ROWS)
@@ -141,7 +170,7 @@ def _bodies(chunks: int) -> list[tuple[bytes, int]]:
     return [(encode_batch(record_batch(SCHEMA, one)), rows) for one in cut]
 
 
-def parts(alone: Turns, bodies: Sequence[tuple[bytes, int]], count: int) -> Sequence[Figure]:
+def parts(alone: Turns, bodies: Bodies, count: int) -> Sequence[Figure]:
     """Return what each part of a turn costs, one after the other in this process, and what travels."""
     assert alone.clauses is not None
     image = ClauseImage.of(alone.clauses)
@@ -153,7 +182,7 @@ def parts(alone: Turns, bodies: Sequence[tuple[bytes, int]], count: int) -> Sequ
     matched, found = _taken(lambda: list(eddy.settle(STREAM, 0, task.bodies)))
     written, batches = _taken(lambda: [write_block(STREAM, *one) for one in found])
     read, blocks = _taken(lambda: read_blocks(batches))
-    ready = Turns([], bodies, None)
+    ready = Turns(lambda: (), lambda: bodies)
     built, _ = _taken(lambda: ready.run(ready.setup()))
     asked, table = _taken(lambda: write_task(task))
     drawn = pickle.dumps((image, SCHEMA), pickle.HIGHEST_PROTOCOL)

@@ -154,9 +154,8 @@ class SettledAhead:
             if self._pairs(asking) >= self._pairs_min and not self._is_waiting():
                 with self._counted():
                     self._blocks = self._settled(state, asking)
-        except (
-            IntegrityError
-        ):  # a body is damaged: the engine will find so, and rows have other numbers
+        except IntegrityError:
+            # A body is damaged: the engine will find so, and rows then have other numbers than were planned.
             self._planner.forget()
             return
         for stream_id in streams:
