@@ -1,53 +1,63 @@
 """An order-free digest of typed rows: how a producer's repeated version is told from another one.
 
-The sum modulo 2^256 of SHA-256 of each row's canonical bytes: the same for every order of the rows and
-every format they came in, and for a member left out and one sent as null. It detects accidents; it is
-not a signature. Cost: about 1 microsecond a row and column.
+The sum modulo 2^256 of 256 bits for each row (`engine/kernels/row_digest.py`): the same for every order of the rows and
+every format they came in, and for a member left out and one sent as null. It detects accidents; it is not a signature.
+Stores keep digests: another one for the same rows would make a producer's repetition look like other content.
 """
 
-import hashlib
-import struct
+from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from engine.tuples.batch import DTYPES
+from engine.kernels import row_digest
 from engine.tuples.schema import ColumnType, StreamSchema
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 DIGEST_BYTES = 32
-_NULL = b"\0"
-_PRESENT = b"\1"
+_LANE_BITS = 64
 _MODULUS = 1 << 256
+_BLOCK_ROWS = 8_192
+"""Their states stay in the cache of a core from one column to the next."""
+_NONE_NULL: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
 
 def digest_rows(schema: StreamSchema, batch: pa.RecordBatch) -> bytes:
-    """Return 32 bytes that are equal for equal bags of rows."""
-    columns = [
-        _cells(column.type, array)
-        for column, array in zip(schema.columns, batch.columns, strict=True)
-    ]
-    total = 0
-    for row in zip(*columns, strict=True):
-        total += int.from_bytes(hashlib.sha256(b"".join(row)).digest())
+    """Return 32 bytes that are equal for equal bags of rows. Cost: 3 ns a row and column, 1.5 ns a byte of text."""
+    sums = np.zeros((row_digest.LANES, 2), dtype=np.uint64)
+    for first in range(0, batch.num_rows, _BLOCK_ROWS):
+        block = batch.slice(first, _BLOCK_ROWS)
+        states = row_digest.begun(block.num_rows)
+        for column, array in zip(schema.columns, block.columns, strict=True):
+            _take(column.type, array, states)
+        row_digest.sum_up(states, sums)
+    total = sum(
+        (rest + (passed << _LANE_BITS)) << _LANE_BITS * lane
+        for lane, (rest, passed) in enumerate(sums.tolist())
+    )
     return (total % _MODULUS).to_bytes(DIGEST_BYTES)
 
 
-def _cells(kind: ColumnType, array: pa.Array) -> list[bytes]:
-    """Return each value as bytes that no other value of the column has: a mark, then the value."""
+def _take(kind: ColumnType, array: pa.Array, states: row_digest.Words) -> None:
+    """Take a column into the states of its rows."""
+    valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else _NONE_NULL
     if kind is ColumnType.STRING:
-        texts = (text if text is None else text.encode() for text in array.to_pylist())
-        return [
-            _NULL if text is None else _PRESENT + struct.pack("<I", len(text)) + text
-            for text in texts
-        ]
-    if kind is ColumnType.TIMESTAMP:
-        array = array.cast(pa.int64())
-    valid = array.is_valid().to_pylist() if array.null_count else [1] * len(array)
-    filled = array.fill_null(False if kind is ColumnType.BOOL else 0)
-    dtype = DTYPES[kind]
-    # Adding zero makes one zero of the two that floats have: they are equal values.
-    values = filled.to_numpy(zero_copy_only=False).astype(dtype)
-    raw = (values + dtype.type(0) if kind is ColumnType.FLOAT64 else values).tobytes()
-    size = dtype.itemsize
-    return [
-        _PRESENT + raw[i * size : (i + 1) * size] if ok else _NULL for i, ok in enumerate(valid)
-    ]
+        _, places, text = array.buffers()
+        offsets = _read_only(places, np.int32)[array.offset : array.offset + len(array) + 1]
+        row_digest.take_texts(offsets, _read_only(text, np.uint8), valid, states)
+        return
+    if kind is ColumnType.FLOAT64:
+        # Adding zero makes one zero of the two that floats have: they are equal values.
+        words = (array.fill_null(0.0).to_numpy() + 0.0).view(np.uint64)
+    else:
+        whole = array.cast(pa.int64()).fill_null(0).to_numpy()
+        words = whole.astype(np.uint64)
+    row_digest.take_words(words, valid, states)
+
+
+def _read_only(buffer: pa.Buffer | None, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return a buffer of Arrow as an array; kernels are compiled for those that are not to be written."""
+    found = np.zeros(0, dtype=dtype) if buffer is None else np.frombuffer(buffer, dtype=dtype)
+    found.setflags(write=False)
+    return found

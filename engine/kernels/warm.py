@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.kernels import bits, clause_hits, hits, join, json_bodies, order, pivot
+from engine.kernels import bits, clause_hits, hits, join, json_bodies, order, pivot, row_digest
 from engine.kernels.addresses import address
 from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
@@ -44,7 +44,8 @@ def warm_up() -> int:
     _read()
     _join(bitmaps)
     _write()
-    return 38 + json_bodies.warm_up()
+    _digest()
+    return 41 + json_bodies.warm_up()
 
 
 def _scan(words: Words) -> None:
@@ -72,6 +73,17 @@ def _write() -> None:
     words, text = np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.uint8)
     transpose(address(text), address(words), 0, 0, address(text))
     write_instants(address(words), 0, address(text))
+
+
+def _digest() -> None:
+    """Digest one row of a number and a text."""
+    states, valid = row_digest.begun(1), np.zeros(0, dtype=np.bool_)
+    offsets, text = np.zeros(2, dtype=np.int32), np.zeros(1, dtype=np.uint8)
+    offsets.setflags(write=False)
+    text.setflags(write=False)
+    row_digest.take_words(np.zeros(1, dtype=np.uint64), valid, states)
+    row_digest.take_texts(offsets, text, valid, states)
+    row_digest.sum_up(states, np.zeros((row_digest.LANES, 2), dtype=np.uint64))
 
 
 def _join(bitmaps: Words) -> None:
