@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +31,8 @@ from app.keys import load_keys
 from app.log_lines import configure_logging
 from app.page_tokens import page_key
 from app.process import EXIT_OK, EXIT_STORE, run_process
-from app.protocol import protocol_class
-from app.server import configuration, listen, pace_collector, url_of
+from app.protocol import BoundedProtocol, protocol_class
+from app.server import configuration, handles_of, listen, pace_collector, url_of
 from app.settings import Settings, shared_store
 
 METERS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -78,24 +79,28 @@ class WorkerApplication:
         return application
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WorkerProtocol:
-    """Makes the protocol of one connection: the class itself is made by settings, and cannot travel."""
+    """Makes the protocols of a worker's connections: their class is made by settings, and cannot travel."""
 
     settings: Settings
 
     def __call__(self, **given: Any) -> asyncio.Protocol:  # noqa: ANN401 (what uvicorn gives)
         """Return a connection's protocol."""
-        return protocol_class(self.settings, count_loopback=False)(**given)
+        return self._made(**given)
+
+    @cached_property
+    def _made(self) -> type[BoundedProtocol]:
+        return protocol_class(self.settings, count_loopback=False)
 
 
 class Workers(Multiprocess):
     """uvicorn's supervisor: a worker that ended is there again within seconds. A lost terminal ends all of them."""
 
-    def __init__(self, config: Config, listener: socket.socket, meters: Path) -> None:
+    def __init__(self, config: Config, handles: list[socket.socket], meters: Path) -> None:
         """Take the signals; nothing is started before `run`."""
         self._outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        super().__init__(config, [listener])
+        super().__init__(config, handles)
         self._meters = meters
         self._alive: set[int] = set()
         self._heard_s: dict[int, float] = {}
@@ -166,9 +171,10 @@ def _run(settings: Settings) -> int:
             factory=True,
             workers=settings.workers,
         )
-        workers = Workers(config, listener, meters)
-        _LOG.info("listening", url=url_of(listener), workers=settings.workers)
-        workers.run()
+        with handles_of(listener) as handles:
+            workers = Workers(config, handles, meters)
+            _LOG.info("listening", url=url_of(listener), workers=settings.workers)
+            workers.run()
         return EXIT_OK if workers.could_start else EXIT_STORE
 
 

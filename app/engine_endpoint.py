@@ -1,7 +1,7 @@
 """What operators and their tools may ask an engine that has no API: is it alive, is it ready, its meters."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -21,7 +21,7 @@ from app.backend import Phase
 from app.errors import MethodError
 from app.fold_loop import FoldLoop, FoldStatistics
 from app.keys import READ, Keys
-from app.meters import MEDIA_TYPE, engine_counters
+from app.meters import MEDIA_TYPE, Values, engine_counters
 from app.middleware.edge import REQUEST_ID, Application, Edge
 from app.problems import problem_response
 from app.store import Store
@@ -33,13 +33,16 @@ _METHODS: Final = ("GET", "HEAD")
 _NO_STORE: Final = {"Cache-Control": "no-store"}
 
 
-def engine_application(loop: FoldLoop, store: Store, keys: Keys) -> Application:
+def engine_application(
+    loop: FoldLoop, store: Store, keys: Keys, counters: Callable[[], Values]
+) -> Application:
     """Return the ASGI application over an engine that runs: `/healthz`, `/readyz` and `/metrics`.
 
-    A standby is healthy and not ready. The meters need a key with the scope `read`, where keys are asked for.
+    A standby is healthy and not ready. The meters need a key with the scope `read`, where keys are asked for;
+    `counters` are told with them.
     """
     registry = CollectorRegistry()
-    registry.register(_EngineCollector(loop, store))
+    registry.register(_EngineCollector(loop, store, counters))
 
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -80,9 +83,10 @@ def _reasons(loop: FoldLoop, store: Store) -> tuple[str, ...]:
 class _EngineCollector:
     """An engine's counters as metric families, read when somebody asks."""
 
-    def __init__(self, loop: FoldLoop, store: Store) -> None:
+    def __init__(self, loop: FoldLoop, store: Store, counters: Callable[[], Values]) -> None:
         self._loop = loop
         self._store = store
+        self._counters = counters
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that registering does not collect."""
@@ -109,7 +113,7 @@ class _EngineCollector:
             gauges |= self._queue()
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"psoup_{name}", text, value=float(value))
-        counters = engine_counters(figures)
+        counters = engine_counters(figures) | dict(self._counters())
         counters["lease_renewals"] = ("Renewals of the lease.", statistics.lease.renewals)
         counters["lease_failures"] = ("Renewals that failed.", statistics.lease.failures)
         for name, (text, value) in counters.items():

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import structlog
@@ -13,13 +13,13 @@ from app.engine_endpoint import engine_application
 from app.errors import SettingError
 from app.fold_loop import FoldLoop
 from app.keys import load_keys
+from app.meters import Values
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
-from app.scaling import settled_ahead
+from app.scaling import Executors, settled_ahead
 from app.server import listen, make_server, pace_collector
 from app.settings import Settings
 from app.store import Store
 from engine.clock import SystemClock
-from engine.engine import Settled
 from storage import open_store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
@@ -60,12 +60,12 @@ def _run(settings: Settings, *, listens: bool) -> int:
 
 def _fold(settings: Settings, store: Store, listener: socket.socket | None) -> int:
     """Fold until asked to end or unable to go on. Return the exit code."""
-    with settled_ahead(settings, store) as settled:
-        return _fold_with(settled, settings, store, listener)
+    with settled_ahead(settings, store) as executors:
+        return _fold_with(executors, settings, store, listener)
 
 
 def _fold_with(
-    settled: Settled | None, settings: Settings, store: Store, listener: socket.socket | None
+    executors: Executors | None, settings: Settings, store: Store, listener: socket.socket | None
 ) -> int:
     lost = threading.Event()
     loop = FoldLoop(
@@ -73,9 +73,10 @@ def _fold_with(
         answers=False,
         on_lost=lambda _: lost.set(),
         lease_s=settings.lease_s,
-        settled=settled,
+        settled=None if executors is None else executors.settled,
     )
-    with _answering(settings, loop, store, listener):
+    counters: Callable[[], Values] = dict if executors is None else executors.counters
+    with _answering(settings, loop, store, listener, counters):
         loop.start()
         try:
             lost.wait()
@@ -88,13 +89,17 @@ def _fold_with(
 
 @contextlib.contextmanager
 def _answering(
-    settings: Settings, loop: FoldLoop, store: Store, listener: socket.socket | None
+    settings: Settings,
+    loop: FoldLoop,
+    store: Store,
+    listener: socket.socket | None,
+    counters: Callable[[], Values],
 ) -> Iterator[None]:
     """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
     if listener is None:
         yield
         return
-    app = engine_application(loop, store, load_keys(settings.keys_file))
+    app = engine_application(loop, store, load_keys(settings.keys_file), counters)
     server = make_server(app, settings)
     thread = threading.Thread(
         target=server.run, kwargs={"sockets": [listener]}, name="psoup-endpoint", daemon=True

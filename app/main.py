@@ -5,7 +5,7 @@ import contextlib
 import secrets
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -27,12 +27,14 @@ from app.meters import Meters
 from app.middleware.edge import REQUEST_ID, Edge
 from app.openapi import describe
 from app.page_tokens import PageTokens, page_key
+from app.places import Places
 from app.problems import problem_response
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
+from app.protocol import PLACES
 from app.rates import Rates
-from app.routes import batches, health, invocations, queries, staging, streams, tuples
+from app.routes import batches, health, histories, invocations, queries, staging, streams, tuples
 from app.routes.endpoint import Context, add
-from app.server import listen, make_server, pace_collector
+from app.server import handles_of, listen, make_server, pace_collector
 from app.service import Service, WorkerParts
 from app.settings import Settings, check_settings, shared_store
 from app.store import Store, WorkerStore
@@ -50,6 +52,7 @@ ENDPOINTS = (
     *batches.ENDPOINTS,
     *queries.ENDPOINTS,
     *invocations.ENDPOINTS,
+    *histories.ENDPOINTS,
     *health.ENDPOINTS,
 )
 EXPOSED_HEADERS = [
@@ -203,17 +206,20 @@ def _application(
         rates=Rates(processes=processes),
         meters=Meters(meters),
         handle_bits=handle_bits,
+        places=Places(
+            settings.requests_in_flight, free=[one.path for one in ENDPOINTS if one.scope is None]
+        ),
     )
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[Mapping[str, object]]:
         async with serving(context) as service:
-            context.meters.attach(service)
+            context.meters.attach(service, context.places)
             context.service = service
             await service.start()
             noting = asyncio.create_task(context.meters.note_often())
             try:
-                yield
+                yield {PLACES: context.places}
             finally:
                 noting.cancel()
                 await service.stop()
@@ -271,7 +277,8 @@ def _serve_on(listener: socket.socket, settings: Settings, clock: Clock, store: 
     app = create_app(settings, clock=clock, store=store, on_lost=end)
     server = make_server(app, settings)
     try:
-        server.run(sockets=[listener])
+        with handles_of(listener) as handles:
+            server.run(sockets=handles)
     except KeyboardInterrupt:  # a signal, which uvicorn raises once more after its graceful end
         return EXIT_OK
     except SystemExit:  # uvicorn's word for a lifespan that did not start; it has logged why

@@ -16,6 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.figures import Figures
 from app.middleware.edge import Scope
+from app.places import Places
 from app.service import Service
 from engine.errors import EngineError
 
@@ -46,6 +47,7 @@ class Meters:
             MultiProcessCollector(self._told, path=str(folder))  # type: ignore[no-untyped-call]
         self._is_shared = folder is not None
         self._service: Service | None = None
+        self._places: Places | None = None
         self._gauges: dict[str, Gauge] = {}
         self._counters: dict[str, tuple[Counter, float]] = {}
         """With how much of them has been counted."""
@@ -62,10 +64,11 @@ class Meters:
         )
         self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._own)
 
-    def attach(self, service: Service) -> None:
-        """Collect the counters of `service` at every scrape."""
+    def attach(self, service: Service, places: Places) -> None:
+        """Collect the counters of `service` and `places` at every scrape."""
         self._service = service
-        self._told.register(_ServiceCollector(service, with_process=not self._is_shared))
+        self._places = places
+        self._told.register(_ServiceCollector(service, None if self._is_shared else places))
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one answer."""
@@ -79,7 +82,7 @@ class Meters:
 
     def note(self) -> None:
         """Let other processes read what this one counts by itself. Where none shares the folder, does nothing."""
-        if not self._is_shared or self._service is None:
+        if not self._is_shared or self._service is None or self._places is None:
             return
         with self._noting:
             for name, (text, value) in process_gauges(self._service).items():
@@ -88,7 +91,7 @@ class Meters:
                         f"psoup_{name}", text, registry=self._own, multiprocess_mode=APART
                     )
                 self._gauges[name].set(value)
-            for name, (text, value) in process_counters(self._service).items():
+            for name, (text, value) in process_counters(self._service, self._places).items():
                 if name not in self._counters:
                     self._counters[name] = (
                         Counter(f"psoup_{name}", text, registry=self._own),
@@ -113,10 +116,10 @@ class Meters:
 class _ServiceCollector:
     """The service's counters as metric families, read when somebody asks."""
 
-    def __init__(self, service: Service, *, with_process: bool) -> None:
-        """Read `service`; what is one process's own only where `with_process`."""
+    def __init__(self, service: Service, places: Places | None) -> None:
+        """Read `service`; what is one process's own only where there are `places`."""
         self._service = service
-        self._with_process = with_process
+        self._places = places
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that registering does not collect."""
@@ -131,9 +134,9 @@ class _ServiceCollector:
         except EngineError:
             gauges |= {"ready": ("1 if the service is ready.", 0.0)}
         counters = engine_counters(figures)
-        if self._with_process:
+        if self._places is not None:
             gauges |= process_gauges(self._service)
-            counters |= process_counters(self._service)
+            counters |= process_counters(self._service, self._places)
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"psoup_{name}", text, value=float(value))
         for name, (text, value) in counters.items():
@@ -152,12 +155,16 @@ def process_gauges(service: Service) -> dict[str, tuple[str, float]]:
     return found
 
 
-def process_counters(service: Service) -> dict[str, tuple[str, float]]:
+def process_counters(service: Service, places: Places) -> dict[str, tuple[str, float]]:
     """Return what each process counts by itself."""
     refused = service.submission.statistics().refused
     found: dict[str, tuple[str, float]] = {
         "invocations": ("Queries answered.", service.invoked.count),
         "appends_refused": ("Appends refused for want of a place.", refused),
+        "requests_turned_away": (
+            "Requests refused for want of a place.",
+            places.statistics().turned_away,
+        ),
     }
     if service.worker is not None:
         cache = service.worker.tuples.statistics()
@@ -171,13 +178,15 @@ def process_counters(service: Service) -> dict[str, tuple[str, float]]:
 
 def store_gauges(service: Service) -> dict[str, tuple[str, float]]:
     """Return where the store stands. May block. Raises what the store does."""
-    log = service.store.log.statistics()
+    log, histories = service.store.log.statistics(), service.store.histories.statistics()
     found: dict[str, tuple[str, float]] = {
         "ready": ("1 if the service is ready.", not service.reasons()),
         "log_head": ("Position of the last operation.", log.head),
         "log_entries": ("Entries in the log.", log.entries),
         "log_bytes": ("Bytes of bodies in the log.", log.bytes),
         "staged_bytes": ("Bytes staged for commits to come.", log.staged_bytes),
+        "histories": ("Answers computed from an archive, in work or kept.", histories.count),
+        "history_bytes": ("Bytes of their parts.", histories.nbytes),
         "backlog_operations": (
             "Operations that are committed and not applied.",
             max(0, log.head - service.applied.seq),

@@ -9,13 +9,14 @@ from pydantic.json_schema import models_json_schema
 from app.problems import PROBLEM_TYPES
 from app.wire.batch_queries import QueryLine
 from app.wire.batches import HoldBody
+from app.wire.histories import HistoryBody
 from app.wire.invoke_many import InvokeBody
 from app.wire.problem import Problem
 from app.wire.queries import QueryBody
 from app.wire.staging import CommitBody
 from app.wire.streams import StreamBody
 
-_MODELS = (Problem, StreamBody, CommitBody, HoldBody, QueryBody, QueryLine, InvokeBody)
+_MODELS = (Problem, StreamBody, CommitBody, HoldBody, HistoryBody, QueryBody, QueryLine, InvokeBody)
 _TEXT = """A query-data join service: declare streams, send rows, register windowed SQL queries before,
 between or after them, and invoke the queries whenever you come back.
 

@@ -21,7 +21,7 @@ SPREAD_S = 2
 """Retries of many clients are spread over this many seconds."""
 
 _LOG = structlog.get_logger("psoup.problems")
-_INSTANTS = frozenset({"oldest", "newest"})
+_INSTANTS = frozenset({"oldest", "newest", "retry_at"})
 _INTERNAL_ONLY = frozenset({"retry_after_s", "rate", "supported_header", "stream_id"})
 
 
@@ -74,6 +74,9 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
         409, "The stream was declared anew in the meantime", again=True
     ),
     "query-suspended": ProblemType(409, "The query ran over a cap and is suspended"),
+    "history-taken": ProblemType(409, "The history is not this worker's"),
+    "history-parts-missing": ProblemType(409, "The parts of the history do not make an answer"),
+    "history-failed": ProblemType(409, "The answer could not be computed from the archive"),
     "page-expired": ProblemType(410, "The page token needs what is no longer kept"),
     "body-too-large": ProblemType(413, "The body is over a limit", closes=True),
     "commit-too-large": ProblemType(413, "The parts of the commit are over a limit together"),

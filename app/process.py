@@ -1,5 +1,6 @@
 """What every process of psoup has in common: how it begins, how signals end it, and the code it ends with."""
 
+import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import structlog
 
 from app.log_lines import configure_logging
 from app.settings import Settings, check_settings
+from engine import limits
 from engine.errors import EngineError
 
 EXIT_OK = 0
@@ -42,6 +44,7 @@ def run_process(settings: Settings, work: Callable[[], int]) -> int:
         work: returns the code, at the latest after a KeyboardInterrupt; may raise what prevents a start.
     """
     configure_logging(level=settings.log_level, style=settings.log_format)
+    _allow_files(settings.connections + limits.FILES_RESERVED)
     try:
         check_settings(settings)
         with _interruptible():
@@ -72,6 +75,14 @@ def close_after(store: Closable, work: Callable[[], int]) -> int:
             _LOG.error("not-stopped", code=error.code, detail=error.detail)
             code = code or EXIT_STORE
     return code
+
+
+def _allow_files(count: int) -> None:
+    """Let this process and its children have so many open files, or as many as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @contextmanager

@@ -8,19 +8,24 @@ time, every refusal is a problem body, and a close lingers until the client has 
 # (typing has override from Python 3.12 on)
 
 import asyncio
+import resource
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.errors import FramingError, RateLimitedError, RequestTimeoutError
-from app.middleware.edge import headers_too_large, url_too_long
+from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, url_too_long
+from app.places import Places
 from app.problems import problem_response
 from app.settings import Settings, is_loopback
 from engine import limits
-from engine.errors import EngineError
+from engine.errors import EngineError, OverloadedError
 
+PLACES: Final = "psoup.places"
+"""Where an application's lifespan leaves its `Places`."""
 LINGER_S: Final = 2.0
 """A closed connection's leftovers are read and thrown away for this long."""
 LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
@@ -67,10 +72,17 @@ class LingeringTransport:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with psoup's bounds. `settings` is set on a subclass (`protocol_class`)."""
+    """uvicorn's protocol with psoup's bounds. What is the same for all of them is set on a subclass (`protocol_class`).
+
+    Attributes:
+        connections_max: open at once; more are refused.
+        by_address: how many there are from each address that is counted.
+    """
 
     settings: Settings
     count_loopback = False
+    connections_max: int
+    by_address: Counter[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 (uvicorn's own arguments)
         super().__init__(*args, **kwargs)
@@ -79,6 +91,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._arriving = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._address: str | None = None
+        """Under which the connection is counted."""
+        self._dropping: asyncio.TimerHandle | None = None
+        """Ends the connection unless the body of a request that was turned away is there by then."""
 
     # --- the connection -------------------------------------------------------------------------
 
@@ -89,15 +105,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
+        if len(self.connections) > self.connections_max:
+            self.refuse(
+                OverloadedError(
+                    "As many connections are open as the service holds.", reason="connections"
+                )
+            )
+            return
         address = self.client[0] if self.client else ""
         if not address or (is_loopback(address) and not self.count_loopback):
             return
-        same = sum(
-            1
-            for other in self.connections
-            if isinstance(other, BoundedProtocol) and other.client and other.client[0] == address
-        )
-        if same > self.settings.connections_per_address:
+        self._address = address
+        self.by_address[address] += 1
+        if self.by_address[address] > self.settings.connections_per_address:
             self.refuse(
                 RateLimitedError(
                     "Too many connections are open from this address: use the ones there are."
@@ -107,6 +127,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._stop_head_timer()
+        self._stop_dropping()
+        if self._address is not None:
+            self.by_address[self._address] -= 1
+            if not self.by_address[self._address]:
+                del self.by_address[self._address]
         super().connection_lost(exc)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
@@ -149,10 +174,35 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer = self.loop.call_later(self._head_s(), self._head_timed_out)
 
     def on_headers_complete(self) -> None:
-        """End a head; the application takes over."""
+        """End a head; the application takes over, if it has a place for the request."""
         self._in_head = False
         self._stop_head_timer()
-        super().on_headers_complete()
+        places: Places | None = self.app_state.get(PLACES)
+        if places is None or self._running() or not places.turn_away(self.url.partition(b"?")[0]):
+            super().on_headers_complete()
+            return
+        refusal = OverloadedError(
+            "As many requests as the service holds are being worked on.",
+            reason="requests-in-flight",
+        )
+        if self.parser.should_keep_alive() and self._announces_small_body():
+            self._write_problem(refusal, closes=False)
+            self.on_response_complete()
+            self._dropping = self.loop.call_later(LINGER_S, self.transport.close)
+        else:
+            self.refuse(refusal)
+        self.cycle = None  # type: ignore[assignment] # as before the first request
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body; that of a request that was turned away is dropped."""
+        if self.cycle is not None:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._stop_dropping()
+        if self.cycle is not None:
+            super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP; `msg` is uvicorn's and is not shown."""
@@ -172,6 +222,10 @@ class BoundedProtocol(HttpToolsProtocol):
             if begun:
                 self.transport.close()
                 return
+        self._write_problem(error, closes=True)
+        self.transport.close()
+
+    def _write_problem(self, error: EngineError, *, closes: bool) -> None:
         instance = secrets.token_hex(8)
         response = problem_response(error, instance=instance)
         head = [STATUS_LINE[response.status_code]]
@@ -179,9 +233,31 @@ class BoundedProtocol(HttpToolsProtocol):
             if name != b"connection":
                 head += [name, b": ", value, b"\r\n"]
         head += [b"request-id: ", instance.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
-        head.append(b"connection: close\r\n\r\n")
-        self.transport.write(b"".join(head) + bytes(response.body))
-        self.transport.close()
+        if (origin := self._shared_with()) is not None:
+            head += [b"access-control-allow-origin: ", origin, b"\r\nvary: origin\r\n"]
+        head.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
+        body = b"" if self.parser.get_method() == b"HEAD" else bytes(response.body)
+        self.transport.write(b"".join(head) + body)
+
+    def _shared_with(self) -> bytes | None:
+        """Return the origin of the page that asks, if pages of its origin may see answers."""
+        for name, value in self.headers or ():
+            if name == b"origin" and value.decode("latin-1") in self.settings.cors_origins:
+                return value
+        return None
+
+    def _announces_small_body(self) -> bool:
+        """Return whether the body, if any, is no longer than what is read to keep a connection, and comes by itself."""
+        headers = dict(self.headers)
+        length = headers.get(b"content-length", b"0")
+        if b"transfer-encoding" in headers or self.expect_100_continue or not length.isdigit():
+            return False
+        return int(length) <= DRAINED_BYTES_MAX
+
+    def _stop_dropping(self) -> None:
+        if self._dropping is not None:
+            self._dropping.cancel()
+            self._dropping = None
 
     def _head_refusal(self) -> EngineError:
         if len(self.url) > limits.URL_BYTES_MAX:
@@ -221,6 +297,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedProtocol]:
-    """Return the protocol for these settings; `count_loopback` counts local connections as well."""
-    members = {"settings": settings, "count_loopback": count_loopback}
+    """Return the protocol for these settings; `count_loopback` counts local connections by address as well."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    connections = settings.connections
+    if files != resource.RLIM_INFINITY:
+        connections = max(1, min(connections, files - limits.FILES_RESERVED))
+    members = {
+        "settings": settings,
+        "count_loopback": count_loopback,
+        "connections_max": connections,
+        "by_address": Counter[str](),
+    }
     return type("Protocol", (BoundedProtocol,), members)

@@ -3,21 +3,34 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import structlog
 
 from app.errors import SettingError
+from app.meters import Values
 from app.settings import Settings
 from app.store import Store
 from engine.engine import Settled
 from pipeline.errors import PipelineError
 
+if TYPE_CHECKING:
+    from pipeline.spark.scaling.ahead import AheadStatistics
+
 _LOG = structlog.get_logger("psoup.scaling")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Executors:
+    """What an engine has of its executors: what they settle for it, and their counters."""
+
+    settled: Settled
+    counters: Callable[[], Values]
+
+
 @contextlib.contextmanager
-def settled_ahead(settings: Settings, store: Store) -> Iterator[Settled | None]:
+def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None]:
     """Have chunks settled by the executors of a Spark session meanwhile; without a master there are none.
 
     Whatever becomes of them: what they do not do, the engine does.
@@ -51,7 +64,16 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Settled | None]:
         )
         _LOG.info("executors-ready", master=master, seconds=round(time.monotonic() - begun_s, 3))
         try:
-            yield ahead
+            yield Executors(ahead, lambda: _counters(ahead.statistics()))
         finally:
             ahead.close()
             _LOG.info("executors-left", **dataclasses.asdict(ahead.statistics()))
+
+
+def _counters(statistics: "AheadStatistics") -> Values:
+    return {
+        "executor_jobs": ("Jobs that executors were given.", statistics.jobs),
+        "executor_failures": ("Jobs and scans that came to nothing.", statistics.failed),
+        "executor_chunks": ("Chunks that executors settled.", statistics.chunks),
+        "executor_seconds": ("Seconds that the engine waited for jobs.", statistics.seconds),
+    }

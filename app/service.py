@@ -31,6 +31,8 @@ from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
 from engine.query.shapes import Shapes
 from engine.results.contract import Gen
+from engine.results.histories import HistoryId
+from engine.results.recent import Recent
 
 MEMORY_HIGH: Final = "memory-high"
 NO_ENGINE: Final = "no-engine"
@@ -100,6 +102,9 @@ class Service:
             text_bytes_max=limits.BOUND_TEXT_BYTES_MAX,
             bind=self.shapes.bind,
             make_lock=threading.Lock,
+        )
+        self.history_parts: Recent[tuple[HistoryId, int], bytes] = Recent(
+            limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
         self.invoked = Tally()
         self.throughput = ThroughputRing()
@@ -214,6 +219,7 @@ class Service:
         """Raise AssertionError if a part's invariant is broken. For tests, while nothing runs."""
         self.catalogue.check()
         self.clauses.check()
+        self.history_parts.check()
         self.bound.check()
         self.shapes.check()
         if len(self.descriptions) > limits.QUERIES_COUNT_MAX:

@@ -41,6 +41,7 @@ class Settings:
     request_s: float = limits.REQUEST_SECONDS_MAX
     request_grace_s: float = 5.0
     request_bytes_per_s_min: int = limits.REQUEST_BYTES_PER_SECOND_MIN
+    connections: int = limits.CONNECTIONS_MAX
     connections_per_address: int = limits.CONNECTIONS_PER_ADDRESS_MAX
     requests_in_flight: int = limits.REQUESTS_IN_FLIGHT_MAX
     appends_in_flight: int = limits.APPENDS_IN_FLIGHT_MAX
@@ -124,6 +125,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "request_bytes_per_s_min": Setting(
         "bytes/second", "The least rate at which a body arrives.", int, (0, limits.MIB)
+    ),
+    "connections": Setting(
+        "connections",
+        "Open at once at one process, as far as its limit of open files goes; more are answered 503 and closed.",
+        int,
+        (1, 100_000),
     ),
     "connections_per_address": Setting(
         "connections", "Open at once from one address; loopback is not counted.", int, (1, 10_000)

@@ -8,6 +8,7 @@ from typing import Protocol
 from engine.log.contract import Log
 from engine.log.operation import Operation, QueryId
 from engine.results.contract import Gen, Position, ResultsReader, ResultsStructure
+from engine.results.histories import Histories
 from engine.tuples.batch import Seq
 
 __all__ = ["Position", "Store", "StoreHealth", "WorkerStore"]
@@ -43,6 +44,11 @@ class Store(Protocol):
     @property
     def results(self) -> ResultsStructure:
         """What the engine publishes."""
+        ...
+
+    @property
+    def histories(self) -> Histories:
+        """Answers that are computed from archives: beside the log, transient."""
         ...
 
     @property
@@ -105,6 +111,11 @@ class WorkerStore(Protocol):
     @property
     def results(self) -> ResultsReader:
         """What the engine has published."""
+        ...
+
+    @property
+    def histories(self) -> Histories:
+        """Answers that are computed from archives: beside the log, transient."""
         ...
 
     @property

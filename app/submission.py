@@ -165,9 +165,19 @@ class Submission:
             CommitUnknownError: it had no answer by the deadline.
             EngineError: what the step raises.
         """
-        return await self._outcome(
-            functools.partial(step, self._log), 0, deadline_s=deadline_s, again=DONE_AGAIN
-        )
+        return await self.write(functools.partial(step, self._log), deadline_s=deadline_s)
+
+    async def write(
+        self, step: Callable[[], Result], *, nbytes: int = 0, deadline_s: float
+    ) -> Result:
+        """Return what `step` returns, which writes `nbytes` beside the log and is done twice as well as once.
+
+        Raises:
+            OverloadedError: it was not begun.
+            CommitUnknownError: it had no answer by the deadline.
+            EngineError: what the step raises.
+        """
+        return await self._outcome(step, nbytes, deadline_s=deadline_s, again=DONE_AGAIN)
 
     async def submit_many(
         self, contents: Sequence[Content], *, deadline_s: float

@@ -192,6 +192,24 @@ class AnswerTooLargeError(EngineError):
     code = "answer-too-large"
 
 
+class HistoryTakenError(EngineError):
+    """A worker acts on a history that is not its own: another one's claim runs, it has ended, or nobody claimed it."""
+
+    code = "history-taken"
+
+
+class HistoryPartsMissingError(EngineError):
+    """A history is said to be done, and its parts do not make the answer; extras `parts` (missing ones), `rows`."""
+
+    code = "history-parts-missing"
+
+
+class HistoryFailedError(EngineError):
+    """The job that computed a history has given up; extras `history`, `retry_at`."""
+
+    code = "history-failed"
+
+
 class BadPageError(EngineError):
     """The page token is forged, damaged, or belongs to another query."""
 

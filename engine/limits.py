@@ -123,6 +123,10 @@ REQUEST_SECONDS_MAX: Final = 60
 """A request has arrived by then: a slow one holds its connection no longer."""
 REQUEST_BYTES_PER_SECOND_MIN: Final = 8 * KIB
 """The least rate at which a body arrives."""
+CONNECTIONS_MAX: Final = 4_096
+"""Open at once at one worker, if the system lets it have so many files; most of them idle, 20 KiB each."""
+FILES_RESERVED: Final = 256
+"""Open files of a process that are not connections of clients."""
 CONNECTIONS_PER_ADDRESS_MAX: Final = 50
 """Open at once from one address."""
 REQUESTS_IN_FLIGHT_MAX: Final = 64
@@ -219,6 +223,32 @@ CUT_CACHE_BYTES_MAX: Final = 64 * MIB
 """Row orders of answers being paged through, kept so that a page costs a page."""
 HITS_CACHE_BYTES_MAX: Final = 128 * MIB
 """Hits in whole chunks as invocations found them, kept so that the next one does not look for them again."""
+
+# Histories.
+HISTORIES_MAX: Final = 64
+"""Answers computed from an archive, in work or kept: a job computes them one after the other."""
+HISTORY_LIFE_S: Final = 3_600
+"""So long a finished one is kept, and one that nobody computes: then its asker has gone, or asks again."""
+HISTORY_RETRY_S: Final = 60
+"""A failed one is begun anew when it is asked for after this long: what was wrong may have been mended."""
+HISTORY_CLAIM_S: Final = 30
+"""A worker that says nothing for so long has failed: another one may claim what it was computing."""
+HISTORY_POLL_S: Final = 2
+"""After this long who waits for one may look again."""
+HISTORY_ROWS_MAX: Final = 10_000_000
+"""Rows of one answer: as many as a join's that is found when it is asked for."""
+HISTORY_BYTES_MAX: Final = 256 * MIB
+"""Bytes of one answer, in Arrow: they lie in the store's memory, as a commit's do."""
+HISTORIES_BYTES_MAX: Final = GIB
+"""Bytes of all of them together: four of the largest."""
+HISTORY_PART_BYTES_MAX: Final = 16 * MIB
+"""Of one part: one value of the store, and what is read for a page of it."""
+HISTORY_PARTS_MAX: Final = 4_096
+"""Parts of one answer: more than a job has partitions, and one call of the store looks at all of them."""
+HISTORY_DETAIL_LENGTH_MAX: Final = 1_000
+"""Characters of a job's word why it has failed."""
+HISTORY_CACHE_BYTES_MAX: Final = 64 * MIB
+"""Parts that a process keeps while their pages are read: a part is fetched once, not for each page."""
 
 # Hits.
 HITS_MEMORY_BYTES_MAX: Final = 6 * GIB

@@ -82,14 +82,22 @@ class Catalogue:
                 return None
         assert_never(content)
 
-    def in_force(self, name: str, stream_id: StreamId) -> bool:
-        """Return whether the stream of this name is the one that `stream_id` declared."""
+    def in_force(
+        self, name: str, stream_id: StreamId, declared: StreamSchema | None = None
+    ) -> bool:
+        """Return whether `stream_id` is the stream of this name, and declared so (None = however it is)."""
         found = self._streams.get(name)
-        return found is not None and found[0] == stream_id
+        if found is None or found[0] != stream_id:
+            return False
+        return declared is None or declared == found[1]
 
     def is_declared(self, stream_id: StreamId) -> bool:
         """Return whether a stream is in force under this id."""
         return any(stream_id == found for found, _ in self._streams.values())
+
+    def is_standing(self, query_id: QueryId) -> bool:
+        """Return whether a query is registered."""
+        return query_id in self._queries
 
     def admit_commit(
         self, txns: Mapping[StreamId, Txn], marked: Mapping[StreamId, Seq]
@@ -176,7 +184,7 @@ class Catalogue:
         return None
 
     def _admit_drop(self, content: Drop) -> None:
-        if not self.in_force(content.name, content.stream_id):
+        if not self.in_force(content.name, content.stream_id, content.declared):
             raise refusals.stream_not_found()
         readers = {q for q, held in self._queries.items() if content.stream_id in held.streams}
         if readers and not content.queries:
@@ -185,7 +193,7 @@ class Catalogue:
             raise refusals.stale_declaration()
 
     def _admit_rows(self, content: Rows) -> Original | None:
-        if not self.in_force(content.name, content.stream_id):
+        if not self.in_force(content.name, content.stream_id, content.declared):
             raise refusals.stale_declaration()
         if content.txn is None:
             return None
@@ -212,8 +220,9 @@ class Catalogue:
         return Original(seq)
 
     def _admit_register(self, content: Register) -> Original | None:
-        if not all(self.in_force(name, held) for name, held in content.streams.items()):
-            raise refusals.stale_declaration()
+        for name, stream_id in content.streams.items():
+            if not self.in_force(name, stream_id, content.declared.get(name)):
+                raise refusals.stale_declaration()
         taken = None if content.name is None else self._names.get(content.name)
         known = taken if taken is not None else content.query_id
         standing = self._queries.get(known)

@@ -4,13 +4,14 @@ What one side writes the other asserts: encoding checks that it can read back wh
 that it reads what it knows. Decoding trusts its input otherwise: psoup wrote it.
 """
 
+import functools
 import hashlib
 import struct
 from typing import Any, Final, assert_never
 
 import orjson
 
-from engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX
+from engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_MAX
 from engine.log.operation import (
     Content,
     Declare,
@@ -114,8 +115,12 @@ def _decode_txn(value: list[Any] | None) -> Txn | None:
     return None if value is None else Txn(value[0], value[1], bytes.fromhex(value[2]))
 
 
+@functools.lru_cache(maxsize=STREAMS_COUNT_MAX)
 def declaration_digest(schema: StreamSchema) -> str:
-    """Return what is equal for identical declarations: SHA-256 of their one written form, in hex."""
+    """Return what is equal for identical declarations: SHA-256 of their one written form, in hex.
+
+    Every append asks for it, so it is remembered.
+    """
     return hashlib.sha256(encode_declaration(schema)).hexdigest()
 
 

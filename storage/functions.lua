@@ -37,24 +37,62 @@ local function call_sliced(command, key, values, first, last)
   end
 end
 
+---- Histories -----------------------------------------------------------------------------------------------
+-- Answers that a job computes from an archive. They are beside the log, transient, and of one generation. The index has
+-- the id of each, by its query and the instant asked for. A record lies under the index's key and the id: j what is
+-- asked, f its field in the index, q query id, g generation, a when it was asked, s state, x when it goes, w who has claimed
+-- it, c until when, v changes of its parts, d done, o of, n rows and z bytes of its parts; once it has ended e when, and m rows of each part
+-- and i from when it is complete, or l why it failed. Its parts lie beside it, by number: b bodies, p rows, bytes, first and last place.
+
+local function history_key(index, id)
+  return index .. ':' .. id
+end
+
+local function forget_parts(record)
+  redis.call('UNLINK', record .. ':b')
+  redis.call('UNLINK', record .. ':p')
+end
+
+local function forget_history(index, field, id)
+  redis.call('HDEL', index, field)
+  redis.call('UNLINK', history_key(index, id))
+  forget_parts(history_key(index, id))
+end
+
+-- Forgets those that have expired, whose query is no more, or that are of another generation. There are few of them.
+local function sweep_histories(index, queries, gen)
+  local rows, now = redis.call('HGETALL', index), now_us()
+  for i = 1, #rows, 2 do
+    local found = redis.call('HMGET', history_key(index, rows[i + 1]), 'x', 'q', 'g')
+    if not found[1] or tonumber(found[1]) <= now or found[3] ~= gen
+      or redis.call('HEXISTS', queries, found[2]) == 0 then
+      forget_history(index, rows[i], rows[i + 1])
+    end
+  end
+end
+
 ---- Append --------------------------------------------------------------------------------------------------
--- keys: head log sizes streams queries names readers apps producers owners holds
+-- keys: head log sizes streams queries names readers apps producers owners holds (histories)
 -- args: meta kind header body rows backlog_operations backlog_bytes count_max, then by kind:
 --   declare  name declaration
---   drop     name stream_id (query_id)*
---   rows     name stream_id digests_kept app version digest   (app '' = no producer's version)
---   register query_id query_name sql (name stream_id)*        (query_name '' = unnamed)
+--   drop     name stream_id declared (query_id)*
+--   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
+--   register query_id query_name sql (name stream_id declared)*        (query_name '' = unnamed)
 --   remove   query_id
 --   tick
--- `declaration`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
+-- `declaration`, `declared`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
 -- meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+local HISTORIES = 12 -- of what removes queries
 local COUNT_MAX, FIRST = 8, 9
 
-local function in_force(k, name, stream_id)
+-- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone does
+-- not tell: where a crash has lost the end of the log, another stream may have it.
+local function in_force(k, name, stream_id, declared)
   local row = redis.call('HGET', k[STREAMS], name)
-  return row and string.match(row, '^%d+') == stream_id
+  if not row or string.match(row, '^%d+') ~= stream_id then return false end
+  return declared == '' or declared == string.match(row, '%S+$')
 end
 
 -- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams.
@@ -80,12 +118,12 @@ end
 
 function check.drop(k, a)
   local stream_id = a[FIRST + 1]
-  if not in_force(k, a[FIRST], stream_id) then return {'NOSTREAM'} end
+  if not in_force(k, a[FIRST], stream_id, a[FIRST + 2]) then return {'NOSTREAM'} end
   local readers = tonumber(redis.call('HGET', k[READERS], stream_id) or '0')
-  local listed = #a - FIRST - 1
+  local listed = #a - FIRST - 2
   if readers > 0 and listed == 0 then return {'HASQUERIES', int(readers)} end
   if listed ~= readers then return {'STALE'} end
-  for i = FIRST + 2, #a do
+  for i = FIRST + 3, #a do
     local row = redis.call('HGET', k[QUERIES], a[i])
     if not row then return {'STALE'} end
     local _, _, _, streams = query_row(row)
@@ -104,7 +142,7 @@ end
 
 function enter.drop(k, a)
   local stream_id = a[FIRST + 1]
-  for i = FIRST + 2, #a do remove_query(k, a[i]) end
+  for i = FIRST + 3, #a do remove_query(k, a[i]) end
   redis.call('HDEL', k[STREAMS], a[FIRST])
   redis.call('HDEL', k[READERS], stream_id)
   redis.call('HDEL', k[APPS], stream_id)
@@ -157,23 +195,23 @@ local function enter_version(k, stream_id, app, version, digest, kept, seq)
 end
 
 function check.rows(k, a)
-  local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 2], a[FIRST + 3], a[FIRST + 4]
-  if not in_force(k, a[FIRST], stream_id) then return {'STALE'} end
+  local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 3], a[FIRST + 4], a[FIRST + 5]
+  if not in_force(k, a[FIRST], stream_id, a[FIRST + 2]) then return {'STALE'} end
   if app == '' then return end
-  local seq, differs = committed(k, app, version, a[FIRST + 5], kept)
+  local seq, differs = committed(k, app, version, a[FIRST + 6], kept)
   if differs then return {'TXN', seq} end
   if seq then return {'DUP', seq, ''} end
   if not has_places(k, {k[PRODUCERS]}, app, a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
 function enter.rows(k, a, seq)
-  local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 2], a[FIRST + 3], a[FIRST + 4]
-  if app ~= '' then enter_version(k, stream_id, app, version, a[FIRST + 5], kept, seq) end
+  local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 3], a[FIRST + 4], a[FIRST + 5]
+  if app ~= '' then enter_version(k, stream_id, app, version, a[FIRST + 6], kept, seq) end
 end
 
 function check.register(k, a)
-  for i = FIRST + 3, #a, 2 do
-    if not in_force(k, a[i], a[i + 1]) then return {'STALE'} end
+  for i = FIRST + 3, #a, 3 do
+    if not in_force(k, a[i], a[i + 1], a[i + 2]) then return {'STALE'} end
   end
   local query_id, name = a[FIRST], a[FIRST + 1]
   local known = name ~= '' and redis.call('HGET', k[NAMES], name) or query_id
@@ -189,7 +227,7 @@ end
 function enter.register(k, a, seq)
   local query_id, name = a[FIRST], a[FIRST + 1]
   local streams, seen = {}, {}
-  for i = FIRST + 4, #a, 2 do
+  for i = FIRST + 4, #a, 3 do
     if not seen[a[i]] then
       seen[a[i]] = true
       streams[#streams + 1] = a[i]
@@ -252,12 +290,16 @@ local function append(k, a)
   return {'OK', seq, ts}
 end
 
--- The same for what frees memory, so that it runs when there is none left.
+-- The same for what frees memory, so that it runs when there is none left. Queries take their histories along.
 local FREEING = {drop = true, remove = true, tick = true}
 
 local function append_freeing(k, a)
   if not FREEING[a[2]] then return redis.error_reply('ERR psoup_append_freeing takes drop, remove and tick') end
-  return append(k, a)
+  local answer = append(k, a)
+  if answer[1] == 'OK' and a[2] ~= 'tick' then
+    sweep_histories(k[HISTORIES], k[QUERIES], redis.call('HGET', a[1], 'gen'))
+  end
+  return answer
 end
 
 ---- Stage and commit -----------------------------------------------------------------------------------------
@@ -295,19 +337,19 @@ local function sweep(head_key, index, prefix, mark_bytes)
 end
 
 -- keys: head index part streams body
--- args: meta prefix mark_bytes stage_id name stream_id rows digest body life_us bytes_max
+-- args: meta prefix mark_bytes stage_id name stream_id declared rows digest body life_us bytes_max
 local function part_add(k, a)
   if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
   local now, staged = sweep(k[1], k[2], a[2], a[3])
   local known = redis.call('HGET', k[3], 'x')
   if known then return {'OK', known} end
   if redis.call('HEXISTS', k[5], 'b') == 1 then return redis.error_reply('ERR the id of a committed part') end
-  if not in_force({[STREAMS] = k[4]}, a[5], a[6]) then return {'STALE'} end
-  staged = staged + #a[9] + tonumber(a[3])
-  if staged > tonumber(a[11]) then return {'STAGED'} end
-  local number, expires = redis.call('HGET', k[1], 'parts_past'), int(now + tonumber(a[10]))
-  redis.call('HSET', k[3], 'n', number, 's', a[6], 'm', a[5], 'r', a[7], 'd', a[8], 'x', expires, 'z', int(#a[9]))
-  redis.call('HSET', k[5], 'b', a[9])
+  if not in_force({[STREAMS] = k[4]}, a[5], a[6], a[7]) then return {'STALE'} end
+  staged = staged + #a[10] + tonumber(a[3])
+  if staged > tonumber(a[12]) then return {'STAGED'} end
+  local number, expires = redis.call('HGET', k[1], 'parts_past'), int(now + tonumber(a[11]))
+  redis.call('HSET', k[3], 'n', number, 's', a[6], 'm', a[5], 'r', a[8], 'd', a[9], 'x', expires, 'z', int(#a[10]))
+  redis.call('HSET', k[5], 'b', a[10])
   redis.call('HSET', k[2], number, a[4])
   redis.call('HSET', k[1], 'staged', int(staged), 'parts_past', int(tonumber(number) + 1))
   return {'OK', expires}
@@ -328,12 +370,12 @@ local function part_discard(k, a)
 end
 
 -- Answers the part under `key` if it counts for the commit that leaves `mark`: it is there, and for a stream in force
--- unless it bears that mark already.
+-- unless it bears that mark already. How that is declared was checked when the part came: what loses the one loses the other.
 local function part_of(k, key, mark, now)
   local found = redis.call('HMGET', key, 's', 'm', 'x', 'z', 'r', 'v')
   if not found[1] or tonumber(found[3]) <= now then return end
   local part = {key = key, stream_id = found[1], size = tonumber(found[4]), rows = tonumber(found[5])}
-  part.in_force = in_force(k, found[2], found[1])
+  part.in_force = in_force(k, found[2], found[1], '')
   if found[6] then
     local seq, of = string.match(found[6], '^(%d+) (.*)$')
     part.seq = seq
@@ -466,6 +508,142 @@ local function unhold(k, a)
   return {'OK'}
 end
 
+---- Histories: begin, claim, parts, end -----------------------------------------------------------------------
+-- Each begins with keys index queries, and args meta.
+
+-- Whether the engine has looked at this life of the server; what is to go has gone then.
+local function histories_open(k, a)
+  local meta = redis.call('HMGET', a[1], 'run', 'gen')
+  if meta[1] ~= run_id() then return end
+  sweep_histories(k[1], k[2], meta[2])
+  return meta[2]
+end
+
+local function shown_history(record)
+  return {'OK', int(now_us()), redis.call('HGETALL', record)}
+end
+
+-- Tells whether the worker may change this record: nothing if so, else the answer.
+local function not_claimed(record, worker)
+  local found = redis.call('HMGET', record, 's', 'w')
+  if not found[1] then return {'UNKNOWN'} end
+  if found[1] ~= 'running' or found[2] ~= worker then return {'TAKEN'} end
+end
+
+-- keys: index queries record      args: meta id field asked query_id gen replaces life_us count_max
+-- Answers the one there is of this field, unless it is the one to be replaced.
+local function history_begin(k, a)
+  local gen = histories_open(k, a)
+  if not gen or gen ~= a[6] then return {'RECOVERING'} end
+  local known = redis.call('HGET', k[1], a[3])
+  if known and known ~= a[7] then return shown_history(history_key(k[1], known)) end
+  if redis.call('HEXISTS', k[2], a[5]) == 0 then return {'NOQUERY'} end
+  if known then
+    forget_history(k[1], a[3], known)
+  elseif redis.call('HLEN', k[1]) >= tonumber(a[9]) then
+    return {'FULL'}
+  end
+  local now = now_us()
+  redis.call('HSET', k[3], 'j', a[4], 'f', a[3], 'q', a[5], 'g', gen, 'a', int(now), 's', 'queued',
+    'x', int(now + tonumber(a[8])), 'w', '', 'c', '', 'v', '0', 'd', '0', 'o', '', 'n', '0', 'z', '0')
+  redis.call('HSET', k[1], a[3], a[2])
+  return shown_history(k[3])
+end
+
+-- keys: index queries record bodies parts      args: meta worker done of claim_us life_us
+local function history_claim(k, a)
+  if not histories_open(k, a) then return {'RECOVERING'} end
+  local found, now = redis.call('HMGET', k[3], 's', 'w', 'c'), now_us()
+  if not found[1] then return {'UNKNOWN'} end
+  local own = found[1] == 'running' and found[2] == a[2]
+  local free = found[1] == 'queued' or (found[1] == 'running' and tonumber(found[3]) <= now)
+  if not own and not free then return {'TAKEN'} end
+  if not own then
+    forget_parts(k[3])
+    redis.call('HINCRBY', k[3], 'v', 1)
+    redis.call('HSET', k[3], 'n', '0', 'z', '0')
+  end
+  redis.call('HSET', k[3], 's', 'running', 'w', a[2], 'c', int(now + tonumber(a[5])), 'x', int(now + tonumber(a[6])),
+    'd', a[3], 'o', a[4])
+  return shown_history(k[3])
+end
+
+-- keys: index queries record bodies parts
+-- args: meta worker number rows places body claim_us life_us rows_max bytes_max all_bytes_max
+local function history_put(k, a)
+  if not histories_open(k, a) then return {'RECOVERING'} end
+  local refused = not_claimed(k[3], a[2])
+  if refused then return refused end
+  local rows, bytes = string.match(redis.call('HGET', k[5], a[3]) or '0 0', '^(%d+) (%d+)')
+  local sums = redis.call('HMGET', k[3], 'n', 'z')
+  local more = #a[6] - tonumber(bytes)
+  rows, bytes = tonumber(sums[1]) - tonumber(rows) + tonumber(a[4]), tonumber(sums[2]) + more
+  if rows > tonumber(a[9]) then return {'LONG'} end
+  if bytes > tonumber(a[10]) then return {'LARGE'} end
+  for _, id in ipairs(redis.call('HVALS', k[1])) do
+    more = more + tonumber(redis.call('HGET', history_key(k[1], id), 'z'))
+  end
+  if more > tonumber(a[11]) then return {'FULL'} end
+  local now = now_us()
+  redis.call('HSET', k[4], a[3], a[6])
+  redis.call('HSET', k[5], a[3], a[4] .. ' ' .. int(#a[6]) .. ' ' .. a[5])
+  redis.call('HINCRBY', k[3], 'v', 1)
+  redis.call('HSET', k[3], 'n', int(rows), 'z', int(bytes), 'c', int(now + tonumber(a[7])),
+    'x', int(now + tonumber(a[8])))
+  return {'OK'}
+end
+
+-- keys: index queries record bodies parts      args: meta worker state changes rows complete_from detail life_us
+-- The caller has looked at the parts after so many `changes`. `rows` are those of each part of the answer: what lies beyond them goes.
+local function history_end(k, a)
+  if not histories_open(k, a) then return {'RECOVERING'} end
+  local found = redis.call('HMGET', k[3], 's', 'w', 'v')
+  if found[1] == a[3] and found[2] == a[2] then return shown_history(k[3]) end
+  local refused = not_claimed(k[3], a[2])
+  if refused then return refused end
+  local parts, rows, bytes = 0, 0, 0
+  if a[3] == 'done' then
+    if found[3] ~= a[4] then return {'CHANGED'} end
+    for _ in string.gmatch(a[5], '%d+') do parts = parts + 1 end
+    local known = redis.call('HGETALL', k[5])
+    for i = 1, #known, 2 do
+      if tonumber(known[i]) < parts then
+        local more, size = string.match(known[i + 1], '^(%d+) (%d+)')
+        rows, bytes = rows + tonumber(more), bytes + tonumber(size)
+      else
+        redis.call('HDEL', k[4], known[i])
+        redis.call('HDEL', k[5], known[i])
+      end
+    end
+  else
+    forget_parts(k[3])
+  end
+  local now = now_us()
+  redis.call('HSET', k[3], 's', a[3], 'c', '', 'm', a[5], 'i', a[6], 'l', a[7], 'n', int(rows), 'z', int(bytes),
+    'e', int(now), 'x', int(now + tonumber(a[8])))
+  return shown_history(k[3])
+end
+
+-- keys: index queries      args: meta id
+local function history_drop(k, a)
+  if not histories_open(k, a) then return {'RECOVERING'} end
+  local id = a[2]
+  local field = redis.call('HGET', history_key(k[1], id), 'f')
+  if field then forget_history(k[1], field, id) end
+  return {'OK'}
+end
+
+-- keys: index queries      args: meta
+-- Answers the time, and all records.
+local function history_all(k, a)
+  if not histories_open(k, a) then return {'RECOVERING'} end
+  local answer = {'OK', int(now_us())}
+  for _, id in ipairs(redis.call('HVALS', k[1])) do
+    answer[#answer + 1] = redis.call('HGETALL', history_key(k[1], id))
+  end
+  return answer
+end
+
 ---- The one that writes ---------------------------------------------------------------------------------------
 -- Equality of epoch and nonce, never >=: neither a paused engine nor a copy of one can pass for the present one.
 
@@ -527,9 +705,9 @@ local function tell(k, a)
   return {'OK'}
 end
 
--- keys: meta head log sizes owners holds index bodies
+-- keys: meta head log sizes owners holds index bodies histories queries
 -- args: epoch nonce below prefix mark_bytes (seq of a batch)*
--- Forgets expired parts as well: nobody may be staging any more. A batch past its stream's hold stays: its stream and seq stand in the answer. Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
+-- Forgets expired parts and histories as well: nobody may be staging or asking any more. A batch past its stream's hold stays: its stream and seq stand in the answer. Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
 local function trim(k, a)
   local refused, applied = barred(k[1], a)
   if refused then return refused end
@@ -537,6 +715,7 @@ local function trim(k, a)
   for i = 6, #a do last = math.max(last, tonumber(a[i])) end
   if last > tonumber(applied) then return {'UNAPPLIED', applied, int(last)} end
   sweep(k[2], k[7], a[4], a[5])
+  sweep_histories(k[9], k[10], redis.call('HGET', k[1], 'gen'))
   local head = redis.call('HMGET', k[2], 'bytes', 'controls_from')
   local bytes, from = tonumber(head[1]), tonumber(head[2])
   local past = math.max(from, math.min(below, from + UNPACK_MAX))
@@ -762,6 +941,25 @@ local function batches(k, a)
   return answer
 end
 
+-- keys: meta index queries      args: field id parts
+-- Answers the time, and the record of the id, or of the field where that is '', if it is there and its query stands; with `parts` what is known of these.
+local function history(k, a)
+  local meta = redis.call('HMGET', k[1], 'run', 'gen')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local answer = {'OK', int(now_us())}
+  local id = a[2] ~= '' and a[2] or redis.call('HGET', k[2], a[1])
+  if not id then return answer end
+  local record = history_key(k[2], id)
+  local found = redis.call('HMGET', record, 'q', 'g', 'x')
+  if not found[1] or found[2] ~= meta[2] or tonumber(found[3]) <= tonumber(answer[2])
+    or redis.call('HEXISTS', k[3], found[1]) == 0 then
+    return answer
+  end
+  answer[3] = redis.call('HGETALL', record)
+  if a[3] == '1' then answer[4] = redis.call('HGETALL', record .. ':p') end
+  return answer
+end
+
 -- Publishing, staging of a publish, and trimming may go over the memory limit: what is committed has to be applied, or
 -- nothing would ever be forgotten again. The backlog bounds how much that is.
 local function register(name, callback, ...)
@@ -775,6 +973,12 @@ register('psoup_part_discard', part_discard, 'allow-oom')
 register('psoup_commit', commit)
 register('psoup_hold', hold, 'allow-oom')
 register('psoup_unhold', unhold, 'allow-oom')
+register('psoup_history_begin', history_begin)
+register('psoup_history_claim', history_claim, 'allow-oom')
+register('psoup_history_put', history_put)
+register('psoup_history_end', history_end, 'allow-oom')
+register('psoup_history_drop', history_drop, 'allow-oom')
+register('psoup_history_all', history_all, 'allow-oom')
 register('psoup_acquire', acquire, 'allow-oom')
 register('psoup_renew', renew, 'allow-oom')
 register('psoup_release', release, 'allow-oom')
@@ -789,3 +993,4 @@ register('psoup_state', state, 'no-writes')
 register('psoup_read', read, 'no-writes')
 register('psoup_list', list, 'no-writes')
 register('psoup_batches', batches, 'no-writes')
+register('psoup_history', history, 'no-writes')

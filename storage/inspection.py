@@ -25,6 +25,7 @@ from storage import keys
 from storage.encoding import decode_clause, decode_stream
 from storage.errors import StoreUnsuitableError, StoreUrlError
 from storage.folder import FolderLock, unusable
+from storage.inspection_histories import history_faults
 from storage.inspection_log import catalogue_faults, log_faults
 from storage.inspection_parts import part_faults
 from storage.inspection_records import DAMAGED, read_records
@@ -122,6 +123,7 @@ class Inspection:
         yield from self._records.faults
         yield from log_faults(self._client, checkpoint.cut)
         yield from part_faults(self._client)
+        yield from history_faults(self._client)
         yield from catalogue_faults(self._client, checkpoint)
         yield from self._key_faults()
 

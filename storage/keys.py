@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from engine.log.operation import StageId
+from engine.log.operation import QueryId, StageId
+from engine.results.histories import HistoryId
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
@@ -30,6 +31,9 @@ HOLDS: Final = "{ps}:log:k"
 PARTS: Final = "{ps}:log:e"
 BODIES: Final = "{ps}:log:y"
 
+# Beside the log: histories, written by whoever answers.
+HISTORIES: Final = "{ps}:h"
+
 # Results side: written by the engine alone.
 META: Final = "{ps}:m"
 STREAMS: Final = "{ps}:s"
@@ -46,6 +50,8 @@ PAGES_PATTERN: Final = "{ps}:r:*"
 """Matches every key of `pages`."""
 BLOCKS_PATTERN: Final = "{ps}:b:*"
 """Matches every key of `blocks`."""
+HISTORIES_PATTERN: Final = "{ps}:h:*"
+"""Matches every key of `history`, `history_bodies` and `history_parts`."""
 BATCHES_PATTERN: Final = "{ps}:x:*"
 """Matches every key of `batches`."""
 COMPOSITES_PATTERN: Final = "{ps}:j:*"
@@ -75,6 +81,26 @@ def part(stage_id: StageId) -> str:
 def body(stage_id: StageId) -> str:
     """Return the key of a part's body, which stays there when it is committed."""
     return f"{part(stage_id)}:b"
+
+
+def history(history_id: HistoryId) -> str:
+    """Return the key of a history's record. The Functions build the three of a history as they are built here."""
+    return f"{HISTORIES}:{history_id}"
+
+
+def history_bodies(history_id: HistoryId) -> str:
+    """Return the key of the bodies of a history's parts."""
+    return f"{history(history_id)}:b"
+
+
+def history_parts(history_id: HistoryId) -> str:
+    """Return the key of what else is known of a history's parts."""
+    return f"{history(history_id)}:p"
+
+
+def history_field(query_id: QueryId, asked_now_us: int | None) -> str:
+    """Return the field of HISTORIES of a query and the instant asked for, None = NOW."""
+    return f"{query_id} {'-' if asked_now_us is None else asked_now_us}"
 
 
 def batches(stream_id: StreamId) -> str:

@@ -16,6 +16,7 @@ class MemoryStore:
     def __init__(self, clock: Clock) -> None:
         """Begin an empty history at the clock's present instant."""
         self._log = MemoryLog(clock)
+        self.histories = self._log.histories
         self._results = MemoryResults(clock.now_us, self._log)
         self._page_key = secrets.token_bytes(32)
 

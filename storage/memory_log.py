@@ -13,6 +13,7 @@ from engine.log.operation import (
     Content,
     Drop,
     Operation,
+    Remove,
     Rows,
     Staged,
     StageId,
@@ -23,6 +24,7 @@ from engine.tuples.batch import Seq, TupleId
 from engine.tuples.schema import StreamId
 from storage import refusals
 from storage.catalogue import Catalogue
+from storage.memory_histories import MemoryHistories
 from storage.staged_parts import KeptPart, StagedParts
 
 
@@ -36,6 +38,8 @@ class MemoryLog:
         """Held for every step, and for a publish, which is a step of the log as well."""
         self._catalogue = Catalogue()
         self._staged = StagedParts()
+        self.histories = MemoryHistories(clock, self.lock, self._catalogue.is_standing)
+        """Beside the log: a query that is removed takes its own along."""
         self._holds: dict[StreamId, Seq] = {}
         self._entries: dict[int, Operation] = {}
         """By seq."""
@@ -63,6 +67,8 @@ class MemoryLog:
             self._catalogue.enter(seq, content)
             if isinstance(content, Drop):
                 self._holds.pop(content.stream_id, None)
+            if isinstance(content, Drop | Remove):
+                self.histories.sweep()
             return Appended(seq, self._arrival_us)
 
     def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
@@ -77,7 +83,7 @@ class MemoryLog:
             known = self._staged.known(part.stage_id)
             if known is not None:
                 return known.expires_us
-            if not self._catalogue.in_force(part.name, part.stream_id):
+            if not self._catalogue.in_force(part.name, part.stream_id, part.declared):
                 raise refusals.stale_declaration()
             return self._staged.add(part, now_us)
 
@@ -186,6 +192,7 @@ class MemoryLog:
             if last > self._applied:
                 raise refusals.trim_past_applied(applied=self._applied, seq=last)
             self._swept()
+            self.histories.sweep()
             for seq in sorted(set(batches)):
                 stream_id = self._holder(seq)
                 if stream_id is None:
@@ -217,6 +224,7 @@ class MemoryLog:
         with self.lock:
             self._catalogue.check()
             self._staged.check()
+            self.histories.check()
             operations = [self._entries[seq] for seq in sorted(self._entries)]
             for before, after in itertools.pairwise(operations):
                 assert before.arrival_us <= after.arrival_us, "arrival times never decrease"
@@ -230,8 +238,9 @@ class MemoryLog:
             for before, after in itertools.pairwise(operations):
                 if isinstance(before.content, Rows) and before.content.more:
                     assert before.arrival_us == after.arrival_us or after.seq > before.seq + 1
-            if operations and isinstance(operations[-1].content, Rows):
-                assert not operations[-1].content.more, "a commit is whole"
+            last = self._entries.get(self._head)
+            if last is not None and isinstance(last.content, Rows):
+                assert not last.content.more, "a commit is whole"
             assert all(map(self._catalogue.is_declared, self._holds)), "a hold ends with its stream"
 
     @property

@@ -8,7 +8,7 @@ from engine.errors import EngineError
 from engine.log.contract import Appended
 from engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Tick
 from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from engine.tuples.schema import StreamId, StreamSchema
 from storage import keys, refusals
 from storage.encoding import declaration_digest, encode_content, text_digest
 from storage.redis_client import Argument
@@ -45,6 +45,7 @@ def append_call(content: Content) -> tuple[str, list[str], list[Argument]]:
             _producers_key(content),
             keys.OWNERS,
             keys.HOLDS,
+            *([keys.HISTORIES] if freeing else []),
         ],
         [
             keys.META,
@@ -77,6 +78,11 @@ def read_answer(answer: Sequence[bytes], content: Content) -> Appended:
     raise _refusal(what, facts, content)
 
 
+def declared(schema: StreamSchema | None) -> str:
+    """Return what stands in a call for the declaration that something was checked against; '' = it does not matter."""
+    return "" if schema is None else declaration_digest(schema)
+
+
 def _producers_key(content: Content) -> str:
     """Return the key of the producers this operation may touch; of no stream where it touches none."""
     return keys.producers(content.stream_id if isinstance(content, Rows | Drop) else StreamId(0))
@@ -98,9 +104,10 @@ def _checked(content: Content) -> list[Argument]:
         case Declare():
             return [content.schema.name, declaration_digest(content.schema)]
         case Drop():
-            return [content.name, content.stream_id, *content.queries]
+            return [content.name, content.stream_id, declared(content.declared), *content.queries]
         case Rows():
-            front: list[Argument] = [content.name, content.stream_id, limits.APP_DIGESTS_KEPT]
+            front: list[Argument] = [content.name, content.stream_id, declared(content.declared)]
+            front.append(limits.APP_DIGESTS_KEPT)
             if content.txn is None:
                 return [*front, ""]
             txn = content.txn
@@ -109,7 +116,7 @@ def _checked(content: Content) -> list[Argument]:
             name = "" if content.name is None else keys.name_hash(content.name)
             arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
             for stream, stream_id in content.streams.items():
-                arguments += [stream, stream_id]
+                arguments += [stream, stream_id, declared(content.declared.get(stream))]
             return arguments
         case Remove():
             return [content.query_id]

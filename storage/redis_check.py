@@ -3,10 +3,12 @@
 import collections
 from collections.abc import Iterator, Sequence
 
+from engine import limits
 from engine.log.operation import Rows, StageId
 from engine.results.composites import CompositeKey, CompositePage
 from engine.results.contract import Checkpoint
 from engine.results.delta import CHUNKS, BlockKey, PageKey
+from engine.results.histories import HistoryId
 from engine.results.hits import ClauseId
 from engine.results.match_block import MatchBlock
 from engine.tuples.schema import StreamId
@@ -14,6 +16,7 @@ from storage import keys
 from storage.encoding import decode_content
 from storage.encoding_composites import decode_composites, encode_composites
 from storage.encoding_hits import decode_block, decode_page, encode_blocks, encode_page
+from storage.inspection_histories import history_faults
 from storage.inspection_parts import part_faults
 from storage.invariants import check_blocks, check_composites, check_pages, check_records
 from storage.redis_client import RedisClient
@@ -58,7 +61,7 @@ def check_log(client: RedisClient) -> None:
         assert owners.get(seq) == (None if batch is None else batch.stream_id)
         assert batch is not None or not more, "nothing comes between the batches of a commit"
         more = batch is not None and batch.more
-    assert not more, "a commit is whole"
+    assert not more or seqs[-1] < head["seq"], "a commit is whole, but for what was trimmed"
     unapplied = range(int(applied) + 1, head["seq"] + 1)
     assert [seq for seq in seqs if seq > int(applied)] == list(unapplied), "no gaps above applied"
     assert head["ts"] >= arrival_us
@@ -78,6 +81,17 @@ def _check_parts(client: RedisClient, committed: Sequence[StageId]) -> None:
     waiting = [part for part, mark in zip(parts, marks, strict=True) if not mark]
     expected = {*map(keys.part, parts), *map(keys.body, [*waiting, *committed])}
     assert {key.encode() for key in expected} == _scanned(client, f"{keys.PART_PREFIX}*")
+
+
+def check_histories(client: RedisClient) -> None:
+    """Assert that histories are counted, and that nothing lies about that the index does not lead to."""
+    faults = [fault.detail for fault in history_faults(client)]
+    assert not faults, faults
+    ids = [HistoryId(one.decode()) for one in client.fetch_one("HVALS", keys.HISTORIES)]
+    assert len(ids) <= limits.HISTORIES_MAX
+    built = (keys.history, keys.history_bodies, keys.history_parts)
+    expected = {key(history_id).encode() for history_id in ids for key in built}
+    assert _scanned(client, keys.HISTORIES_PATTERN) <= expected
 
 
 def check_results(client: RedisClient, checkpoint: Checkpoint) -> None:

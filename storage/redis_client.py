@@ -41,9 +41,10 @@ RULES = (
 )
 """What an ACL has to give the user of an engine."""
 WORKER_RULES = (
-    "resetkeys resetchannels -@all %RW~{ps}:log %RW~{ps}:log:* %R~{ps}:* &{ps}:n +fcall +fcall_ro +get +hget"
-    " +hmget +hgetall +hvals +hlen +hkeys +hexists +hscan +hset +hdel +hincrby +xadd +xrange +xlen +multi"
-    " +exec +time +info +ping +subscribe +unsubscribe (+unlink %RW~{ps}:log:p:* %RW~{ps}:log:g:*)"
+    "resetkeys resetchannels -@all %RW~{ps}:log %RW~{ps}:log:* %RW~{ps}:h %RW~{ps}:h:* %R~{ps}:* &{ps}:n"
+    " +fcall +fcall_ro +get +hget +hmget +hgetall +hvals +hlen +hkeys +hexists +hscan +hset +hdel +hincrby"
+    " +xadd +xrange +xlen +multi +exec +time +info +ping +subscribe +unsubscribe"
+    " (+unlink %RW~{ps}:log:p:* %RW~{ps}:log:g:* %RW~{ps}:h:*)"
 )
 """What an ACL has to give the user of API workers: all that they need, and nothing that the engine alone may do."""
 Argument = bytes | str | int

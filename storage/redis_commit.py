@@ -12,6 +12,7 @@ from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys, refusals
 from storage.encoding import encode_content
+from storage.redis_append import declared
 from storage.redis_client import Argument, Command
 
 Call = tuple[str, list[str], list[Argument]]
@@ -48,6 +49,7 @@ def part_call(part: Staged) -> Call:
             part.stage_id,
             part.name,
             part.stream_id,
+            declared(part.declared),
             part.rows,
             part.digest.hex(),
             part.body,

@@ -259,6 +259,7 @@ class RedisLog:
         descending = sorted(set(batches), reverse=True)
         batch = [keys.LOG, keys.SIZES, keys.OWNERS]
         touched = [keys.META, keys.HEAD, *batch, keys.HOLDS, keys.PARTS, keys.BODIES]
+        touched += [keys.HISTORIES, keys.LOG_QUERIES]
         common: list[Argument] = [below, keys.PART_PREFIX, limits.STAGE_MARK_BYTES]
         kept: dict[StreamId, list[Seq]] = {}
         at = 0

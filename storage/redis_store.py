@@ -21,6 +21,7 @@ from storage import keys
 from storage.cluster import ClusterMemory
 from storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
 from storage.redis_client import RedisClient
+from storage.redis_histories import RedisHistories
 from storage.redis_log import RedisLog
 from storage.redis_results import RedisResults
 from storage.redis_settings import check_server, check_settings
@@ -82,6 +83,7 @@ class RedisStore:
         now_us = seconds * SECOND_US + microseconds
         self._results = RedisResults(client, known, self._token, now_us=now_us)
         self._log = RedisLog(client, known, self._token)
+        self.histories = RedisHistories(client)
         self.holder: Held | None = None
         """Who had the store when it was last to be taken over, None = nobody else."""
 
@@ -146,9 +148,8 @@ class RedisStore:
         try:
             self._client.load_library()  # another version may have loaded its own in between
             self._enter(starting=True)
-            self._page_key = bytes.fromhex(
-                self._client.fetch_one("HGET", keys.META, "page_key").decode()
-            )
+            page_key = self._client.fetch_one("HGET", keys.META, "page_key")
+            self._page_key = bytes.fromhex(page_key.decode())
         except BaseException:
             self._token.release()
             raise

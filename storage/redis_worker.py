@@ -15,6 +15,7 @@ from engine.tuples.batch import Seq
 from storage import keys
 from storage.errors import RecoveringError, StoreUnsuitableError
 from storage.redis_client import WORKER_RULES, RedisClient
+from storage.redis_histories import RedisHistories
 from storage.redis_log import RedisLog
 from storage.redis_reader import RedisReader
 from storage.redis_state import StoreState, decode_state
@@ -44,6 +45,7 @@ class RedisWorkerStore:
         self._cluster: str | None = None
         self._durability = ""
         self._log = RedisLog(self._client, admit=self._served.floor)
+        self.histories = RedisHistories(self._client, admit=self._served.floor)
         self._results = RedisReader(
             self._client,
             now_us=0,

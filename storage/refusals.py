@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 from engine import limits
 from engine.errors import (
+    AnswerTooLargeError,
     CommitTooLargeError,
     HasQueriesError,
+    HistoryPartsMissingError,
+    HistoryTakenError,
     IntegrityError,
     NameTakenError,
     NotFoundError,
@@ -21,6 +24,8 @@ BACKLOG_RETRY_AFTER_S = 1
 """The engine folds thousands of operations a second: a full backlog has room again soon."""
 STAGED_RETRY_AFTER_S = 5
 """Staged parts make room as they are committed: a micro-batch takes seconds."""
+HISTORIES_RETRY_AFTER_S = 60
+"""Histories make room as they expire, an hour after they were done."""
 
 
 def stream_differs(stream_id: int) -> StreamDiffersError:
@@ -89,6 +94,81 @@ def staged_full() -> OverloadedError:
         " Send the same again later.",
         reason="staged-bytes",
         retry_after_s=STAGED_RETRY_AFTER_S,
+    )
+
+
+def history_not_found() -> NotFoundError:
+    """Return the refusal to touch a history that is not there."""
+    return NotFoundError(
+        "There is no such history: it has expired, or its query has been removed. Take another one."
+    )
+
+
+def history_taken() -> HistoryTakenError:
+    """Return the refusal to touch a history that another worker has, or that has ended."""
+    return HistoryTakenError(
+        "The history is not this worker's: another one has claimed it, it has ended, or nobody has claimed it yet."
+        " Claim it, or take another one."
+    )
+
+
+def history_parts_missing(parts: Sequence[int]) -> HistoryPartsMissingError:
+    """Return the refusal of an end whose parts are not all there; the first of them are named."""
+    return HistoryPartsMissingError(
+        "Parts of the history are not there. Send them, then say once more that it is done.",
+        parts=list(parts),
+    )
+
+
+def history_rows_differ(rows: int) -> HistoryPartsMissingError:
+    """Return the refusal of an end that counts other rows than its parts have."""
+    return HistoryPartsMissingError(
+        f"The parts of the history have {rows} rows together, not as many as were said.",
+        parts=[],
+        rows=rows,
+    )
+
+
+def history_parts_disordered(part: int) -> HistoryPartsMissingError:
+    """Return the refusal of an end with a part whose rows belong in front of earlier ones."""
+    return HistoryPartsMissingError(
+        f"Part {part} of the history does not begin behind the rows of the parts before it: rows are in order of"
+        " their time, then of their ids, over all parts.",
+        parts=[part],
+    )
+
+
+def history_too_long() -> AnswerTooLargeError:
+    """Return the refusal of a part that makes an answer of too many rows."""
+    return AnswerTooLargeError(
+        "The answer has more rows than a history may have. Narrow the query's window, or add conditions.",
+        limit=limits.HISTORY_ROWS_MAX,
+    )
+
+
+def history_too_large() -> AnswerTooLargeError:
+    """Return the refusal of a part that makes an answer of too many bytes."""
+    return AnswerTooLargeError(
+        "The answer has more bytes than a history may have. Select fewer columns, or narrow the query's window.",
+        limit=limits.HISTORY_BYTES_MAX,
+    )
+
+
+def histories_full() -> OverloadedError:
+    """Return the refusal of one more history than there may be."""
+    return OverloadedError(
+        "As many histories as psoup holds are in work or kept. Delete one that is done, or wait until one expires.",
+        reason="histories",
+        retry_after_s=HISTORIES_RETRY_AFTER_S,
+    )
+
+
+def histories_large() -> OverloadedError:
+    """Return the refusal of a part while all histories together have as many bytes as they may."""
+    return OverloadedError(
+        "As many bytes of histories as psoup holds are kept. Delete one that is done, or wait until one expires.",
+        reason="histories-bytes",
+        retry_after_s=HISTORIES_RETRY_AFTER_S,
     )
 
 

@@ -18,6 +18,7 @@ from app.bodies import BodyBudget, HeldBody, read_body
 from app.keys import INGEST, Caller, Keys
 from app.meters import ROUTE, Meters
 from app.page_tokens import PageTokens
+from app.places import Places
 from app.problems import PROBLEM_TYPES
 from app.rates import Rates
 from app.service import Service
@@ -64,8 +65,8 @@ class Context:
     rates: Rates
     meters: Meters
     handle_bits: Bits
+    places: Places
     service: Service | None = None
-    in_flight: int = 0
     bodies: BodyBudget = field(default_factory=BodyBudget)
 
 
@@ -175,11 +176,11 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
         if service is None:
             raise OverloadedError("The service is starting or stopping.", reason="starting")
         call = admit(request, context, service, endpoint)
-        context.in_flight += 1
+        context.places.take()
         try:
             response = await endpoint.handle(call)
         finally:
-            context.in_flight -= 1
+            context.places.leave()
             call.held.release()
         if endpoint.changes:
             response.headers["Psoup-Durability"] = service.store.durability
@@ -203,17 +204,12 @@ def admit(request: Request, context: Context, service: Service, endpoint: Endpoi
     """Return the request as a call, decided before its body is read.
 
     Raises:
-        EngineError: no key, no scope, over a rate, no place, or the service is not live.
+        EngineError: no key, no scope, over a rate, no place for a change, or the service is not live.
     """
     caller = context.keys.caller(request.headers.get("authorization")) if endpoint.scope else None
     if endpoint.scope is not None and caller is not None:
         stream = request.path_params.get("name") if endpoint.scope == INGEST else None
         caller.require(endpoint.scope, stream=stream)
-        if context.in_flight >= service.settings.requests_in_flight:
-            raise OverloadedError(
-                "As many requests as the service holds are being worked on.",
-                reason="requests-in-flight",
-            )
         if endpoint.rate is not None:
             context.rates.take(caller.key_id, endpoint.rate)
         if endpoint.live:

@@ -149,15 +149,17 @@ async def get_limits(call: Call) -> Response:
     service = call.service
 
     def read() -> dict[str, int]:
-        counts = service.results.counts()
+        counts, histories = service.results.counts(), service.store.histories.statistics()
         return {
             "streams_count_max": counts.streams,
             "queries_count_max": counts.queries,
             "backlog_operations_max": service.backlog(),
             "staged_bytes_max": service.store.log.statistics().staged_bytes,
+            "histories_max": histories.count,
+            "histories_bytes_max": histories.nbytes,
             "appends_in_flight_max": service.submission.statistics().in_flight,
             "hits_memory_bytes_max": service.backend.figures().footprint.hits,
-            "requests_in_flight_max": call.context.in_flight,
+            "requests_in_flight_max": call.context.places.statistics().taken,
         }
 
     use = await asyncio.to_thread(read)
@@ -168,6 +170,7 @@ async def get_limits(call: Call) -> Response:
         "invoke_deadline_s": settings.invoke_deadline_s,
         "request_seconds_max": settings.request_s,
         "request_bytes_per_second_min": settings.request_bytes_per_s_min,
+        "connections_max": settings.connections,
         "connections_per_address_max": settings.connections_per_address,
         "requests_in_flight_max": settings.requests_in_flight,
         "appends_in_flight_max": settings.appends_in_flight,

@@ -1,5 +1,10 @@
-"""Invoking a query: one page of what it answers, in the shape that was asked for."""
+"""Invoking a query: one page of what it answers, in the shape that was asked for.
 
+With `history=true` it is answered from memory where that reaches, else by what a job computes from the archive
+(`history_answers.py`).
+"""
+
+import contextlib
 import functools
 import time
 from collections.abc import Sequence
@@ -10,12 +15,22 @@ from starlette.responses import Response
 
 from app.keys import READ
 from app.routes import invoke_many
-from app.routes.answers import cursor_of, page_link, page_links, read_page
+from app.routes.answers import (
+    HistoryPage,
+    cursor_of,
+    encoded_response,
+    fewer_rows,
+    kept_parameters,
+    page_link,
+    page_links,
+    read_page,
+)
 from app.routes.endpoint import Call, Endpoint, Shown
+from app.routes.history_answers import history_page, history_response
 from app.routes.queries import handle
-from app.routes.receiving import server_timing
 from app.routes.registering import await_elsewhere
 from app.wire.encoding import RowSet
+from app.wire.histories import HistoryPending
 from app.wire.invocations import (
     Presentation,
     ResultsAnswer,
@@ -23,11 +38,12 @@ from app.wire.invocations import (
     encode_answer,
     rows_of,
 )
-from app.wire.negotiation import FORMATS, choose_format, encode_content
+from app.wire.negotiation import choose_format
 from app.wire.parameters import (
     COUNT,
     CURSOR,
     FORMAT,
+    HISTORY,
     META,
     MIN_SEQ,
     NOW,
@@ -38,13 +54,10 @@ from app.wire.parameters import (
 )
 from app.wire.tuples import ARROW, CSV, NDJSON
 from engine import limits
-from engine.errors import InvalidFieldError, NotFoundError
-from engine.invoke import Answer, Request, invoke
+from engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
+from engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
 from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
-
-_ROOM: Final = 0.9
-"""Rows are cut to this share of what the page's limit would let through by their mean size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +69,16 @@ class Asked:
         at_now: the answer is the one at NOW, not one at another instant.
         past: rows of the answer up to which the page may reach; None = as far as the answer.
         lists_pages: the answer is to say where its pages are.
+        past_memory: where it is not all in memory, it is to be what a job computes from the archive.
+        history_page: the page of such an answer that is asked for.
     """
 
     request: Request
     at_now: bool
     past: int | None = None
     lists_pages: bool = False
+    past_memory: bool = False
+    history_page: HistoryPage | None = None
 
 
 async def get_results(call: Call) -> Response:
@@ -74,7 +91,7 @@ async def get_results(call: Call) -> Response:
     await service.filling.wait(query_id, timeout_s=timeout_s)
     if asked.request.min_seq is not None:
         await service.applied.wait(asked.request.min_seq, timeout_s=timeout_s)
-    answer = functools.partial(answer_response, call, query_id, asked, shown)
+    answer = functools.partial(_response, call, query_id, asked, shown)
     try:
         return await service.answering.run(answer, deadline_s=timeout_s)
     except NotFoundError:
@@ -114,7 +131,8 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
             raise InvalidFieldError("Pages are listed beside their count.", errors=wrong)
         now_us: int | None = arguments.get(NOW)
         request = Request(limit=limit, now_us=now_us, min_seq=min_seq, count_only=shown.count_only)
-        return Asked(request, at_now=now_us is None, lists_pages=lists_pages)
+        past_memory = arguments.get(HISTORY) == "true"
+        return Asked(request, now_us is None, lists_pages=lists_pages, past_memory=past_memory)
     wrong = [
         (f"?{p.name}", "a page has its own")
         for p in (NOW, COUNT, PAGES)
@@ -123,6 +141,9 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
     if wrong:
         raise InvalidFieldError("A page belongs to the answer it goes on with.", errors=wrong)
     page = read_page(call, query_id, token)
+    if isinstance(page, HistoryPage):
+        request = Request(limit=limit, min_seq=min_seq)
+        return Asked(request, at_now=False, past=page.past, history_page=page)
     if page.past is not None:
         limit = min(limit, page.past - page.position.offset)
     request = Request(limit=limit, position=page.position, min_seq=min_seq)
@@ -130,11 +151,17 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
 
 
 def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
-    """Return the answer as bytes, cut to a page. CPU work: runs in a pool."""
-    begun = time.perf_counter()
-    request, kept = asked.request, _kept(call)
+    """Return the answer as bytes, cut to a page. CPU work: runs in a pool.
+
+    Raises:
+        PageExpiredError: as `invoke`; also where all of the answer is wanted, and memory does not reach so far.
+    """
+    begun_s = time.perf_counter()
+    request, kept = asked.request, kept_parameters(call)
     answer, rows = _answer(call, query_id, request, shown)
-    evaluated = time.perf_counter()
+    if asked.past_memory and answer.complete_from_us is not None:
+        raise PageExpiredError
+    evaluated_s = time.perf_counter()
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
@@ -146,17 +173,30 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
             break
         request = _smaller(request, answer, rows.length, len(body))
         answer, rows = _answer(call, query_id, request, shown)
-    encoded, encoding = encode_content(body, call.header("accept-encoding"))
-    timing = {"eval": evaluated - begun, "encode": time.perf_counter() - evaluated}
-    headers = answer_headers(answer, link=link) | {
-        "Cache-Control": "private, no-cache",
-        "Vary": "Accept, Accept-Encoding",
-        "Server-Timing": server_timing(timing),
-    }
-    if encoding is not None:
-        headers["Content-Encoding"] = encoding
     call.service.invoked.add(1)
-    return Response(encoded, headers=headers, media_type=FORMATS[shown.format])
+    return encoded_response(
+        call,
+        body,
+        form=shown.format,
+        headers=answer_headers(answer, link=link),
+        begun_s=begun_s,
+        evaluated_s=evaluated_s,
+    )
+
+
+def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
+    """Return the answer from memory, or what a job computes of it. Blocks: runs in a pool."""
+    if asked.history_page is not None:
+        return history_page(call, query_id, asked.history_page, asked.request, shown)
+    if not asked.past_memory:
+        return answer_response(call, query_id, asked, shown)
+    for _ in range(ATTEMPTS_MAX):
+        with contextlib.suppress(PageExpiredError):  # what was there has gone while it was read
+            found = history_response(
+                call, query_id, asked.request, shown, lists_pages=asked.lists_pages
+            )
+            return found or answer_response(call, query_id, asked, shown)
+    raise retention_overtakes()
 
 
 def _answer(
@@ -186,18 +226,8 @@ def _answer(
 
 def _smaller(request: Request, answer: Answer, length: int, size: int) -> Request:
     """Return a request for fewer rows of the very same answer."""
-    fitting = int(_ROOM * length * limits.PAGE_BYTES_MAX / size)
-    limit = max(1, min(fitting, length - 1))
+    limit = fewer_rows(length, size)
     return replace(request, limit=limit, position=answer.at, now_us=None)
-
-
-def _kept(call: Call) -> dict[str, str]:
-    """Return the parameters that go on with the pages."""
-    return {
-        name: value
-        for name, value in call.request.query_params.items()
-        if name in (ROWS_LIMIT.name, SHAPE.name, FORMAT.name, META.name)
-    }
 
 
 _TEXT: Final = {"schema": {"type": "string"}}
@@ -223,10 +253,32 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
                     "Psoup-Seq": "Position the answer belongs to.",
                     "Psoup-Count": "Rows of the whole answer.",
                 },
-            )
+            ),
+            202: Shown(
+                "With history=true: a job is to compute the answer. Ask again.",
+                HistoryPending,
+                headers={
+                    "Location": "Where to ask again: the same URL.",
+                    "Retry-After": "Seconds after which to ask again.",
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position the answer will belong to.",
+                },
+            ),
         },
         READ,
-        parameters=(NOW, ROWS_LIMIT, PAGE, MIN_SEQ, COUNT, PAGES, SHAPE, FORMAT, META, CURSOR),
+        parameters=(
+            NOW,
+            ROWS_LIMIT,
+            PAGE,
+            MIN_SEQ,
+            COUNT,
+            PAGES,
+            SHAPE,
+            FORMAT,
+            META,
+            CURSOR,
+            HISTORY,
+        ),
         problems=(
             "not-found",
             "not-acceptable",
@@ -237,6 +289,8 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             "query-filling",
             "query-suspended",
             "answer-too-large",
+            "history-failed",
+            "store-full",
         ),
         rate="invoke",
     ),

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeVar
 from app.catalogue import Declaration
 from app.errors import BodyTooLargeError
 from app.routes.endpoint import Call
-from app.wire.digest import digest_rows
 from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from engine import limits
 from engine.errors import NotFoundError
 from engine.tuples.arrow import encode_batch
+from engine.tuples.digest import digest_rows
 from engine.tuples.schema import STREAM_NAME
 
 Result = TypeVar("Result")

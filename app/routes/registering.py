@@ -66,13 +66,15 @@ def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind)
         SqlError: the text does not bind against `streams`.
     """
     bound = bind(body.sql, streams)
+    read = {one.stream: streams[one.stream] for one in bound.clause.sources}
     content = Register(
         query_id=query_id,
         sql=bound.canonical,
-        streams={one.stream: streams[one.stream][0] for one in bound.clause.sources},
+        streams={name: stream_id for name, (stream_id, _) in read.items()},
         name=body.name,
         labels=body.labels or {},
         materialize=Materialize(body.materialize),
+        declared={name: schema for name, (_, schema) in read.items()},
     )
     return Registration(query_id, body, bound, content)
 

@@ -29,6 +29,7 @@ async def post_stage(call: Call) -> Response:
             checked.rows,
             checked.body,
             checked.digest,
+            declared=declaration.schema,
         )
         expires_us = await service.submission.stage(
             part, deadline_s=service.settings.ingest_deadline_s

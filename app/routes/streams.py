@@ -22,7 +22,7 @@ from app.wire.streams import (
 )
 from engine import limits
 from engine.errors import NotFoundError, StaleDeclarationError, StreamDiffersError
-from engine.log.operation import Declare, Drop, QueryId
+from engine.log.operation import Declare, Drop
 from engine.results.delta import StreamRecord
 from engine.tuples.schema import STREAM_NAME, StreamId, StreamSchema
 
@@ -76,13 +76,13 @@ async def delete_stream(call: Call) -> Response:
     name = call.path("name")
     cascade = call.arguments.get(CASCADE) == "true"
     for attempt in range(1, CASCADE_ATTEMPTS + 1):
-        stream_id, queries = await call.service.answering.run(
-            functools.partial(_readers, call, name, cascade=cascade),
+        content = await call.service.answering.run(
+            functools.partial(_removal, call, name, cascade=cascade),
             deadline_s=call.service.settings.invoke_deadline_s,
         )
         try:
             submitted = await call.service.submission.submit(
-                Drop(stream_id, name, queries),
+                content,
                 deadline_s=call.service.settings.register_deadline_s,
             )
         except StaleDeclarationError:
@@ -110,13 +110,14 @@ def removed(submitted: Submitted) -> Response:
     return json_answer({"seq": submitted.seq, "state": "removing"}, status=202, headers=headers)
 
 
-def _readers(call: Call, name: str, *, cascade: bool) -> tuple[StreamId, tuple[QueryId, ...]]:
-    """Return the stream in force under `name` and, for a cascade, all queries that read it."""
+def _removal(call: Call, name: str, *, cascade: bool) -> Drop:
+    """Return the removal of the stream in force under `name` and, for a cascade, of all queries that read it."""
     results = call.service.results
-    stream_id = results.stream(name).stream_id
+    stream = results.stream(name)
     # Not of one instant: a query that comes or goes in between makes the log refuse the removal as stale.
-    readers = results.readers(stream_id) if cascade else ()
-    return stream_id, tuple(one.query_id for one in readers)
+    readers = results.readers(stream.stream_id) if cascade else ()
+    queries = tuple(one.query_id for one in readers)
+    return Drop(stream.stream_id, name, queries, declared=stream.schema)
 
 
 async def stream_record(call: Call, name: str) -> StreamRecord:

@@ -32,11 +32,9 @@ async def post_rows(call: Call) -> Response:
     await received.receive()  # 404 before the body is read
 
     async def store(checked: CheckedRows) -> tuple[Submitted, int]:
-        declaration = checked.declaration
+        stream_id, schema = checked.declaration.stream_id, checked.declaration.schema
         txn = None if app_version is None else Txn(*app_version, checked.digest)
-        content = Rows(
-            declaration.stream_id, declaration.schema.name, checked.rows, checked.body, txn
-        )
+        content = Rows(stream_id, schema.name, checked.rows, checked.body, txn, declared=schema)
         service = call.service
         submitted = await service.submission.submit(
             content, deadline_s=service.settings.ingest_deadline_s

@@ -12,6 +12,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from app.errors import BadBodyError
+
+UNREADABLE = (pa.ArrowException, ValueError, OSError, EOFError, LookupError, struct.error)
+"""What Arrow's readers raise over damaged bytes; names that are not UTF-8 are a ValueError."""
+
 _HEADER_FIELD = 2
 _DICTIONARY_DATA_FIELD = 1
 _LENGTH_FIELD = 0
@@ -51,6 +56,32 @@ def batch_headers(body: bytes) -> Iterator[BatchHeader]:
         message = pa.ipc.read_message(source)
         if message.type in ("record batch", "dictionary"):
             yield _header(message.metadata.to_pybytes(), dictionary=message.type == "dictionary")
+
+
+def plain_rows(body: bytes) -> int:
+    """Return how many rows the stream `body` has, whose buffers are not compressed; none of them is read.
+
+    Raises:
+        BadBodyError: its buffers are compressed.
+        what `batch_headers` raises.
+    """
+    rows = 0
+    for header in batch_headers(body):
+        if header.compressed:
+            raise BadBodyError(
+                "The stream's buffers are compressed. Send them plain; Content-Encoding may compress"
+                " the whole.",
+                reason="compressed Arrow buffers",
+            )
+        rows += 0 if header.dictionary else header.rows
+    return rows
+
+
+def unreadable(error: Exception) -> BadBodyError:
+    """Return the refusal of a body whose reading as an Arrow IPC stream raised one of UNREADABLE."""
+    if isinstance(error, StreamEndError):
+        return BadBodyError(str(error), reason="end of stream", offset=error.offset)
+    return BadBodyError("The body is not an Arrow IPC stream.", reason="Arrow")
 
 
 def _ends(body: bytes, at: int) -> bool:

@@ -54,6 +54,11 @@ class ResultsAnswer(BaseModel):
     pages: list[str] | None = Field(
         default=None, description="With pages=all: relative URLs of all pages of this answer."
     )
+    history: dict[str, Any] | None = Field(
+        default=None,
+        description="Of an answer that a job has computed, with history=true: its id, state, progress and when it was"
+        " asked for.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,13 @@ def encode_answer(
     cursor: str | None,
     link: str | None,
     pages: Sequence[str] | None = None,
+    history: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return the body; `link` is the URL of the next page, `pages` are those of all, where they are to be shown."""
+    """Return the body.
+
+    `link` is the URL of the next page, `pages` are those of all, where they are to be shown; `history` says where an
+    answer that a job has computed comes from.
+    """
     if shown.format == "ndjson":
         return to_ndjson(rows)
     if shown.format == "csv":
@@ -122,6 +132,8 @@ def encode_answer(
     }
     if pages is not None:
         body["pages"] = pages
+    if history is not None:
+        body["history"] = history
     return orjson.dumps(body)
 
 

@@ -263,3 +263,15 @@ CURSOR = Parameter(
     {"type": "string", "minLength": 1},
     "What an answer gave as `cursor`; answered in full, with `reset` true.",
 )
+HISTORY = Parameter(
+    "history",
+    one_of("true", "false"),
+    {"type": "string", "enum": ["true", "false"], "default": "false"},
+    "`true`: where the window reaches past what is kept in memory, the answer that a job computes from the archive.",
+)
+HISTORY_STATE = Parameter(
+    "state",
+    one_of("queued", "running", "done", "failed"),
+    {"type": "string", "enum": ["queued", "running", "done", "failed"]},
+    "Only histories in this state; those whose worker's claim has ended count as queued too.",
+)

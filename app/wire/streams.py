@@ -155,6 +155,10 @@ class StreamAnswer(BaseModel):
         description="Nothing from then on is forgotten; null: nothing."
     )
     queries: int
+    declared: int = Field(description="Position of the declaration: another one, another stream.")
+    dropped: int = Field(
+        description="So many of the first rows are forgotten for good, and so are their batches but for held ones."
+    )
     links: dict[str, str]
 
 
@@ -217,5 +221,7 @@ def describe_stream(record: StreamRecord, source: TupleSource) -> dict[str, obje
         "newest": format_instant(record.high_water_us),
         "complete_from": format_instant(record.complete_from_us),
         "queries": record.queries,
+        "declared": record.stream_id,
+        "dropped": record.dropped_row,
         "links": {"self": path, "rows": f"{path}/rows"},
     }

@@ -6,7 +6,6 @@ zone for timestamps of microseconds (the instant is the same). Nothing else is c
 """
 
 import functools
-import struct
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import BadBodyError
-from app.wire.arrow_messages import StreamEndError, batch_headers
+from app.wire.arrow_messages import UNREADABLE, plain_rows, unreadable
 from app.wire.bounds import check_decoded_size, check_row_count
 from app.wire.row_errors import (
     MISSING,
@@ -33,8 +32,6 @@ from engine import limits
 from engine.tuples.arrow import ARROW_TYPES, arrow_schema
 from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 
-_UNREADABLE = (pa.ArrowException, ValueError, OSError, EOFError, LookupError, struct.error)
-"""What Arrow's readers raise over damaged bytes; names that are not UTF-8 are a ValueError."""
 _NARROW_INTS = frozenset(
     {pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32(), pa.int64()}
 )
@@ -50,12 +47,10 @@ def arrays_from_arrow(body: bytes, schema: StreamSchema) -> list[pa.Array]:
         RowsRejectedError: fields that do not exist, are missing or of a wrong type; values that do not fit.
     """
     try:
-        _check_headers(body)
+        check_row_count(plain_rows(body))
         columns, rows = _read(body, schema)
-    except StreamEndError as error:
-        raise BadBodyError(str(error), reason="end of stream", offset=error.offset) from error
-    except _UNREADABLE as error:
-        raise BadBodyError("The body is not an Arrow IPC stream.", reason="Arrow") from error
+    except UNREADABLE as error:
+        raise unreadable(error) from error
     arrays, errors = [], RowErrors()
     for place, column in enumerate(schema.columns):
         given = columns.get(column.name)
@@ -104,19 +99,6 @@ def _exact(column: ColumnSchema, given: pa.Array | pa.ChunkedArray) -> pa.Array:
     if given.type != exact:
         given = given.cast(exact)
     return given if isinstance(given, pa.Array) else given.combine_chunks()
-
-
-def _check_headers(body: bytes) -> None:
-    rows = 0
-    for header in batch_headers(body):
-        if header.compressed:
-            raise BadBodyError(
-                "The stream's buffers are compressed. Send them plain; Content-Encoding may compress"
-                " the whole.",
-                reason="compressed Arrow buffers",
-            )
-        rows += 0 if header.dictionary else header.rows
-    check_row_count(rows)
 
 
 def _check_fields(given: pa.Schema, schema: StreamSchema) -> None:

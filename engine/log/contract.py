@@ -66,6 +66,8 @@ class Log(Protocol):
             every kind: the backlog (committed and not yet applied) is below its limits.
             Declare: an identical declaration in force -> duplicate; another one of that name ->
                 StreamDiffersError (extra `stream_id`); STREAMS_COUNT_MAX -> QuotaExceededError.
+            every kind that names a stream: it is in force as far as the name has that id, and, where `declared`
+                is given, is declared so.
             Drop: `stream_id` is in force, else NotFoundError; `queries` are exactly the standing
                 queries that read it: if it is empty and there are some -> HasQueriesError (extra
                 `queries`: their number); if it lists others than there are -> StaleDeclarationError.
@@ -107,7 +109,7 @@ class Log(Protocol):
         It lives for STAGE_LIFE_S. Sent again under its id it changes nothing.
 
         Raises:
-            StaleDeclarationError: `stream_id` is not in force for `name`.
+            StaleDeclarationError: `stream_id` is not in force for `name`, as with `append`.
             OverloadedError: all that is staged would be more than STAGED_BYTES_MAX; reason `staged-bytes`.
             EngineError: what a store adds (storage/errors.py). Whatever it is, nothing counts.
         """

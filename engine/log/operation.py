@@ -43,11 +43,15 @@ class Declare:
 
 @value_type
 class Drop:
-    """A stream is dropped, together with `queries`: all standing queries that read it, or none."""
+    """A stream is dropped, together with `queries`: all standing queries that read it, or none.
+
+    `declared` is as in `Rows`.
+    """
 
     stream_id: StreamId
     name: str
     queries: tuple[QueryId, ...] = ()
+    declared: StreamSchema | None = field(default=None, compare=False, repr=False)
 
 
 @value_type
@@ -73,6 +77,9 @@ def sum_digests(digests: Iterable[bytes]) -> bytes:
 class Rows:
     """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream.
 
+    `declared` is that declaration, for the log to compare when it is appended, and is not kept: a log that has lost its
+    end may give an id a second time. None = who appends has the log to itself.
+
     With `more` the next entry is of the same commit: no position between the two is ever shown or published. All
     entries of a commit have its app and version, and the digest of all its rows of their stream.
     """
@@ -83,13 +90,14 @@ class Rows:
     body: bytes = field(repr=False)
     txn: Txn | None = None
     more: bool = False
+    declared: StreamSchema | None = field(default=None, compare=False, repr=False)
 
 
 @value_type
 class Staged:
     """A part of a commit to come: a batch, checked as `Rows` is, that counts for nothing until it is committed.
 
-    `digest` is that of its rows, as a `Txn` has it.
+    `digest` is that of its rows, as a `Txn` has it; `declared` is as in `Rows`.
     """
 
     stage_id: StageId
@@ -98,6 +106,7 @@ class Staged:
     rows: int
     body: bytes = field(repr=False)
     digest: bytes = field(repr=False)
+    declared: StreamSchema | None = field(default=None, compare=False, repr=False)
 
 
 @value_type
@@ -116,7 +125,7 @@ class Commit:
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
-    `sql` is the canonical text, window included.
+    `sql` is the canonical text, window included. `declared` has those declarations by name, as in `Rows`.
     """
 
     query_id: QueryId
@@ -125,6 +134,7 @@ class Register:
     name: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     materialize: Materialize = Materialize.AUTO
+    declared: Mapping[str, StreamSchema] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def definition(self) -> str:

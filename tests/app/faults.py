@@ -41,6 +41,7 @@ class FaultyStore:
         self.plain: Store = store or open_store("memory://", data=Path("unused"), clock=clock)
         self.log: Any = Interfered(self.plain.log)
         self.results: Any = Interfered(self.plain.results)
+        self.histories: Any = Interfered(self.plain.histories)
         self.token: Any = Interfered(self.plain)
         """What only the one writer does: `take_over`, `renew`, `tell`; and `reopen`, which is counted alone."""
         self.shown: Any = None

@@ -7,7 +7,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from app.server import listen, make_server
+from app.server import handles_of, listen, make_server
 from app.settings import Settings
 from tests.app.support import application
 
@@ -19,9 +19,13 @@ Address = tuple[str, int]
 @contextlib.contextmanager
 def served(settings: Settings, *, count_loopback: bool = False) -> Iterator[Address]:
     """Yield the address of a server that runs in a thread."""
-    with application(settings) as app, listen(settings) as listener:
+    with (
+        application(settings) as app,
+        listen(settings) as listener,
+        handles_of(listener) as handles,
+    ):
         server = make_server(app, settings, count_loopback=count_loopback)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread = threading.Thread(target=server.run, kwargs={"sockets": handles})
         thread.start()
         try:
             yield listener.getsockname()[:2]

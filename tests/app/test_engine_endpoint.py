@@ -21,6 +21,9 @@ from tests.world import World
 
 pytestmark = pytest.mark.anyio
 
+EXECUTORS = {"executor_jobs": ("Jobs that executors were given.", 7)}
+"""What executors count, where an engine has some."""
+
 
 @pytest.fixture
 def clock() -> ManualClock:
@@ -48,7 +51,7 @@ def started(one: Folding) -> None:
 
 async def get(one: Folding, path: str, keys_file=None, **headers: str) -> httpx.Response:
     """Return the answer to one request."""
-    app = engine_application(one.loop, one.store, load_keys(keys_file))
+    app = engine_application(one.loop, one.store, load_keys(keys_file), lambda: EXECUTORS)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://psoup") as client:
         return await client.get(path, headers=headers)
@@ -118,6 +121,7 @@ async def test_meters_say_what_was_folded_and_what_waits(one, store, clock):
         "operations_void_total": 0,
         "store_retries_total": 0,
         "ticks_total": 0,
+        "executor_jobs_total": 7,
         "hits_memory_bytes": 0,
         "publish_seconds_count": found["psoup_publish_seconds_count"],
     }
@@ -162,7 +166,7 @@ async def test_nothing_else_is_there(one, path):
 
 async def test_other_methods_are_refused_by_name(one):
     """The path is there: the refusal names what it answers."""
-    app = engine_application(one.loop, one.store, load_keys(None))
+    app = engine_application(one.loop, one.store, load_keys(None), dict)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://psoup") as client:
         refused = await client.post("/healthz")

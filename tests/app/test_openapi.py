@@ -43,14 +43,21 @@ def as_bytes(_: Any, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def standing() -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the address of a server, and path parameters that name what stands there."""
+def standing() -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield the address of a server, path parameters that name what stands there, and the handle of a history."""
     with served(SETTINGS) as (host, port), httpx.Client(base_url=f"http://{host}:{port}") as client:
-        body = {"columns": COLUMNS, "time": "ts"}
+        body: dict[str, Any] = {"columns": COLUMNS, "time": "ts"}
         assert 201 == client.put("/v1/streams/trades", json=body).status_code
         client.post("/v1/streams/trades/rows", json=[{"ts": i, "px": i} for i in range(20)])
         query = client.post("/v1/queries", json={"sql": "SELECT * FROM trades"}).json()
-        yield str(client.base_url), {"name": "trades", "id": query["id"], "seq": "2"}
+        body["retention"] = {"rows": 1}
+        assert 201 == client.put("/v1/streams/forgets", json=body).status_code
+        client.post("/v1/streams/forgets/rows", json=[{"ts": i, "px": i} for i in range(20)])
+        past = client.post("/v1/queries", json={"sql": "SELECT px FROM forgets"}).json()
+        asked = client.get(past["links"]["results"], params={"history": "true"})
+        assert 202 == asked.status_code
+        names = {"name": "trades", "id": query["id"], "seq": "2", "n": "0"}
+        yield str(client.base_url), names, asked.json()["history"]["id"]
 
 
 @schema.parametrize()
@@ -59,7 +66,7 @@ def standing() -> Iterator[tuple[str, dict[str, str]]]:
 )
 def test_openapi_of_drawn_requests_is_kept(case, standing):
     """Whatever is drawn for an operation, its answer is one that is described."""
-    url, _ = standing
+    url, *_ = standing
     case.call_and_validate(base_url=url, checks=_expected(case))
 
 
@@ -69,9 +76,11 @@ def test_openapi_of_drawn_requests_is_kept(case, standing):
 )
 def test_openapi_of_what_stands_is_kept(case, standing):
     """The same for paths that name a stream or a query there is; what stands is left standing."""
-    url, names = standing
+    url, names, history_id = standing
     if case.method == "DELETE":
         return
+    if case.path.startswith("/v1/histories"):
+        names = {**names, "id": history_id}
     case.path_parameters = {name: names[name] for name in case.path_parameters or {}}
     case.call_and_validate(base_url=url, checks=_expected(case))
 

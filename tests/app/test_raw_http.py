@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -44,7 +45,9 @@ def connected(address: Address) -> socket.socket:
     return socket.create_connection(address, timeout=WAIT_S)
 
 
-def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+def read_answer(
+    connection: socket.socket, *, has_body: bool = True
+) -> tuple[int, dict[str, str], bytes]:
     """Return (status, headers, body) of one answer; status 0 where there is none."""
     file = connection.makefile("rb")
     line = file.readline()
@@ -54,7 +57,8 @@ def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
     while (field := file.readline().strip()) != b"":
         name, _, value = field.decode().partition(":")
         headers[name.lower()] = value.strip()
-    return int(line.split()[1]), headers, file.read(int(headers.get("content-length", "0")))
+    length = int(headers.get("content-length", "0")) if has_body else 0
+    return int(line.split()[1]), headers, file.read(length)
 
 
 def exchange(address: Address, request: bytes, *, end: bool = False) -> tuple[int, str, bool]:
@@ -181,17 +185,28 @@ def test_head_is_a_get_without_its_body(address):
     assert answer.endswith(b"\r\n\r\n")
 
 
-def test_connections_of_one_address_are_bounded():
-    """A client with too many connections is turned away with 429; when one ends, there is room."""
-    settings = dataclasses.replace(SETTINGS, keep_alive_s=60)
-    with served(settings, count_loopback=True) as where, contextlib.ExitStack() as open_ones:
+@pytest.mark.parametrize(
+    ("bounds", "count_loopback", "refusal"),
+    [
+        ({"connections_per_address": 4}, True, (429, "rate-limited")),
+        ({"connections": 4}, False, (503, "overloaded")),
+    ],
+    ids=["of one address", "in all"],
+)
+def test_connections_are_bounded(bounds, count_loopback, refusal):
+    """Who opens one too many is told so and turned away; when one ends, there is room."""
+    settings = dataclasses.replace(SETTINGS, keep_alive_s=60, **bounds)
+    with (
+        served(settings, count_loopback=count_loopback) as where,
+        contextlib.ExitStack() as open_ones,
+    ):
         kept = [open_ones.enter_context(connected(where)) for _ in range(4)]
         for connection in kept:
             connection.sendall(head("GET", "/healthz"))
             assert 200 == read_answer(connection)[0]
         with connected(where) as one_more:
             status, headers, body = read_answer(one_more)
-        assert (429, "rate-limited") == (status, json.loads(body)["code"])
+        assert refusal == (status, json.loads(body)["code"])
         assert headers["retry-after"]
         kept[0].sendall(head("GET", "/healthz", "Connection: close"))
         assert 200 == read_answer(kept[0])[0]
@@ -199,3 +214,57 @@ def test_connections_of_one_address_are_bounded():
         with connected(where) as another:
             another.sendall(head("GET", "/healthz"))
             assert 200 == read_answer(another)[0]
+
+
+def test_requests_past_their_number_are_turned_away():
+    """Where all places are taken: 503, whose connection stays; health is answered, and then the others again."""
+    settings = dataclasses.replace(
+        SETTINGS, requests_in_flight=1, cors_origins=("https://a.example",), request_grace_s=5.0
+    )
+    body = b'{"columns":[{"name":"a","type":"string"}]}'
+    begun = head("PUT", "/v1/streams/s", f"Content-Length: {len(body)}")
+    with served(settings) as where, connected(where) as working, connected(where) as asking:
+        working.sendall(begun + body[:5])
+        await_taken(asking)
+        for method, lines in [("GET", ()), ("HEAD", ()), ("GET", ("Origin: https://a.example",))]:
+            asking.sendall(head(method, "/v1/queries", *lines))
+            status, headers, problem = read_answer(asking, has_body=method != "HEAD")
+            assert 503 == status
+            assert int(headers["retry-after"]) >= 1
+            assert "connection" not in headers
+            assert headers["request-id"]
+            assert bool(lines) == ("access-control-allow-origin" in headers)
+            if method != "HEAD":
+                assert "requests-in-flight" == json.loads(problem)["reason"]
+        asking.sendall(head("GET", "/healthz"))
+        assert 200 == read_answer(asking)[0]
+        asking.sendall(begun + body[:7])
+        assert 503 == read_answer(asking)[0]
+        asking.sendall(body[7:] + head("GET", "/healthz"))
+        assert 200 == read_answer(asking)[0], "the body was dropped, and the connection stays"
+        for lines in [("Transfer-Encoding: chunked",), (f"Content-Length: {limits.MIB}",)]:
+            with connected(where) as another:
+                another.sendall(head("PUT", "/v1/streams/s", *lines))
+                status, headers, _ = read_answer(another)
+                assert (503, "close") == (status, headers["connection"])
+                assert b"" == another.recv(1)
+        with connected(where) as another:
+            another.sendall(begun)
+            assert 503 == read_answer(another)[0]
+            assert b"" == another.recv(1), "for a body that stays away nobody waits"
+        working.sendall(body[5:])
+        assert 201 == read_answer(working)[0]
+        asking.sendall(head("GET", "/v1/queries"))
+        assert 200 == read_answer(asking)[0]
+        asking.sendall(head("GET", "/metrics"))
+        assert b"\npsoup_requests_turned_away_total 8.0\n" in read_answer(asking)[2]
+
+
+def await_taken(asking: socket.socket) -> None:
+    """Wait until another connection's request has taken the only place: until one is turned away."""
+    latest_s = time.monotonic() + WAIT_S
+    status = 200
+    while status == 200 and time.monotonic() < latest_s:
+        asking.sendall(head("GET", "/v1/queries"))
+        status, _, _ = read_answer(asking)
+    assert 503 == status

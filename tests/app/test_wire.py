@@ -12,7 +12,6 @@ from hypothesis import given, settings, strategies as st
 from app.errors import BodyTooLargeError
 from app.page_tokens import PageTokens, page_key
 from app.wire.content import decode_body
-from app.wire.digest import digest_rows
 from app.wire.encoding import RowSet, meta_columns, row_objects
 from app.wire.invocations import position_from_json, position_to_json
 from app.wire.json_body import find_long_number
@@ -31,6 +30,7 @@ from engine.errors import BadPageError, RowsRejectedError
 from engine.results.answer import PagePosition, PartPosition
 from engine.results.contract import Gen
 from engine.tuples.batch import Seq
+from engine.tuples.digest import digest_rows
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 SCHEMA = StreamSchema(

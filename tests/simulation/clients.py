@@ -16,6 +16,7 @@ from engine.results.contract import Gen, ResultsReader
 from engine.results.delta import StreamRecord
 from engine.tuples.arrow import encode_batch
 from tests.simulation import workload
+from tests.simulation.commits import Driver, Drivers
 from tests.simulation.history import History
 from tests.simulation.simulated_time import SimulatedTime
 from tests.world import digest, record_batch
@@ -23,6 +24,8 @@ from tests.world import digest, record_batch
 STREAMS = ("s", "t", "u")
 APPS = ("app-0", "app-1", "app-2")
 QUERIES_MAX = 10
+COMMITS = 0.15
+"""How many of their wishes are commits."""
 Streams = Sequence[StreamRecord]
 
 
@@ -53,6 +56,7 @@ class Clients:
         self._history = history
         self.intents: list[Intent] = []
         self.counts: Counter[str] = Counter()
+        self.drivers = Drivers(rng, clock, history, self.counts)
         self._versions: Counter[str] = Counter()
         self._handles = 0
         self._names = 0
@@ -61,11 +65,11 @@ class Clients:
         self.floor: tuple[int, int] = (0, 0)
         """Generation and seq that every answer to come has reached."""
 
-    def pending(self) -> list[Intent]:
+    def pending(self) -> list[Intent | Driver]:
         """Return what has no definite answer yet."""
-        return [intent for intent in self.intents if not intent.over]
+        return [*(intent for intent in self.intents if not intent.over), *self.drivers.pending()]
 
-    def free(self) -> list[Intent]:
+    def free(self) -> list[Intent | Driver]:
         """Return what is to be sent again."""
         return [intent for intent in self.pending() if not intent.in_flight]
 
@@ -74,9 +78,11 @@ class Clients:
         sent = (one.content for one in reversed(self.intents) if isinstance(one.content, Register))
         return [content.query_id for content, _ in zip(sent, range(3), strict=False)]
 
-    def wish(self, results: ResultsReader) -> Intent | None:
-        """Return a new intent, given what a worker shows; None = nothing comes to mind."""
+    def wish(self, results: ResultsReader) -> Intent | Driver | None:
+        """Return a new intent or driver, given what a worker shows; None = nothing comes to mind."""
         streams = results.streams()
+        if streams and self._rng.random() < COMMITS:
+            return self.drivers.wish(streams)
         verb = self._rng.choice(
             [self._rows] * 7 + [self._register] * 3 + [self._remove, self._drop, self._declare]
         )
@@ -91,14 +97,20 @@ class Clients:
     def _declare(self, _: ResultsReader, streams: Streams) -> Content | None:
         taken = {stream.schema.name for stream in streams}
         free = [name for name in STREAMS if name not in taken]
-        return Declare(workload.schema(self._rng, self._rng.choice(free))) if free else None
+        # One that was lost is likely to be declared again, and otherwise.
+        return (
+            Declare(workload.schema(self._rng, self._rng.choice(free + free[:1] * 4)))
+            if free
+            else None
+        )
 
     def _drop(self, results: ResultsReader, streams: Streams) -> Content | None:
         if self._rng.random() < 0.7:
             return None
         stream = self._rng.choice(streams)
         reading = [query.query_id for query in results.readers(stream.stream_id)]
-        return Drop(stream.stream_id, stream.schema.name, tuple(sorted(reading)))
+        schema, queries = stream.schema, tuple(sorted(reading))
+        return Drop(stream.stream_id, schema.name, queries, declared=schema)
 
     def _rows(self, _: ResultsReader, streams: Streams) -> Content:
         stream = self._rng.choice(streams)
@@ -106,8 +118,8 @@ class Clients:
         txn = None
         busy = {
             one.content.txn.app
-            for one in self.pending()
-            if isinstance(one.content, Rows) and one.content.txn
+            for one in self.intents
+            if not one.over and isinstance(one.content, Rows) and one.content.txn
         }
         free = [app for app in APPS if app not in busy]
         if free and self._rng.random() < 0.7:
@@ -115,7 +127,8 @@ class Clients:
             self._versions[app] += 1
             txn = Txn(app, self._versions[app], digest(rows))
         body = encode_batch(record_batch(stream.schema, rows))
-        return Rows(stream.stream_id, stream.schema.name, len(rows), body, txn)
+        schema = stream.schema
+        return Rows(stream.stream_id, schema.name, len(rows), body, txn, declared=schema)
 
     def _register(self, results: ResultsReader, streams: Streams) -> Content | None:
         if results.counts().queries >= QUERIES_MAX:
@@ -129,7 +142,9 @@ class Clients:
             self._names += 1
             name = f"name-{self._names}"
         sources = {source.stream: source.stream_id for source in bound.clause.sources}
-        return Register(QueryId(f"q_{self._handles:022d}"), bound.canonical, sources, name)
+        handle = QueryId(f"q_{self._handles:022d}")
+        declared = {source: known[source][1] for source in sources}
+        return Register(handle, bound.canonical, sources, name, declared=declared)
 
     def _remove(self, results: ResultsReader, _: Streams) -> Content | None:
         queries = results.queries()
@@ -160,6 +175,7 @@ class Clients:
         held = Counter(map(_mark, contents))
         for intent in self.intents:
             self._check_one(intent, held[_mark(intent.content)])
+        self.drivers.check()
 
     def _check_handles(self, contents: Sequence[Content]) -> None:
         """Assert that no handle is registered while it stands.

@@ -25,6 +25,7 @@ class Fault(StrEnum):
     SERVER_EMPTIED = "the server comes back without data"
     MEMORY_FULL = "the server has no memory left"
     RUN_TWICE = "a publish that was answered runs again, as a proxy on the way may have it"
+    BEGINNING_LOST = "the server dies and forgets the first declarations, which workers have seen"
     TAKING_LOST = "the server dies and forgets who has just taken it over, who is held up meanwhile"
     CLOCK_FORWARD = "the server's clock is set forward, by up to a year"
     CLOCK_BACK = "the server's clock is set back, by up to a year"
@@ -49,6 +50,7 @@ AIMED: Final = 0.06
 """How likely the fault is that some seeds aim at the writes of an engine: where they hurt most."""
 AIMED_AT: Final = ("psoup_publish", "psoup_stage")
 TAKING: Final = "psoup_acquire"
+BEGINNING_LOST: Final = 0.3
 
 
 class Faults:
@@ -65,6 +67,8 @@ class Faults:
             + [Fault.RUN_TWICE] * 2
         )
         self._taking_lost = 0.3 * forgets
+        self._beginnings = rng.choice([1, 2]) * forgets
+        """How often its first declarations are still to be lost."""
         self._unreachable = rng.choice([0.0, 0.002, 0.01])
         self._meanwhile = rng.choice([0.02, 0.1, 0.3])
 
@@ -83,6 +87,13 @@ class Faults:
             if at < 0:
                 return fault
         return None
+
+    def is_beginning_lost(self) -> bool:
+        """Return whether the server dies now, which nobody has asked much of so far."""
+        lost = self.on and self._beginnings > 0 and self._rng.random() < BEGINNING_LOST
+        self._beginnings -= lost
+        self.counts[Fault.BEGINNING_LOST] += lost
+        return lost
 
     def is_unreachable(self) -> bool:
         """Return whether no connection is to be had just now."""

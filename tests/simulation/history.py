@@ -5,11 +5,11 @@ generation, asserts what must hold at every instant, and says what a query has t
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.log.contract import Appended
-from engine.log.operation import Content, Operation, QueryId
+from engine.log.operation import Content, Operation, QueryId, Rows, StageId
 from engine.results.contract import Gen
 from engine.tuples.batch import Seq, TupleId
 from storage import keys
@@ -30,6 +30,8 @@ class Timeline:
     """The same, as the log keeps them."""
     kept: int = 0
     """How many of them were not lost, once some were."""
+    inside: set[int] = field(default_factory=set)
+    """Positions that nobody may be shown: what one call appended goes on behind them."""
     _twin: Reference = field(default_factory=Reference)
 
     def twin(self, seq: Seq) -> Reference:
@@ -42,7 +44,8 @@ class Timeline:
 
     def cut(self, head: Seq) -> "Timeline":
         """Return another one that goes on from `head`."""
-        return Timeline(self.operations[:head], self.raw[:head])
+        inside = {seq for seq in self.inside if seq < head}
+        return Timeline(self.operations[:head], self.raw[:head], inside=inside)
 
 
 class History:
@@ -90,6 +93,7 @@ class History:
         assert not self.must_change, "what was told of and lost is announced by a new generation"
         assert applied <= len(self.now.operations), "nothing is applied that is not in the log"
         assert applied >= self.applied, "what is published stays published"
+        assert applied not in self.now.inside, "a commit is published whole"
         assert epoch >= self.epoch, "epochs never decrease"
         if applied > self.applied:
             assert self.writers.setdefault(epoch, who) == who, "one engine publishes in an epoch"
@@ -104,17 +108,24 @@ class History:
         assert opened, "nothing is appended to what nobody has opened"
         entries = _entries(data)
         for seq in range(known + 1, head + 1):
-            operation, raw = _decoded(seq, entries[seq])
+            operation, raw = _decoded(seq, entries[seq], _body_apart(data, seq))
             before = self.now.operations[-1] if self.now.operations else None
             assert before is None or before.arrival_us <= operation.arrival_us
             self.now.operations.append(operation)
             self.now.raw.append(raw)
+        self.now.inside.update(range(known + 1, head))
 
     def look_at_everything(self) -> None:
         """Assert that the log is what it was, but for what may be forgotten. O(log)."""
-        entries = _entries(self._server.data)
+        data = self._server.data
+        entries = _entries(data)
         for seq, fields in entries.items():
             assert tuple(fields) == self.now.raw[seq - 1], "an entry of the log never changes"
+            content = self.now.operations[seq - 1].content
+            if isinstance(content, Rows):
+                held = _body_apart(data, seq)
+                body = _named(fields)[b"b"] if held is None else held
+                assert content.body == body, "nor does its body, wherever that is"
         for seq in range(self.applied + 1, len(self.now.raw) + 1):
             assert seq in entries, "what is not applied stays in the log"
 
@@ -158,7 +169,22 @@ class History:
             self.known = max(self.known, seq)
 
     def acknowledged(self, content: Content, appended: Appended) -> Gen:
-        """Take note of an answer to an append; return the generation it belongs to.
+        """Take note of an answer to an append; return the generation it belongs to."""
+        return self._answered(appended, lambda one: one == content)
+
+    def committed(self, app: str, version: int, appended: Appended) -> Gen:
+        """Take note of an answer to a commit; return the generation it belongs to."""
+        if appended.duplicate:
+            courses = [self.now, *(course for _, course in self.gone)]
+            assert any(_of_version(course, app, version) for course in courses), "it repeats one"
+        return self._answered(appended, lambda one: _is_of_version(one, app, version))
+
+    def of_version(self, app: str, version: int) -> list[Operation]:
+        """Return the batches that the log has had under a producer's version."""
+        return _of_version(self.now, app, version)
+
+    def _answered(self, appended: Appended, is_it: Callable[[Content], bool]) -> Gen:
+        """Take note of an answer about an operation that `is_it` knows; return the generation it belongs to.
 
         An operation may be lost between its append and its answer: then a new generation has to say so.
         """
@@ -167,11 +193,11 @@ class History:
             self.told(self.gen, min(seq, Seq(len(self.now.operations))))
             return self.gen
         held = self.now.operations
-        if seq <= len(held) and held[seq - 1].content == content:
+        if seq <= len(held) and is_it(held[seq - 1].content):
             self.told(self.gen, seq)
             return self.gen
         for gen, course in reversed(self.gone):
-            if seq <= len(course.operations) and course.operations[seq - 1].content == content:
+            if seq <= len(course.operations) and is_it(course.operations[seq - 1].content):
                 self.must_change |= gen == self.gen
                 return gen
         raise AssertionError(f"what is acknowledged has been in the log: {appended}")
@@ -199,6 +225,8 @@ class History:
         """Assert that an answer is the twin's at the position it names, at an instant the server has shown."""
         courses = self.courses(gen, answer.seq)
         assert courses, f"an answer names a position that there was: {gen} {answer.seq}"
+        courses = [course for course in courses if answer.seq not in course.inside]
+        assert courses, f"a commit is shown whole: {gen} {answer.seq}"
         wanted = []
         for course in courses:
             twin = course.twin(answer.seq)
@@ -223,8 +251,29 @@ def _entries(data: ModelRedis) -> dict[int, list[bytes]]:
     return value.entries if isinstance(value, Stream) else {}
 
 
-def _decoded(seq: int, fields: list[bytes]) -> tuple[Operation, tuple[bytes, ...]]:
-    held = dict(zip(fields[::2], fields[1::2], strict=True))
-    content = decode_content(held[b"k"].decode(), held[b"h"], held[b"b"])
+def _named(fields: Sequence[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(fields[::2], fields[1::2], strict=True))
+
+
+def _body_apart(data: ModelRedis, seq: int) -> bytes | None:
+    """Return the body of a batch that was committed, which lies where it was staged; None = it lies in its entry."""
+    part = _hash(data, keys.BODIES.encode()).get(b"%d" % seq)
+    return None if part is None else _hash(data, keys.body(StageId(part.decode())).encode())[b"b"]
+
+
+def _is_of_version(content: Content, app: str, version: int) -> bool:
+    txn = content.txn if isinstance(content, Rows) else None
+    return txn is not None and (txn.app, txn.version) == (app, version)
+
+
+def _of_version(course: Timeline, app: str, version: int) -> list[Operation]:
+    return [one for one in course.operations if _is_of_version(one.content, app, version)]
+
+
+def _decoded(
+    seq: int, fields: list[bytes], body: bytes | None
+) -> tuple[Operation, tuple[bytes, ...]]:
+    held = _named(fields)
+    content = decode_content(held[b"k"].decode(), held[b"h"], held[b"b"] if body is None else body)
     operation = Operation(Seq(seq), int(held[b"t"]), TupleId(int(held[b"i"])), content)
     return operation, tuple(fields)

@@ -1,16 +1,20 @@
-"""Bugs that a simulated run has to find: the catalogue's mutants (S-03), each one change of the service's own code.
+"""Bugs that a simulated run has to find: those of the catalogue (S-03), and later ones.
 
-A mutant changes the text of `storage/functions.lua` or one function of a module, as long as its context lasts.
+A mutant is one change of the service's own code: of the text of `storage/functions.lua`, or of one function of a
+module, as long as its context lasts.
 """
 
 import contextlib
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
+from app import fold
 from app.applied import AppliedPosition
 from app.trimming import Trimming
 from engine.engine import Engine
@@ -18,7 +22,7 @@ from engine.log.contract import Appended
 from engine.log.operation import Content, Remove
 from engine.query.window import Window
 from engine.tuples.batch import Seq
-from storage import redis_results, redis_store
+from storage import redis_commit, redis_results, redis_store
 from storage.errors import CommitUnknownError
 from storage.redis_client import RedisClient
 from storage.redis_log import RedisLog
@@ -54,7 +58,7 @@ def lua(name: str, pattern: str, mutated: str) -> Mutant:
     return Mutant(name, lambda: mock.patch.object(Path, "read_bytes", read))
 
 
-def code(name: str, owner: type, function: str, mutated: Callable[..., Any]) -> Mutant:
+def code(name: str, owner: type | ModuleType, function: str, mutated: Callable[..., Any]) -> Mutant:
     """Return the mutant that has `mutated(original, *arguments)` in the place of a function."""
     original = getattr(owner, function)
 
@@ -123,8 +127,8 @@ MUTANTS = (
     lua("append without the run gate", r"if meta\[1\] ~= run_id\(\) then", "if false then"),
     lua(
         "append without the declaration check",
-        r"string\.match\(row, '\^%d\+'\) == stream_id",
-        "stream_id ~= nil",
+        r"string\.match\(row, '\^%d\+'\) ~= stream_id",
+        "stream_id == nil",
     ),
     lua(
         "producer row written in a second call",  # which never comes
@@ -158,3 +162,48 @@ MUTANTS = (
     code("batch trimmed before its retention ends", Trimming, "trim", _trimmed_early),
     Mutant("staged pages of an unfinished publish visible", _untidy),
 )
+LATER = (
+    lua(
+        "append without the digest of the declaration",
+        r"return declared == '' or declared == [^\n]+",
+        "return true",
+    ),
+    code(
+        "positions inside a commit are shown",
+        fold,
+        "read_groups",
+        lambda _, log, after, **bounds: [[one] for one in log.read(after, **bounds)],
+    ),
+    code(
+        "entries of a commit do not say that there is more",
+        redis_commit,
+        "_header",
+        lambda header, part, txn, **_: header(part, txn, more=False),
+    ),
+    code(
+        "digest of a commit depends on how it was cut",
+        redis_commit,
+        "sum_digests",
+        lambda _, digests: hashlib.sha256(b"".join(digests)).digest(),
+    ),
+    lua("commit without its version", r"local answer = known_commit\([^\n]+", "local answer = nil"),
+    lua("commit of the parts that are there", r"if #missing > 0 then", "if #parts == 0 then"),
+    lua("commit leaves no marks", r"'v', seq \.\. ' ' \.\. mark, 'z', '0'", "'z', '0'"),
+    lua(
+        "commit of a part whose stream was dropped",
+        r"return part\.in_force and part or nil",
+        "return part",
+    ),
+    lua("discarding undoes a commit", r"if part\[1\] and not part\[3\] then", "if part[1] then"),
+    lua(
+        "bodies end with the hour of their parts",
+        r"if not part\[3\] then redis\.call\('UNLINK', body_of\(prefix \.\. id\)\) end",
+        "redis.call('UNLINK', body_of(prefix .. id))",
+    ),
+    lua(
+        "bodies outlive their entries",
+        r"redis\.call\('UNLINK', body_of\(a\[4\] \.\. part\)\)",
+        "",
+    ),
+)
+"""Bugs that the catalogue does not list."""

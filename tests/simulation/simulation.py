@@ -42,6 +42,7 @@ SMALL: Final = (
     (limits, "FOLD_OPERATIONS_MAX", (2, 64)),
     (limits, "LOG_ENTRIES_KEPT", (5, 10_000)),
     (limits, "SEQ_REMEMBERED_EVERY", (1, 1_000)),
+    (limits, "STAGE_LIFE_S", (30, 3_600)),
     (trimming, "TRIM_EVERY", (3, 1_000)),
 )
 """Bounds that a short run would never reach, and what they are instead: each seed draws its own."""

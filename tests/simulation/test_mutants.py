@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.mutants import LATER, MUTANTS, Mutant
 from tests.simulation.simulation import Simulation
 
 SEEDS = 400
@@ -43,7 +43,7 @@ def killer(mutant: Mutant) -> tuple[int, BaseException] | None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("mutant", [pytest.param(one, id=one.name) for one in MUTANTS])
+@pytest.mark.parametrize("mutant", [pytest.param(one, id=one.name) for one in (*MUTANTS, *LATER)])
 def test_simulation_with_a_bug_fails(mutant):
     """Each mutant breaks a promise in one of the seeds, which all pass without it."""
     assert killer(mutant) is not None

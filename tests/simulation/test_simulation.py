@@ -11,7 +11,7 @@ from tests.simulation.simulation import Simulation
 from tests.simulation.simulator import Boundary, Simulator
 
 VERBS = {"declare", "drop", "append", "version", "register", "remove", "tick", "advance"}
-WISHES = ("answer", "declare", "drop", "register", "remove", "rows")
+WISHES = ("answer", "declare", "drop", "register", "remove", "rows", "commit", "replay", "discard")
 SEEDS = 20
 STEPS = 120
 

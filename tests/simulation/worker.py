@@ -22,18 +22,24 @@ from engine.stems.cached_tuples import CachedTuples
 from storage import redis_worker
 from tests.reference import Answer
 from tests.simulation.clients import Clients, Intent
+from tests.simulation.commits import Driver
+from tests.simulation.faults import Fault
 from tests.simulation.history import History
 from tests.simulation.processes import Process, Surroundings
 from tests.world import rows_of
 
 REQUESTS_TOGETHER: Final = 2
 DEADLINE_S: Final = 2.0
+YOUNG: Final = 3
+"""A store with no more operations has hardly more than declarations."""
+APPENDS: Final = ("psoup_append", "psoup_part_add")
 AGAIN: Final = frozenset({"store-unavailable", "recovering", "store-full", "overloaded"})
 """Nothing was stored, and the same may be sent again."""
 UNKNOWN: Final = frozenset({"commit-unknown"})
-FINAL: Final = frozenset(
-    {"not-found", "stale-declaration", "stream-differs", "has-queries", "name-taken"}
-)
+STAGE_AGAIN: Final = frozenset({"stage-missing"})
+"""Nothing was stored, and it may be after what is missing was staged again."""
+STALE: Final = frozenset({"stale-declaration"})
+FINAL: Final = STALE | {"not-found", "stream-differs", "has-queries", "name-taken"}
 """Nothing was stored, and the same would be refused again."""
 UNANSWERED: Final = frozenset(
     {"not-found", "page-expired", "now-out-of-range", "not-yet-visible", "store-down"}
@@ -79,6 +85,13 @@ class WorkerProcess(Process):
         for number in range(REQUESTS_TOGETHER):
             around.scheduler.spawn(f"{self.name} request {number}", self.owner, self._serve)
 
+    def reaches(self, call: str) -> Fault | None:
+        """Let the server forget the first declarations, now and then, when something that was made for them comes."""
+        young = 0 < self.history.applied <= YOUNG
+        if young and call.endswith(APPENDS) and self.around.faults.is_beginning_lost():
+            self.around.crash_server(answered=True, forgets=True)
+        return super().reaches(call)
+
     def _forget(self) -> None:
         self.tuples.forget()
 
@@ -89,19 +102,19 @@ class WorkerProcess(Process):
             if self.follower.phase is Phase.LIVE:
                 self._serve_one()
             elif (free := self.clients.free()) and self.around.rng.random() < 0.2:
-                self._append(self.around.rng.choice(free))  # a request that was let in just before
+                self._attempt(self.around.rng.choice(free))  # a request that was let in just before
 
     def _serve_one(self) -> None:
         rng = self.around.rng
         pending = self.clients.free()
         if pending and rng.random() < 0.5:
-            self._append(rng.choice(pending))
+            self._attempt(rng.choice(pending))
             return
         try:
             if rng.random() < 0.5 and self.clients.wishing:
                 wanted = self.clients.wish(self.store.results)
                 if wanted is not None:
-                    self._append(wanted)
+                    self._attempt(wanted)
             else:
                 self._invoke_one()
         except EngineError as error:
@@ -109,6 +122,31 @@ class WorkerProcess(Process):
                 raise
 
     # --- Appends ----------------------------------------------------------------------------------
+
+    def _attempt(self, wanted: Intent | Driver) -> None:
+        if isinstance(wanted, Intent):
+            self._append(wanted)
+        else:
+            self._drive(wanted)
+
+    def _drive(self, driver: Driver) -> None:
+        """Carry a driver's next request to the log: a part, a commit, or one that removes a part."""
+        since = self.applied.mark()
+        driver.in_flight = True
+        what = f"{driver.batch.app} {driver.batch.version}"
+        try:
+            appended = self.clients.drivers.step(driver, self.store.log)
+        except EngineError as error:
+            self._drive_refused(driver, error)
+            self.around.tell(f"{self.name} {what}: {error.code}")
+            return
+        finally:
+            driver.in_flight = False
+        if appended is None:
+            return
+        gen = self.clients.drivers.committed(driver, appended)
+        self.around.tell(f"{self.name} {what}: {appended.seq}{' again' * appended.duplicate}")
+        self._wait_applied(gen, appended, since)
 
     def _append(self, intent: Intent) -> None:
         since = self.applied.mark()
@@ -127,6 +165,10 @@ class WorkerProcess(Process):
         gen = self.clients.acknowledged(intent, appended)
         self.around.tell(f"{self.name} {what}: {appended.seq}{' again' * appended.duplicate}")
         self._wait_applied(gen, appended, since)
+
+    def _drive_refused(self, driver: Driver, error: EngineError) -> None:
+        assert error.code in AGAIN | UNKNOWN | STAGE_AGAIN | STALE, f"{error.code}: {driver}"
+        driver.refused(error, final=error.code in STALE)
 
     def _refused(self, intent: Intent, code: str) -> None:
         assert code in AGAIN | UNKNOWN | FINAL, f"{code}: {intent}"

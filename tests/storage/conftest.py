@@ -1,6 +1,7 @@
 """Fixtures: each contract test runs over every kind of store."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,15 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSer
     shared = SharedServer(tmp_path_factory.mktemp("redis"), redis_executable())
     yield shared
     shared.stop()
+
+
+@pytest.fixture(params=["valkey", "redis"])
+def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedServer]:
+    """A server of the test's own, to kill: that of the wheel, and the oldest Redis."""
+    executable = redis_executable() if request.param == "redis" else None
+    server = SharedServer(tmp_path / "server", executable)
+    yield server
+    server.stop()
 
 
 @pytest.fixture

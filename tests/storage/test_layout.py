@@ -14,6 +14,7 @@ from storage.redis_client import RULES, WORKER_RULES
 from tests.house import tree
 from tests.storage.driver import do
 from tests.storage.fold import Fold
+from tests.storage.histories import finished, history_id, with_queries
 from tests.storage.samples import commit, declare, join, query_id, register, rows, staged, txn
 
 DOCUMENT = tree.ROOT / "docs" / "storage_layout.md"
@@ -33,6 +34,7 @@ def test_layout_document_names_every_key_and_the_version():
     apart = ("_PATTERN", "_PREFIX", "_CHANNEL")
     built -= {value for name, value in vars(keys).items() if name.endswith(apart)}
     built |= {"{ps}:log:p:<stream>", "{ps}:log:g:<id>", "{ps}:log:g:<id>:b", "{ps}:x:<stream>"}
+    built |= {"{ps}:h:<id>", "{ps}:h:<id>:b", "{ps}:h:<id>:p"}
     built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>", "{ps}:j:<group>"}
     assert built == documented().keys()
     text = DOCUMENT.read_text("utf-8")
@@ -55,6 +57,16 @@ def test_layout_of_the_logs_head_is_the_documented_one(embedded_store, server):
 
 
 @pytest.mark.redis
+def test_layout_of_a_history_is_the_documented_one(embedded_store, server):
+    """Every field of a record is named in its row, of one that is done or has failed."""
+    (row,) = re.findall(r"^\| `\{ps\}:h:<id>` .*$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    named = set(re.findall(r"`([a-z])`", row))
+    finished(with_queries(embedded_store))
+    record = server.client.fetch_one("HKEYS", keys.history(history_id(1)))
+    assert named == {name.decode() for name in record}
+
+
+@pytest.mark.redis
 def test_layout_of_meta_is_the_documented_one(embedded_store, server):
     """Every field of META is named in its row."""
     (row,) = re.findall(r"^\| `\{ps\}:m` .*$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
@@ -74,6 +86,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
             pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+$", r"\1:<stream>", pattern)
             pattern = re.sub(r"^(\{ps\}:j):\d+$", r"\1:<group>", pattern)
             pattern = re.sub(r"^(\{ps\}:log:g):st_\d{22}", r"\1:<id>", pattern)
+            pattern = re.sub(r"^(\{ps\}:h):h_\d{22}", r"\1:<id>", pattern)
             seen[pattern] = server.client.fetch_one("TYPE", key).decode()
             assert -1 == server.client.fetch_one("PTTL", key), "no key has a time to live"
 
@@ -89,6 +102,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     store.log.stage(staged(2, 1, "stream_name"))
     store.log.commit(commit(2, app="app name", version=1))
     store.log.hold(StreamId(1), Seq(1))
+    finished(store)
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
     monkeypatch.setattr("storage.redis_writes.Garbage.forgotten", lambda _: [])

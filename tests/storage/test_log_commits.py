@@ -331,6 +331,18 @@ def test_commit_counts_as_waiting_until_it_is_applied(store, log, monkeypatch):
     log.append(rows(1))
 
 
+def test_commit_whose_last_batch_was_trimmed_leaves_a_sound_log(store, log):
+    """Its batches are forgotten one by one, as their streams forget their tuples, whichever comes first."""
+    log.stage(staged(1))
+    log.stage(staged(2, 2, "b"))
+    assert 4 == log.commit(commit(1, 2)).seq
+    apply_all(store)
+    log.trim(batches=[Seq(4)], below=Seq(3))
+    assert [3] == list(log.held_batches(Seq(4)))
+    log.check()
+    assert 5 == log.append(rows(1)).seq
+
+
 def test_commit_of_as_many_parts_as_there_may_be(log):
     """COMMIT_STAGES_MAX parts in one step, over several streams."""
     numbers = range(limits.COMMIT_STAGES_MAX)

@@ -1,8 +1,6 @@
 """Staged parts and commits in a server: killed, torn, full, and with answers that are lost."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -23,19 +21,10 @@ from storage.errors import (
 from storage.inspection import inspect_store
 from storage.redis_store import RedisStore
 from tests.storage.samples import commit, declare, rows, stage_id, staged
-from tests.stores import SharedServer, redis_executable
+from tests.stores import SharedServer
 
 pytestmark = pytest.mark.redis
 MIB = 1 << 20
-
-
-@pytest.fixture(params=["valkey", "redis"])
-def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedServer]:
-    """A server of the test's own, to kill: that of the wheel, and the oldest Redis."""
-    executable = redis_executable() if request.param == "redis" else None
-    server = SharedServer(tmp_path / "server", executable)
-    yield server
-    server.stop()
 
 
 def contents(store: RedisStore) -> list[bytes]:

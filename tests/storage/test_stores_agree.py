@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from engine.errors import EngineError
 from engine.limits import SECOND_US, SEGMENT_ROWS
 from engine.log.operation import Content, Drop, Materialize, Remove, Tick
 from engine.results.contract import Snapshot
-from engine.tuples.schema import StreamId
+from engine.tuples.schema import StreamId, StreamSchema
 from storage import Store
 from storage.memory import MemoryStore
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
@@ -59,6 +60,8 @@ offsets = st.sampled_from([0] * 12 + [1])
 numbers = st.integers(0, 5)
 parts = st.integers(0, 9)
 lives = st.sampled_from([True] * 7 + [False])
+looked_at = st.sampled_from([None] * 5 + [1, 1, 2])
+"""How many columns the declaration had that something was checked against; None = it does not say."""
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -123,12 +126,13 @@ class StoresAgree(RuleBasedStateMachine):
         if not isinstance(answer, tuple) and not answer.duplicate:
             self.in_force[name] = answer.seq
 
-    @rule(name=names, offset=offsets, listed=st.booleans(), more=st.booleans())
-    def drop(self, name, offset, listed, more):
+    @rule(name=names, offset=offsets, listed=st.booleans(), more=st.booleans(), columns=looked_at)
+    def drop(self, name, offset, listed, more, columns):
         stream_id = StreamId(self.current(name, offset))
         readers = [q.query_id for q in self.redis.results.queries() if reads(q, name)]
         queries = (readers if listed else []) + ([query_id(999)] if more else [])
-        answer = self.append(Drop(stream_id, name, tuple(queries)))
+        content = Drop(stream_id, name, tuple(queries), declared=declared(name, columns))
+        answer = self.append(content)
         if not isinstance(answer, tuple):
             del self.in_force[name]
             self.handles = [handle + len(self.handles) for handle in self.handles]
@@ -139,10 +143,12 @@ class StoresAgree(RuleBasedStateMachine):
         count=st.sampled_from([0, 1, 300, 5_000, 30_000]),
         body=st.binary(max_size=20),
         version=st.none() | st.tuples(st.sampled_from("xxyz"), st.integers(0, 9), st.booleans()),
+        columns=looked_at,
     )
-    def rows(self, name, offset, count, body, version):
+    def rows(self, name, offset, *, count, body, version, columns):
         made = version and txn(version[0], version[1], f"{version[2]}")
-        self.append(rows(self.current(name, offset), name, count=count, body=body, txn=made))
+        content = rows(self.current(name, offset), name, count=count, body=body, txn=made)
+        self.append(replace(content, declared=declared(name, columns)))
 
     @rule(
         name=names,
@@ -150,10 +156,12 @@ class StoresAgree(RuleBasedStateMachine):
         number=parts,
         rows=st.tuples(st.binary(max_size=20), st.sampled_from("xy")),
         lasting=lives,
+        columns=looked_at,
     )
-    def stage(self, name, offset, number, rows, lasting):
+    def stage(self, name, offset, *, number, rows, lasting, columns):
         stream_id, (body, content) = self.current(name, offset), rows
         part = staged(number, stream_id, name, count=len(body), body=body, content=content)
+        part = replace(part, declared=declared(name, columns))
         with pytest.MonkeyPatch.context() as patch:
             if not lasting:
                 patch.setattr(limits, "STAGE_LIFE_S", 0)
@@ -215,14 +223,13 @@ class StoresAgree(RuleBasedStateMachine):
         number=numbers,
         sql=st.sampled_from(["p", "q", "r"]),
         query_name=st.none() | st.sampled_from(["first", "second"]),
+        columns=looked_at,
     )
-    def register(self, name, offset, number, sql, query_name):
-        text = f"{sql} of {name}"
-        self.append(
-            register(
-                self.handles[number], self.current(name, offset), name, sql=text, name=query_name
-            )
-        )
+    def register(self, name, offset, *, number, sql, query_name, columns):
+        stream_id, text = self.current(name, offset), f"{sql} of {name}"
+        content = register(self.handles[number], stream_id, name, sql=text, name=query_name)
+        schema = declared(name, columns)
+        self.append(replace(content, declared={} if schema is None else {name: schema}))
 
     @rule(
         listed=st.sampled_from(["a", "ab", "ba"]),
@@ -312,6 +319,11 @@ class StoresAgree(RuleBasedStateMachine):
             self.both(lambda store: (store.log.head(), store.log.statistics()))
             self.both(lambda store: dict(store.log.holds()))
             self.both(lambda store: store.results.cut().seq)
+
+
+def declared(name: str, columns: int | None) -> StreamSchema | None:
+    """Return the declaration of `name` with so many columns."""
+    return None if columns is None else declare(name, columns).schema
 
 
 def outcome(step: Callable[[Store], Any], store: Store) -> Any:

@@ -16,6 +16,7 @@ from storage.errors import StoreUnsuitableError
 from storage.redis_client import RULES, WORKER_RULES, RedisClient
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
+from tests.storage.histories import WORKER, asked, part
 from tests.storage.samples import (
     commit,
     declare,
@@ -104,7 +105,21 @@ def test_users_with_their_rules_can_do_all_their_work(users, tmp_path, monkeypat
     assert store.log.trim(batches=[Seq(3), Seq(7)], below=Seq(3)) == {1: [7]}
     worker.log.unhold(StreamId(1))
     assert store.log.trim(batches=[Seq(7)], below=Seq(3)) == {}
+    begun = worker.histories.begin(asked(worker, 1, query=2)).asked.history_id
+    worker.histories.claim(begun, WORKER, done=0, of=None)
+    worker.histories.put(begun, WORKER, part(0))
+    worker.histories.put(begun, WORKER, part(1, 10))
+    assert worker.histories.finish(begun, WORKER, parts=1, rows=2, complete_from_us=None).rows
+    assert [b"body", None] == [worker.histories.body(begun, number) for number in (0, 1)]
+    found = worker.histories.find(query_id(2), None)
+    assert found is not None
+    assert (begun, 1) == (found.asked.history_id, worker.histories.statistics().count)
+    worker.log.append(Remove(query_id(2)))
+    assert store.histories.get(begun) is None
+    assert [] == list(worker.histories.all())
+    do(store, fold, [])
     store.log.check()
+    store.histories.check()
     assert_shows(store, fold)
     worker.close()
     store.close()
@@ -137,6 +152,7 @@ def test_worker_is_refused_what_is_the_engines(users, tmp_path):
         ("SET", keys.HEAD, "x"),
         ("HSET", keys.META, "applied", 9),
         ("HSET", keys.QUERIES, "a", "b"),
+        ("SET", keys.HISTORIES, "x"),
         ("HDEL", keys.CLAUSES, 2),
         ("DEL", keys.LOG),
         ("UNLINK", keys.LOG),

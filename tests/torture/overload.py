@@ -11,7 +11,6 @@ import statistics
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -19,8 +18,8 @@ from typing import Final
 from tests.torture import workload
 from tests.torture.clients import Client, Producer, Scene
 from tests.torture.deployment import Deployment, Shape
-from tests.torture.exchange import Connection
 from tests.torture.history import History
+from tests.torture.load import Load, Order, carried_out
 from tests.torture.oracle import judge
 from tests.torture.run import Report, Show, declare
 from tests.torture.witness import Witness
@@ -29,23 +28,10 @@ FACTORS: Final = (1.0, 2.0, 5.0)
 ROWS: Final = 25_000
 ASKING: Final = 12
 """Connections that ask one after the other: as much as two workers can do."""
+OPEN_MAX: Final = 2_000
+"""Connections of the load at a rate; a service refuses more than 4,096."""
 GROWTH_BYTES_MAX: Final = 300 * 1024 * 1024
 HEAVY: Final = "SELECT DISTINCT app, version, n FROM readings WHERE level * 2 > {n} OR n % 3 = {n}"
-
-
-@dataclass(slots=True)
-class Load:
-    """What became of the requests of one stretch; seconds of each kind of answer."""
-
-    seconds: float
-    good_s: list[float] = field(default_factory=list)
-    refused_s: list[float] = field(default_factory=list)
-    broken: int = 0
-
-    @property
-    def goodput(self) -> float:
-        """Return answers 200 in a second."""
-        return len(self.good_s) / self.seconds
 
 
 async def overload(folder: Path, *, seed: int, seconds: float, show: Show) -> Report:
@@ -76,21 +62,21 @@ async def _stretches(
 ) -> None:
     targets = await _prepared(deployment, history, seed)
     stretch_s = max(1.0, seconds / (len(FACTORS) + 2))
-    await _closed(deployment, history, targets, 1.0)  # everything is in memory from here on
-    peak = await _closed(deployment, history, targets, stretch_s)
+    await _asked(deployment, history, targets, 1.0)  # everything is in memory from here on
+    peak = await _asked(deployment, history, targets, stretch_s)
     before = _resident(deployment.workers())
     scene = Scene(open=deployment.connection, history=history, rows_max=50, joins=False)
     producer = asyncio.create_task(Producer(scene, "meanwhile", seed, 0.2).run())
     report.figures["peak/s"] = peak.goodput
     for factor in FACTORS:
-        load = await _open(deployment, history, targets, peak.goodput * factor, stretch_s)
+        load = await _asked(deployment, history, targets, stretch_s, peak.goodput * factor)
         _note(report, f"{factor:g}x", load)
         if not load.good_s:
             history.violation(f"at {factor:g} times the load nothing is answered")
-    after = await _closed(deployment, history, targets, stretch_s)
+    after = await _asked(deployment, history, targets, stretch_s)
     report.figures["afterwards/s"] = after.goodput
-    if after.refused_s or after.broken or not after.good_s:
-        history.violation(f"after the load {after.refused_s} are refused, {after.broken} broken")
+    if after.refused_s or not after.good_s:
+        history.violation(f"after the load {len(after.refused_s)} are refused")
     grown = _resident(deployment.workers()) - before
     report.figures["grown MiB"] = grown / 2**20
     if grown > GROWTH_BYTES_MAX:
@@ -127,65 +113,29 @@ async def _prepared(deployment: Deployment, history: History, seed: int) -> list
     return targets
 
 
-async def _closed(
-    deployment: Deployment, history: History, targets: Sequence[str], seconds: float
+async def _asked(
+    deployment: Deployment,
+    history: History,
+    targets: Sequence[str],
+    seconds: float,
+    rate: float | None = None,
 ) -> Load:
-    """Ask over ASKING connections, one request after the other on each."""
-    load = Load(seconds)
-    latest = time.monotonic() + seconds
-
-    async def ask(number: int) -> None:
-        connection = deployment.connection()
-        while time.monotonic() < latest:
-            await _one(history, connection, targets[number % len(targets)], load)
-        connection.close()
-
-    await asyncio.gather(*(ask(number) for number in range(ASKING)))
+    """Ask at a rate, or over ASKING connections one request after the other on each; note what must not be."""
+    connections = ASKING if rate is None else OPEN_MAX
+    where = (deployment.host, deployment.port)
+    load = await carried_out(Order(*where, targets, seconds, connections, rate))
+    history.counts["load 200"] += len(load.good_s)
+    history.counts["load 503"] += len(load.refused_s)
+    for what, count in {"broken": load.broken, "not answered": load.silent, **load.wrong}.items():
+        if count:
+            history.violation(f"of requests at {rate or 'no'} rate {count}: {what}")
     return load
-
-
-async def _open(
-    deployment: Deployment, history: History, targets: Sequence[str], rate: float, seconds: float
-) -> Load:
-    """Send `rate` requests a second at their times, over as many connections as that takes."""
-    load = Load(seconds)
-    idle: list[Connection] = []
-    tasks: set[asyncio.Task[None]] = set()
-    begun_s = time.monotonic()
-
-    async def ask(number: int) -> None:
-        connection = idle.pop() if idle else deployment.connection()
-        await _one(history, connection, targets[number % len(targets)], load)
-        idle.append(connection)
-
-    for number in range(int(rate * seconds)):
-        ahead_s = begun_s + number / rate - time.monotonic()
-        await asyncio.sleep(max(0.0, ahead_s))
-        task = asyncio.create_task(ask(number))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-    await asyncio.gather(*tasks)
-    load.seconds = time.monotonic() - begun_s
-    for connection in idle:
-        connection.close()
-    return load
-
-
-async def _one(history: History, connection: Connection, target: str, load: Load) -> None:
-    asked = await history.ask(connection, "GET", target)
-    spent_s = asked.done_s - asked.sent_s
-    if asked.answer is None:
-        load.broken += 1
-    elif asked.answer.status == 200:
-        load.good_s.append(spent_s)
-    else:
-        load.refused_s.append(spent_s)
 
 
 def _note(report: Report, name: str, load: Load) -> None:
     figures = {"good/s": load.goodput, "good p99 ms": _p99(load.good_s) * 1e3}
     figures |= {"refused": len(load.refused_s), "refused p99 ms": _p99(load.refused_s) * 1e3}
-    figures["broken"] = load.broken
+    figures["late p99 ms"] = _p99(load.late_s) * 1e3
     report.figures |= {f"{name} {key}": value for key, value in figures.items()}
 
 

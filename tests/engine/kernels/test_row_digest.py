@@ -5,6 +5,7 @@ import pytest
 
 from engine.kernels import row_digest
 from engine.kernels.row_digest import LANES, begun, sum_up, take_texts, take_words
+from tests.engine.kernels import twins
 
 BITS = (1 << 64) - 1
 MULTIPLIERS = (
@@ -45,7 +46,7 @@ def twin(lane: int, cells: tuple[int | bytes | None, ...]) -> int:
     return state
 
 
-def texts_of(cells: list[bytes | None]) -> tuple[np.ndarray, ...]:
+def texts_of(cells: list[bytes | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (offsets, text, valid) of a column; under a NULL there is a text as well."""
     held = [b"under NULL" if cell is None else cell for cell in cells]
     offsets = np.cumsum([0, *map(len, held)], dtype=np.int32)
@@ -57,8 +58,8 @@ def texts_of(cells: list[bytes | None]) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_states_and_sums_are_those_of_the_twin(compiled):
     """Numbers, texts of every length up to three words, and NULLs; more rows than a sum of 64 bits holds."""
-    kernels = (take_words, take_texts, sum_up)
-    words_in, texts_in, summed = kernels if compiled else (one.py_func for one in kernels)
+    form = (lambda kernel: kernel) if compiled else twins.plainly
+    words_in, texts_in, summed = form(take_words), form(take_texts), form(sum_up)
     rng = np.random.default_rng(5)
     numbers = [None if n % 7 == 0 else int(rng.integers(-(2**63), 2**63)) for n in range(60)]
     texts = [None if n % 5 == 0 else rng.bytes(n % 25) for n in range(60)]

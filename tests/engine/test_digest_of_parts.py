@@ -6,9 +6,9 @@ import random
 import numpy as np
 import pyarrow as pa
 
-from app.wire.digest import digest_rows
 from engine.log.operation import sum_digests
 from engine.tuples.arrow import arrow_schema
+from engine.tuples.digest import digest_rows
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 SCHEMA = StreamSchema(

@@ -1,0 +1,65 @@
+"""What is wrong with histories: records, parts and the index that leads to them."""
+
+from collections.abc import Iterator, Sequence
+
+from engine.results.histories import HistoryId, HistoryState
+from engine.verify.difference import Difference
+from storage import keys
+from storage.history_records import Record, decode_history, pairs
+from storage.redis_client import RedisClient
+
+
+def history_faults(client: RedisClient) -> Iterator[Difference]:
+    """Yield histories that are damaged or not counted.
+
+    Each is looked at in one instant: histories may begin, get parts and go meanwhile.
+    """
+    index = pairs(client.fetch_one("HGETALL", keys.HISTORIES))
+    for field, name in index.items():
+        history_id = HistoryId(name.decode())
+        record, parts, numbers = client.fetch_together(
+            [
+                ("HGETALL", keys.history(history_id)),
+                ("HGETALL", keys.history_parts(history_id)),
+                ("HKEYS", keys.history_bodies(history_id)),
+            ]
+        )
+        if record:
+            fault = _fault(field, name, pairs(record), pairs(parts), set(numbers))
+            fault = fault or _body_fault(client, history_id, numbers)
+        else:
+            left = client.fetch_one("HGET", keys.HISTORIES, field)
+            fault = "has no record" if left == name else None
+        if fault is not None:
+            yield Difference("keys", f"history {history_id} {fault}")
+
+
+def _fault(
+    field: bytes, name: bytes, record: Record, parts: Record, numbers: set[bytes]
+) -> str | None:
+    """Return what is wrong with one history but for its bodies."""
+    try:
+        history = decode_history(b"0", record)
+        known = [tuple(map(int, text.split()[:2])) for text in parts.values()]
+        rows = sum(one[0] for one in known)
+        sound = (history.asked.history_id.encode(), record[b"f"]) == (name, field)
+        sound &= parts.keys() == numbers and int(record[b"n"]) == rows
+        sound &= history.nbytes == sum(one[1] for one in known)
+        sound &= history.state is not HistoryState.DONE or history.rows == rows
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        sound = False
+    return None if sound else "is damaged"
+
+
+def _body_fault(client: RedisClient, history_id: HistoryId, numbers: Sequence[bytes]) -> str | None:
+    """Return which body of a history has another size than is said, looked at in one instant."""
+    for number in numbers:
+        part, size = client.fetch_together(
+            [
+                ("HGET", keys.history_parts(history_id), number),
+                ("HSTRLEN", keys.history_bodies(history_id), number),
+            ]
+        )
+        if part is not None and int(part.split()[1]) != size:
+            return f"has a part {int(number)} of another size"
+    return None
