@@ -1,4 +1,4 @@
-"""`psoup pipeline`: Spark jobs that bring bulk data into streams, and streams into an archive."""
+"""`psoup pipeline`: Spark jobs that bring bulk data into streams, streams into an archive, and answers out of both."""
 
 from importlib.util import find_spec
 from typing import Annotated
@@ -7,11 +7,16 @@ import typer
 
 from app.cli_common import ExitCode, exits
 from pipeline.spark.jobs.arguments import command_of
-from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from pipeline.spark.jobs.asked import (
+    ArchiveRequest,
+    BackfillRequest,
+    HistoryRequest,
+    IngestRequest,
+)
 
 pipeline = typer.Typer(
     name="pipeline",
-    help="Bulk data by Spark: into streams, exactly once, and from streams into an archive.",
+    help="Bulk data by Spark: into streams, exactly once, from streams into an archive, and answers over both.",
     epilog="Each job can be given to spark-submit as well: docs/pipeline.md.",
     no_args_is_help=True,
 )
@@ -36,6 +41,13 @@ def _archive(request: ArchiveRequest) -> None:
     from app.pipeline_command import run_archive
 
     run_archive(request)
+
+
+def _history(request: HistoryRequest) -> None:
+    _require_spark()
+    from app.pipeline_command import run_history
+
+    run_history(request)
 
 
 @exits
@@ -68,4 +80,5 @@ def _require_spark() -> None:
 pipeline.command("ingest")(exits(command_of(IngestRequest, _ingest)))
 pipeline.command("backfill")(exits(command_of(BackfillRequest, _backfill)))
 pipeline.command("archive")(exits(command_of(ArchiveRequest, _archive)))
+pipeline.command("history")(exits(command_of(HistoryRequest, _history)))
 pipeline.command("demo")(demo)

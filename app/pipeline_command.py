@@ -12,14 +12,20 @@ from rich.console import Console
 from rich.text import Text
 
 from app.terminal import QUIET, Output, discard, standard_error, standard_output
-from app.terminal_pipeline import backfill_bar, micro_batch
+from app.terminal_pipeline import backfill_bar, history_bar, micro_batch, one_history
 from pipeline.spark.jobs.archive import archive
-from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from pipeline.spark.jobs.asked import (
+    ArchiveRequest,
+    BackfillRequest,
+    HistoryRequest,
+    IngestRequest,
+)
 from pipeline.spark.jobs.backfill import backfill
+from pipeline.spark.jobs.history import HistoryProgress, history
 from pipeline.spark.jobs.ingest import ingest
-from pipeline.spark.jobs.running import Job, JobEnd, JobProgress, Report, run_job
+from pipeline.spark.jobs.running import Job, JobEnd, JobProgress, P, run_job
 
-R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest)
+R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 
 
 def run_ingest(request: IngestRequest) -> None:
@@ -60,7 +66,21 @@ def run_archive(request: ArchiveRequest) -> None:
     _sum_up(console, end, f"rows of {request.stream} into {request.path}")
 
 
-def _run(console: Output, job: Job[R], request: R, report: Report) -> JobEnd:
+def run_history(request: HistoryRequest) -> None:
+    """Answer histories and print what becomes of each, with a bar while it runs; Ctrl-C is its usual end.
+
+    Raises:
+        PipelineError: any of them.
+    """
+    console = _console()
+    with _histories(console) as report:
+        end = _run(console, history, request, report)
+    ended = "stopped after" if end.stopped else "done:"
+    text = f"{end.rows:,} rows in {end.batches:,} answers"
+    _heard(console).print(Text.assemble((f"{ended} ", "bold green"), text))
+
+
+def _run(console: Output, job: Job[R, P], request: R, report: Callable[[P], None]) -> JobEnd:
     console.print(Text("starting Spark", style=QUIET))
     return run_job(job, request, report, quiet=True)
 
@@ -73,6 +93,21 @@ def _bar(console: Output) -> Iterator[Callable[[JobProgress], None]]:
         return
     with backfill_bar(console) as report:
         yield report
+
+
+@contextmanager
+def _histories(console: Output) -> Iterator[Callable[[HistoryProgress], None]]:
+    """Yield what tells of histories: a line for each that has ended, and on a terminal a bar for the one that runs."""
+    if console.is_terminal:
+        with history_bar(console) as report:
+            yield report
+        return
+
+    def tell(told: HistoryProgress) -> None:
+        if told.state != "running":
+            console.print(one_history(told))
+
+    yield tell
 
 
 def _sum_up(console: Output, end: JobEnd, what: str) -> None:

@@ -1,12 +1,14 @@
-"""What `psoup pipeline` shows: a line for each micro-batch, a bar for files."""
+"""What `psoup pipeline` shows: a line for each micro-batch or history, a bar for files or for Spark's tasks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from app.terminal import ACCENT, QUIET, files_bar
+from pipeline.spark.jobs.history import HistoryProgress
 from pipeline.spark.jobs.running import JobProgress
 
 
@@ -38,5 +40,46 @@ def backfill_bar(console: Console) -> Iterator[Callable[[JobProgress], None]]:
                 rows=f"{done.rows_all:,} rows",
                 rate=f"{done.rows_per_s:,.0f} rows/s{seq}",
             )
+
+        yield report
+
+
+def one_history(told: HistoryProgress) -> Text:
+    """Return one line: which history, what became of it, rows, position, seconds, and why."""
+    style = {"done": "green", "failed": "red"}.get(told.state, "yellow")
+    rows = f"  {told.rows:>12,} rows" if told.state == "done" else ""
+    return Text.assemble(
+        (told.history, f"bold {ACCENT}"),
+        "  ",
+        (told.state, style),
+        f"{rows}  {told.seconds:,.1f} s  seq {told.seq:,}",
+        (f"  {told.detail}" if told.detail else "", QUIET),
+    )
+
+
+@contextmanager
+def history_bar(console: Console) -> Iterator[Callable[[HistoryProgress], None]]:
+    """Yield what prints a line for each history that has ended, below them a bar of the one that runs.
+
+    Spark finds out while it works what there is to do: the bar's end moves.
+    """
+    columns = (
+        TextColumn("{task.description}", style=QUIET),
+        BarColumn(bar_width=None, complete_style=ACCENT),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} tasks"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, expand=True, transient=True) as bar:
+        task = bar.add_task("", total=1, visible=False)
+
+        def report(told: HistoryProgress) -> None:
+            if told.state == "running":
+                total = max(told.of, 1)
+                bar.update(
+                    task, description=told.history, completed=told.done, total=total, visible=True
+                )
+                return
+            bar.reset(task, visible=False)
+            console.print(one_history(told))
 
         yield report

@@ -20,6 +20,7 @@ from pipeline.calling import (
     may_repeat,
 )
 from pipeline.errors import ServiceProblem
+from pipeline.histories import HistoryCalls
 from pipeline.registrations import sliced
 from pipeline.staging import StagingCalls, Txn
 
@@ -28,7 +29,7 @@ __all__ = ["ARROW_STREAM", "JsonObject", "RetryPolicy", "Service", "Txn"]
 NDJSON: Final = "application/x-ndjson"
 
 
-class Service(StagingCalls, ArchiveCalls):
+class Service(StagingCalls, ArchiveCalls, HistoryCalls):
     """A psoup service at a URL. Use as a context manager: it holds connections."""
 
     # --- Streams ----------------------------------------------------------------------------------

@@ -90,6 +90,12 @@ class ReadRefusedError(PipelineError):
     code = "read-refused"
 
 
+class HistoryRefusedError(PipelineError):
+    """A history cannot be computed as things are: the text says why, and what to do, to whoever has asked for it."""
+
+    code = "history-refused"
+
+
 class SparkMissingError(PipelineError):
     """pyspark is not installed; the text says how to install it."""
 

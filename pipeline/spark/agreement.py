@@ -245,10 +245,13 @@ def _sql(
 
 
 def _distinct(rows: str, count: int) -> str:
-    """Return one row for equal ones: where the earliest stands, leaving when the last one does."""
+    """Return one row for equal ones: the earliest, as it stands, leaving when the last one does.
+
+    Groups show `-0.0` as `0.0`, which it is equal to: values are those of the earliest row, not of its group.
+    """
     outputs = ", ".join(f"c{i}" for i in range(count))
-    listed = f"min(struct(time, ids)) AS earliest, max(leaves) AS leaves, {outputs}"
+    listed = f"min(struct(time, ids, {outputs})) AS earliest, max(leaves) AS leaves"
     grouped = " ".join(["SELECT", listed, "FROM", f"({rows})", "GROUP BY", outputs])
-    return " ".join(
-        ["SELECT earliest.time, earliest.ids, leaves,", outputs, "FROM", f"({grouped})"]
-    )
+    shown = ", ".join(f"earliest.c{i} AS c{i}" for i in range(count))
+    listed = f"earliest.time, earliest.ids, leaves, {shown}"
+    return " ".join(["SELECT", listed, "FROM", f"({grouped})"])

@@ -20,6 +20,7 @@ from pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
 from pipeline.definition import columns_of, definition_body
 from pipeline.errors import DefinitionError, PipelineError, ServiceProblem, WriteRefusedError
 from pipeline.spark.options import Compression, Connection, WriteOptions
+from pipeline.spark.packing import packed
 from pipeline.spark.schema import arrow_schema_of, as_declared, check_columns, columns_to_declare
 
 PART_BYTES_MAX: Final = 8 << 20
@@ -161,33 +162,13 @@ def _definition(options: WriteOptions, columns: tuple[ColumnSchema, ...]) -> dic
 def _parts(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the rows in their order, in the stream's columns, in batches as large as a part may be."""
     declared = arrow_schema_of(plan.columns)
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        for piece in _pieces(as_declared(batch, declared)):
-            over = size + piece.nbytes > PART_BYTES_MAX
-            if waiting and (over or rows + piece.num_rows > limits.BATCH_ROWS_MAX):
-                yield pa.concat_batches(waiting)
-                waiting, rows, size = [], 0, 0
-            waiting.append(piece)
-            rows, size = rows + piece.num_rows, size + piece.nbytes
-    if waiting:
-        yield pa.concat_batches(waiting)
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the batch, halved until each piece fits into a part; nothing of one without rows."""
-    rows = batch.num_rows
-    if rows > 1 and (batch.nbytes > PART_BYTES_MAX or rows > limits.BATCH_ROWS_MAX):
-        yield from _pieces(batch.slice(0, rows // 2))
-        yield from _pieces(batch.slice(rows // 2))
-    elif rows:
-        yield batch
+    fitting = (as_declared(batch, declared) for batch in batches)
+    return packed(fitting, nbytes_max=PART_BYTES_MAX, rows_max=limits.BATCH_ROWS_MAX)
 
 
 def _staged(service: Service, plan: WritePlan, part: pa.RecordBatch) -> str:
     """Send one part; return its handle."""
-    body, encoding = _packed(encode_batch(part), plan.compression)
+    body, encoding = compressed(encode_batch(part), plan.compression)
     try:
         receipt = service.stage(plan.stream, body, content_type=ARROW_STREAM, encoding=encoding)
     except ServiceProblem as problem:
@@ -197,8 +178,8 @@ def _staged(service: Service, plan: WritePlan, part: pa.RecordBatch) -> str:
     return str(receipt["stage"])
 
 
-def _packed(body: bytes, compression: Compression) -> tuple[bytes, str | None]:
-    """Return the body as it is sent, and its encoding.
+def compressed(body: bytes, compression: Compression) -> tuple[bytes, str | None]:
+    """Return a body as it is sent, and its encoding.
 
     Rows that are nearly all alike pack better than the service believes of honest rows: sent as they are.
     """

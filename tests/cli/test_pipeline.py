@@ -1,12 +1,18 @@
 """`psoup pipeline`: what it refuses without Spark, and what it shows of a job."""
 
+import dataclasses
+import io
+
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from app import pipeline_command
 from app.cli import application
 from app.cli_common import ExitCode
+from app.terminal_pipeline import history_bar
 from pipeline.errors import JobFailedError
+from pipeline.spark.jobs.history import HistoryProgress
 from pipeline.spark.jobs.running import JobEnd, JobProgress, said_last
 
 INGEST = ["pipeline", "ingest", "-s", "s", "--checkpoint", "c", "--format", "rate"]
@@ -62,6 +68,37 @@ def test_pipeline_backfill_that_is_stopped_says_how_to_go_on(running):
     result = CliRunner().invoke(application, BACKFILL)
     assert ExitCode.INTERRUPTED == result.exit_code
     assert "the same command goes on from there" in result.stdout
+
+
+def test_pipeline_history_tells_what_became_of_each(monkeypatch):
+    """A line for each that has ended; one that is running is on a bar, which only a terminal has."""
+    told = HistoryProgress(history="h_1", state="running", seq=1_000, done=1, of=2)
+    ended = dataclasses.replace(told, state="done", rows=2_000, seconds=1.5)
+    failed = dataclasses.replace(told, history="h_2", state="failed", detail="Archive it.")
+
+    def run_job(job, request, report, *, quiet):
+        for one in (told, ended, failed):
+            report(one)
+        return JobEnd(rows=2_000, batches=1, stopped=True)
+
+    monkeypatch.setattr(pipeline_command, "run_job", run_job)
+    result = CliRunner().invoke(application, ["pipeline", "history", "--archive", "a"])
+    assert 0 == result.exit_code
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert [
+        "starting Spark",
+        "h_1 done 2,000 rows 1.5 s seq 1,000",
+        "h_2 failed 0.0 s seq 1,000 Archive it.",
+        "stopped after 2,000 rows in 1 answers",
+    ] == lines
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=120, color_system=None)
+    for last in (told, failed):
+        with history_bar(terminal) as report:
+            report(told)
+            report(last)
+    assert "1 of 2 tasks" in screen.getvalue()
+    assert "h_2  failed" in screen.getvalue()
 
 
 def test_pipeline_job_that_fails_ends_with_what_was_said(running):

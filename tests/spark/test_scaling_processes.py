@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import duckdb
+import httpx
 import pyarrow as pa
 import pytest
 
@@ -154,10 +155,11 @@ def test_engine_with_spark_answers_as_if_there_were_none(processes, monkeypatch)
     """Queries come and go while tuples stream in; the JVM is killed meanwhile, and all ends at SIGTERM."""
     monkeypatch.setattr(waiting, "START_S", START_S)
     server, engine, api = processes
-    engine.start("--spark", "local[2]")
+    engine.start("--spark", "local[2]", "--port", "0")
     assert engine._process is not None
     pid = engine._process.pid
     engine.wait_for("executors-ready")
+    meters = f"{engine.wait_for('listening')['url']}/metrics"
     api.start("--port", "0")
     url = api.wait_for("listening")["url"]
     with Service(url) as service, contextlib.closing(open_worker_store(server.url)) as store:
@@ -173,6 +175,7 @@ def test_engine_with_spark_answers_as_if_there_were_none(processes, monkeypatch)
                 os.kill(java, signal.SIGKILL)
         engine.wait_for("executors-failed")
         producer.check_answers(CHECKED)
+    told = httpx.get(meters).text
 
     below = children(pid)
     engine.send(signal.SIGTERM)
@@ -181,6 +184,8 @@ def test_engine_with_spark_answers_as_if_there_were_none(processes, monkeypatch)
     assert "executors-left" == left["event"]
     assert left["chunks"] >= 12, "the case is the one it claims to be"
     assert left["failed"] >= 1
+    for name in ("jobs", "chunks"):
+        assert f"\npsoup_executor_{name}_total {float(left[name])}\n" in told
     wait_until(
         lambda: not any((Path("/proc") / str(one)).exists() for one in below), "all are gone"
     )

@@ -78,7 +78,7 @@ def test_no_rows_are_neither_staged_nor_committed(plan, between):
 def test_rows_nearly_all_alike_are_sent_as_they_are(plan, service):
     """They pack a hundredfold, which the service takes for an attack."""
     alike = rows([7] * 150_000, "")
-    body, encoding = staging._packed(encode_batch(alike), Compression.ZSTD)
+    body, encoding = staging.compressed(encode_batch(alike), Compression.ZSTD)
     assert None is encoding
     assert len(body) > limits.BODY_RATIO_FREE_BYTES
     staged = stage_rows(plan, [alike])

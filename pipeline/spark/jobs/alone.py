@@ -2,28 +2,42 @@
 
 import functools
 import sys
+from collections.abc import Callable
 from typing import TypeVar
 
 import typer
 
 from pipeline.errors import PipelineError
 from pipeline.spark.jobs.arguments import command_of
-from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
-from pipeline.spark.jobs.running import Job, JobProgress, run_job
+from pipeline.spark.jobs.asked import (
+    ArchiveRequest,
+    BackfillRequest,
+    HistoryRequest,
+    IngestRequest,
+)
+from pipeline.spark.jobs.running import Job, JobProgress, P, run_job
 
-R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest)
+R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 
 
-def run_alone(request: type[R], job: Job[R]) -> None:
+def run_alone(
+    request: type[R], job: Job[R, P], *, line: Callable[[P], str], done: str = "micro-batches"
+) -> None:
     """Run a job as the process's arguments say, a line for each micro-batch on standard output.
+
+    Args:
+        request: what the arguments make.
+        job: the job's function.
+        line: what is written of each thing that the job tells; nothing where it is empty.
+        done: what is counted at the end beside rows.
 
     Ends the process: 0 as asked, 1 with a sentence on standard error where the job failed, 2 for arguments that
     cannot be.
     """
 
     def act(asked: R) -> None:
-        end = run_job(job, asked, lambda done: _write(line_of(done)), quiet=False)
-        _write(f"{end.rows:,} rows in {end.batches:,} micro-batches")
+        end = run_job(job, asked, lambda told: _write(line(told)), quiet=False)
+        _write(f"{end.rows:,} rows in {end.batches:,} {done}")
 
     command = command_of(request, act)
 
@@ -48,5 +62,7 @@ def line_of(done: JobProgress) -> str:
 
 
 def _write(line: str) -> None:
+    if not line:
+        return
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 
 from pipeline.client import JsonObject, Service
 from pipeline.errors import DefinitionError
-from pipeline.spark.jobs.alone import run_alone
+from pipeline.spark.jobs.alone import line_of, run_alone
 from pipeline.spark.jobs.asked import ArchiveRequest, source_options, trigger_interval
+from pipeline.spark.jobs.noting import note_archive
 from pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
 from pipeline.spark.jobs.target import described
 from pipeline.spark.transforms.event_time import DAY, by_day
@@ -26,16 +27,17 @@ def archive(spark: SparkSession, request: ArchiveRequest, report: Report, stop: 
     """Write what the stream has been sent since the last run until `stop` says so, or all is; return the sum.
 
     Raises:
-        DefinitionError: what is asked does not go together.
-        JobFailedError: Spark or the service gave up.
+        DefinitionError: what is asked does not go together, or not with what the archive is of.
+        JobFailedError: Spark or the service gave up; or something may be missing, which is told once.
     """
     with Service(request.url, token=request.token) as service:
         found = described(service, request.stream) or {}
         _refuse_own_day(found)
+        checkpoint = request.checkpoint or f"{request.path}/{CHECKPOINT_FOLDER}"
+        note_archive(spark, service, request, checkpoint)
         source = spark.readStream.format("psoup").options(**_reader_options(request)).load()
         # One file for each day and micro-batch: without it, one for each day and task.
         rows = by_day(source, found.get("time") or ARRIVAL).repartition(DAY)
-        checkpoint = request.checkpoint or f"{request.path}/{CHECKPOINT_FOLDER}"
         writer = (
             rows.writeStream.format("parquet")
             .partitionBy(DAY)
@@ -66,4 +68,4 @@ def _reader_options(request: ArchiveRequest) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    run_alone(ArchiveRequest, archive)
+    run_alone(ArchiveRequest, archive, line=line_of)

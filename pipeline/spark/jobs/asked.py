@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from typing_extensions import override
 
+from engine.tuples.schema import STREAM_NAME
 from pipeline.errors import DefinitionError
 
 COMMIT_MIB_DEFAULT: Final = 64
@@ -33,6 +34,14 @@ Token = Annotated[
 ]
 ToStream = Annotated[str, _option("--stream -s", "Where the rows go.", _SERVICE)]
 FromStream = Annotated[str, _option("--stream -s", "The stream to be archived.", _SERVICE)]
+Archives = Annotated[
+    list[str] | None,
+    _option(
+        "--archive -a",
+        "DIR: the archive of each stream is DIR/STREAM. STREAM=DIR: that of one stream. As often as need be.",
+        _SOURCE,
+    ),
+]
 Create = Annotated[
     bool,
     _option("--create", "Declare the stream by the rows' columns, if there is none.", _SERVICE),
@@ -121,6 +130,11 @@ class IntoStream:
         mapping(self.map)
         source_options(self.options)
         writer_options(self)
+
+    @property
+    def subject(self) -> str:
+        """Return what the job is about, as Spark shows it."""
+        return self.stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +231,49 @@ class ArchiveRequest:
         if self.every is not None:
             trigger_interval(self.every)
 
+    @property
+    def subject(self) -> str:
+        """Return what the job is about, as Spark shows it."""
+        return self.stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRequest:
+    """Answer queries whose windows reach past what the service keeps, from archives and its log.
+
+    Who wants such an answer asks the service for it (results?history=true); this computes it there and then.
+    """
+
+    archive: Archives = None
+    every: Annotated[
+        str | None,
+        _option("--every", "Look so often whether one is asked for. Default: 2s.", _SPARK),
+    ] = None
+    available_now: Annotated[
+        bool,
+        _option("--available-now", "End once all that are asked for now are answered.", _SPARK),
+    ] = False
+    master: Master = None
+    url: Url = URL_DEFAULT
+    token: Token = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be before anything is started.
+
+        Raises:
+            DefinitionError: an option is not written as it has to be, or does not go with another.
+        """
+        archive_places(self.archive)
+        if self.every is not None:
+            seconds_of(self.every)
+            if self.available_now:
+                raise DefinitionError("--every and --available-now exclude each other.")
+
+    @property
+    def subject(self) -> str:
+        """Return what the job is about, as Spark shows it."""
+        return "history"
+
 
 def writer_options(request: IntoStream) -> dict[str, str]:
     """Return what `format("psoup")` is told to write where the request says.
@@ -270,8 +327,40 @@ def mapping(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+def archive_places(given: Sequence[str] | None) -> tuple[str | None, dict[str, str]]:
+    """Return the folder that holds the archives of all streams, if one is given, and those of single streams by name.
+
+    Raises:
+        DefinitionError: two are given for the same.
+    """
+    folder: str | None = None
+    by_stream: dict[str, str] = {}
+    for one in given or ():
+        name, sign, path = one.partition("=")
+        if sign and STREAM_NAME.fullmatch(name):
+            if not path or by_stream.setdefault(name, path) != path:
+                raise DefinitionError(f"--archive is {one!r}: name one folder for each stream.")
+        elif folder not in (None, one) or not one:
+            raise DefinitionError(
+                f"--archive names two folders, {folder!r} and {one!r}: one holds the archives of all streams, those"
+                " elsewhere are named by STREAM=DIR."
+            )
+        else:
+            folder = one
+    return folder, by_stream
+
+
 def trigger_interval(given: str) -> str:
     """Return `500ms`, `2s`, `1m` or `1h` as Spark takes an interval between micro-batches.
+
+    Raises:
+        DefinitionError: it is written otherwise.
+    """
+    return f"{round(seconds_of(given) * 1_000)} milliseconds"
+
+
+def seconds_of(given: str) -> float:
+    """Return `500ms`, `2s`, `1m` or `1h` in seconds.
 
     Raises:
         DefinitionError: it is written otherwise.
@@ -279,4 +368,4 @@ def trigger_interval(given: str) -> str:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)", given.strip())
     if match is None:
         raise DefinitionError(f"--every is {given!r}: expected a duration such as 500ms, 2s or 1m.")
-    return f"{round(float(match[1]) * SECONDS[match[2]] * 1_000)} milliseconds"
+    return float(match[1]) * SECONDS[match[2]]

@@ -17,7 +17,7 @@ from engine.limits import MIB
 from pipeline.client import Service
 from pipeline.definition import columns_of
 from pipeline.errors import JobFailedError, PipelineError
-from pipeline.spark.jobs.alone import run_alone
+from pipeline.spark.jobs.alone import line_of, run_alone
 from pipeline.spark.jobs.asked import (
     BackfillRequest,
     mapping,
@@ -217,4 +217,4 @@ def _writer(plan: _Plan, spark: SparkSession) -> Callable[[DataFrame, int], int]
 
 
 if __name__ == "__main__":
-    run_alone(BackfillRequest, backfill)
+    run_alone(BackfillRequest, backfill, line=line_of)

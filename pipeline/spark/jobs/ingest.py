@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from pipeline.client import Service
-from pipeline.spark.jobs.alone import run_alone
+from pipeline.spark.jobs.alone import line_of, run_alone
 from pipeline.spark.jobs.asked import (
     IngestRequest,
     mapping,
@@ -50,4 +50,4 @@ def _writer(rows: DataFrame, request: IngestRequest) -> DataStreamWriter:
 
 
 if __name__ == "__main__":
-    run_alone(IngestRequest, ingest)
+    run_alone(IngestRequest, ingest, line=line_of)

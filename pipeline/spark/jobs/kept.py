@@ -30,7 +30,7 @@ def kept(
         DefinitionError: the checkpoint is that of a run that was asked for something else; says in what.
     """
     folder = f"{checkpoint}/{FOLDER}"
-    found = _lines(spark, folder)
+    found = text_lines(spark, folder)
     if not found:
         decided = decide()
         line = orjson.dumps({"asked": asked, "decided": decided}).decode()
@@ -51,7 +51,9 @@ def files_done(spark: SparkSession, checkpoint: str) -> frozenset[str]:
 
     Read from the source's own log, whose form is Spark's affair: good for telling progress, and no more.
     """
-    lines = (line for line in _lines(spark, f"{checkpoint}/{_FILES_OF_SOURCE}") if line[:1] == "{")
+    lines = (
+        line for line in text_lines(spark, f"{checkpoint}/{_FILES_OF_SOURCE}") if line[:1] == "{"
+    )
     return frozenset(file_name(str(orjson.loads(line).get("path"))) for line in lines)
 
 
@@ -60,7 +62,7 @@ def file_name(uri: str) -> str:
     return re.sub(r"^(\w+):/+", r"\1:/", uri)
 
 
-def _lines(spark: SparkSession, folder: str) -> list[str]:
+def text_lines(spark: SparkSession, folder: str) -> list[str]:
     """Return the lines of the text files in a folder; none where there is no such folder."""
     try:
         return [row["value"] for row in spark.read.text(folder).collect()]

@@ -9,13 +9,19 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final, TypeVar
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.client import Service
 from pipeline.errors import JobFailedError, PipelineError
-from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from pipeline.spark.jobs.asked import (
+    ArchiveRequest,
+    BackfillRequest,
+    HistoryRequest,
+    IngestRequest,
+)
 from pipeline.spark.quiet import open_quiet_session
 from pipeline.spark.session import close_session, open_session
 
@@ -50,7 +56,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
-    """How a job ended: after how many rows and micro-batches, and whether it was told to."""
+    """How a job ended: after how many rows and micro-batches, or answers, and whether it was told to."""
 
     rows: int
     batches: int
@@ -59,9 +65,10 @@ class JobEnd:
 
 Report = Callable[[JobProgress], None]
 Stop = Callable[[], bool]
-R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest)
-Job = Callable[[SparkSession, R, Report, Stop], JobEnd]
-"""What each job's function is: it does what is asked, and tells of each micro-batch."""
+P = TypeVar("P")
+R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
+Job = Callable[[SparkSession, R, Callable[[P], None], Stop], JobEnd]
+"""What each job's function is: it does what is asked, and tells of each micro-batch, or of what else it does."""
 
 
 class Tally:
@@ -101,7 +108,7 @@ class Tally:
         return JobEnd(rows=self._rows, batches=self._batches, stopped=stopped)
 
 
-def run_job(job: Job[R], request: R, report: Report, *, quiet: bool) -> JobEnd:
+def run_job(job: Job[R, P], request: R, report: Callable[[P], None], *, quiet: bool) -> JobEnd:
     """Return how a job ended that ran in a session of its own, which is stopped again.
 
     A first Ctrl-C or SIGTERM ends it in order.
@@ -109,14 +116,14 @@ def run_job(job: Job[R], request: R, report: Report, *, quiet: bool) -> JobEnd:
     Args:
         job: its function.
         request: what it is asked for.
-        report: called after each micro-batch, or part of one.
+        report: called after each micro-batch, or part of one; told of what else the job does.
         quiet: whether Spark's own log is left out; what ends a job is in the error.
 
     Raises:
         PipelineError: any of them.
     """
     start = open_quiet_session if quiet else open_session
-    spark = start(f"psoup {request.stream}", master=request.master)
+    spark = start(f"psoup {request.subject}", master=request.master)
     try:
         with stop_asked() as stop, spark_errors_told():
             return job(spark, request, report, stop)
@@ -178,6 +185,10 @@ def spark_errors_told() -> Iterator[None]:
         yield
     except PySparkException as error:
         raise JobFailedError(said_last(str(error))) from error
+    except Py4JJavaError as error:  # of a job that was cancelled, for one
+        raise JobFailedError(said_last(str(error.java_exception))) from error
+    except Py4JError as error:
+        raise JobFailedError(f"Spark is gone: {error}") from error
 
 
 def said_last(message: str) -> str:

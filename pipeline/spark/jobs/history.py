@@ -1,0 +1,219 @@
+"""`history`: answers that reach past memory, computed as they are asked for, one after the other.
+
+The service keeps what is asked and what was answered; this claims the oldest that nobody computes, has Spark compute
+it, and goes on with the next. A worker that dies leaves a claim that lapses, and another one begins anew.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pyspark.sql import SparkSession
+
+from engine.limits import HISTORY_DETAIL_LENGTH_MAX
+from pipeline.client import JsonObject, RetryPolicy, Service
+from pipeline.errors import PipelineError, ServiceProblem, ServiceUnreachableError
+from pipeline.spark.agreement import agreeing
+from pipeline.spark.history.claim import LOOK_S, LOST, Claim, SparkTasks
+from pipeline.spark.history.computing import Computed, Places, computed
+from pipeline.spark.jobs.alone import run_alone
+from pipeline.spark.jobs.asked import HistoryRequest, archive_places, seconds_of
+from pipeline.spark.jobs.running import JobEnd, Stop
+from pipeline.spark.options import Connection
+
+EVERY_S: Final = 2.0
+"""Between two looks at what is asked for."""
+AWAY_S: Final = 10.0
+"""How long a service that is away is waited for at a time: it is told to end in between."""
+
+HistoryState = Literal["running", "done", "failed", "left"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryProgress:
+    """What became of a history so far.
+
+    Attributes:
+        history: its handle.
+        state: `left` = it was another worker's or gone before it was done, or all is to end.
+        seq: the position that is answered for.
+        done, of: tasks of Spark that are done, and that it knows of; while it is running.
+        rows: of the answer, once it is done.
+        seconds: since it was claimed.
+        detail: why it failed, or from when on it is complete where it is not complete.
+    """
+
+    history: str
+    state: HistoryState
+    seq: int
+    done: int = 0
+    of: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    detail: str = ""
+
+
+Report = Callable[[HistoryProgress], None]
+
+
+def history(spark: SparkSession, request: HistoryRequest, report: Report, stop: Stop) -> JobEnd:
+    """Answer histories until `stop` says so, or all that are asked for are; return how many rows and answers.
+
+    A history that cannot be computed fails, with the reason for its asker, and the job goes on.
+
+    Raises:
+        PipelineError: the service does not answer at the first look, or refuses to be asked.
+    """
+    worker = _Worker(agreeing(spark), request, report, stop)
+    rows = answers = 0
+    with _service(request) as service:
+        for record in _asked(service, request, stop):
+            counted = worker.answer(service, record)
+            if counted is not None:
+                rows, answers = rows + counted, answers + 1
+    return JobEnd(rows=rows, batches=answers, stopped=stop())
+
+
+def line_of(told: HistoryProgress) -> str:
+    """Return what became of a history as one line of text; none while it is running."""
+    if told.state == "running":
+        return ""
+    detail = f": {told.detail}" if told.detail else ""
+    rows = f"{told.rows:,} rows, " if told.state == "done" else ""
+    return f"{told.history}: {told.state}, {rows}{told.seconds:,.1f} s, seq {told.seq:,}{detail}"
+
+
+class _Worker:
+    """Answers one history after the other."""
+
+    def __init__(
+        self, spark: SparkSession, request: HistoryRequest, report: Report, stop: Stop
+    ) -> None:
+        folder, by_stream = archive_places(request.archive)
+        self._spark = spark
+        self._request = request
+        self._report = report
+        self._stop = stop
+        self._places = Places(by_stream, folder)
+        self._connection = Connection(url=request.url, token=request.token)
+
+    def answer(self, service: Service, record: JsonObject) -> int | None:
+        """Claim a history, compute it and say so; return the rows of its answer, None where there is none.
+
+        Raises:
+            PipelineError: Spark is gone, or the service refuses to be told.
+        """
+        name, worker = str(record["id"]), uuid.uuid4().hex
+        told = HistoryProgress(history=name, state="running", seq=int(record["seq"]))
+        began_s = time.monotonic()
+
+        def tell(state: HistoryState, detail: str = "", rows: int = 0) -> None:
+            seconds = time.monotonic() - began_s
+            self._report(replace(told, state=state, rows=rows, seconds=seconds, detail=detail))
+
+        tasks = SparkTasks(self._spark, name)
+        claim = Claim(
+            self._open_service,
+            name,
+            worker,
+            tasks=tasks,
+            stop=self._stop,
+            report=lambda done, of: self._report(replace(told, done=done, of=of)),
+        )
+        try:
+            service.claim_history(name, worker)
+            with tasks, claim:
+                found = self._computed(service, record, worker)
+        except PipelineError as error:
+            if claim.is_lost or self._stop() or _is_over(error) or _is_away(error):
+                tell("left", "" if self._stop() else str(error))
+                return None
+            if not tasks.can_go_on:
+                raise
+            was_told = self._give_up(service, name, worker, str(error))
+            tell("failed" if was_told else "left", str(error))
+            return None
+        complete_from = found.complete_from
+        detail = "" if complete_from is None else f"complete from {complete_from}"
+        tell("done", detail, found.parts.rows)
+        return found.parts.rows
+
+    def _computed(self, service: Service, record: JsonObject, worker: str) -> Computed:
+        """Compute the answer, send it, and say that it is done."""
+        found = computed(
+            self._spark,
+            service,
+            self._connection,
+            record,
+            worker=worker,
+            places=self._places,
+        )
+        service.finish_history(
+            str(record["id"]),
+            worker,
+            parts=found.parts.parts,
+            rows=found.parts.rows,
+            complete_from=found.complete_from,
+        )
+        return found
+
+    def _give_up(self, service: Service, name: str, worker: str, detail: str) -> bool:
+        """Tell the asker why there is no answer; return False where the history is another worker's by now."""
+        most = HISTORY_DETAIL_LENGTH_MAX
+        shown = detail if len(detail) <= most else f"{detail[: most - 3]}..."
+        try:
+            service.fail_history(name, worker, shown)
+        except PipelineError as error:
+            if not (_is_over(error) or _is_away(error)):
+                raise
+            return False
+        return True
+
+    def _open_service(self) -> Service:
+        return _service(self._request)
+
+
+def _is_over(error: PipelineError) -> bool:
+    """Return whether the service says that a history is not, or no longer, this worker's."""
+    return isinstance(error, ServiceProblem) and error.problem in LOST
+
+
+def _is_away(error: PipelineError) -> bool:
+    """Return whether the service could not be asked, or not now."""
+    if isinstance(error, ServiceProblem):
+        return error.retryable
+    return isinstance(error, ServiceUnreachableError)
+
+
+def _asked(service: Service, request: HistoryRequest, stop: Stop) -> Iterator[JsonObject]:
+    """Yield the record of the oldest history that nobody computes, as often as there is one, until `stop` says so."""
+    every_s = EVERY_S if request.every is None else seconds_of(request.every)
+    pause = threading.Event()
+    has_answered = False
+    while not stop():
+        try:
+            waiting = service.histories(state="queued")
+            has_answered = True
+        except PipelineError as error:
+            if request.available_now or not (has_answered and _is_away(error)):
+                raise
+            waiting = []
+        if waiting:
+            yield waiting[0]
+        elif request.available_now:
+            return
+        else:
+            again_s = time.monotonic() + every_s
+            while not stop() and (left_s := again_s - time.monotonic()) > 0:
+                pause.wait(min(left_s, LOOK_S))
+
+
+def _service(request: HistoryRequest) -> Service:
+    return Service(request.url, token=request.token, retry=RetryPolicy(budget_s=AWAY_S))
+
+
+if __name__ == "__main__":
+    run_alone(HistoryRequest, history, line=line_of, done="answers")
