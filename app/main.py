@@ -24,7 +24,7 @@ from app.fold_loop import FoldLoop
 from app.follower import Follower
 from app.keys import load_keys
 from app.meters import Meters
-from app.middleware.edge import REQUEST_ID, Edge
+from app.middleware.edge import EXPOSED_HEADERS, REQUEST_ID, Edge
 from app.openapi import describe
 from app.page_tokens import PageTokens, page_key
 from app.places import Places
@@ -55,20 +55,6 @@ ENDPOINTS = (
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
 )
-EXPOSED_HEADERS = [
-    "ETag",
-    "Retry-After",
-    "Location",
-    "Link",
-    "Request-Id",
-    "RateLimit",
-    "RateLimit-Policy",
-    "Psoup-Gen",
-    "Psoup-Seq",
-    "Psoup-Now",
-    "Psoup-Count",
-    "Psoup-Durability",
-]
 
 
 def create_app(
@@ -206,9 +192,7 @@ def _application(
         rates=Rates(processes=processes),
         meters=Meters(meters),
         handle_bits=handle_bits,
-        places=Places(
-            settings.requests_in_flight, free=[one.path for one in ENDPOINTS if one.scope is None]
-        ),
+        places=Places(settings.requests_in_flight, free=health.WATCHED),
     )
 
     @asynccontextmanager
@@ -244,7 +228,7 @@ def _application(
             allow_origins=list(settings.cors_origins),
             allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Psoup-Txn-App", "Psoup-Txn-Version"],
-            expose_headers=EXPOSED_HEADERS,
+            expose_headers=list(EXPOSED_HEADERS),
         )
     app.add_middleware(Edge, observe=context.meters.observe)
     return app

@@ -81,6 +81,8 @@ def _allow_files(count: int) -> None:
     """Let this process and its children have so many open files, or as many as the system lets it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if wanted < count:
+        _LOG.warning("few-open-files", allowed=wanted, wanted=count)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

@@ -17,8 +17,13 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.errors import FramingError, RateLimitedError, RequestTimeoutError
-from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, url_too_long
-from app.places import Places
+from app.middleware.edge import (
+    DRAINED_BYTES_MAX,
+    EXPOSED_HEADERS,
+    headers_too_large,
+    url_too_long,
+)
+from app.places import Places, no_place
 from app.problems import problem_response
 from app.settings import Settings, is_loopback
 from engine import limits
@@ -28,6 +33,9 @@ PLACES: Final = "psoup.places"
 """Where an application's lifespan leaves its `Places`."""
 LINGER_S: Final = 2.0
 """A closed connection's leftovers are read and thrown away for this long."""
+_LINGERING_MAX: Final = limits.FILES_RESERVED // 4
+"""Connections past the most that there may be, which are told so."""
+_EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
 LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
 
 
@@ -77,12 +85,14 @@ class BoundedProtocol(HttpToolsProtocol):
     Attributes:
         connections_max: open at once; more are refused.
         by_address: how many there are from each address that is counted.
+        lingering: those that were one too many, and are about to end.
     """
 
     settings: Settings
     count_loopback = False
     connections_max: int
     by_address: Counter[str]
+    lingering: set["BoundedProtocol"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 (uvicorn's own arguments)
         super().__init__(*args, **kwargs)
@@ -106,11 +116,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
         if len(self.connections) > self.connections_max:
-            self.refuse(
-                OverloadedError(
-                    "As many connections are open as the service holds.", reason="connections"
-                )
-            )
+            self.connections.discard(self)  # uvicorn would wait for it when it ends
+            self._turn_connection_away()
             return
         address = self.client[0] if self.client else ""
         if not address or (is_loopback(address) and not self.count_loopback):
@@ -124,8 +131,21 @@ class BoundedProtocol(HttpToolsProtocol):
                 )
             )
 
+    def _turn_connection_away(self) -> None:
+        """Say that there is no room, and let the client have its say for a moment; not to crowds of them."""
+        if len(self.lingering) >= _LINGERING_MAX:
+            self.transport.abort()
+            return
+        self.lingering.add(self)
+        self.refuse(
+            OverloadedError(
+                "As many connections are open as the service holds.", reason="connections"
+            )
+        )
+
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
+        self.lingering.discard(self)
         self._stop_head_timer()
         self._stop_dropping()
         if self._address is not None:
@@ -167,6 +187,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a head: from its first byte on it is timed."""
+        if self._refused:
+            return
         super().on_message_begin()
         self._in_head = True
         self._head_bytes, self._arriving = self._arriving, 0
@@ -177,20 +199,18 @@ class BoundedProtocol(HttpToolsProtocol):
         """End a head; the application takes over, if it has a place for the request."""
         self._in_head = False
         self._stop_head_timer()
-        places: Places | None = self.app_state.get(PLACES)
-        if places is None or self._running() or not places.turn_away(self.url.partition(b"?")[0]):
+        if self._refused:
+            return
+        if self._has_place():
             super().on_headers_complete()
             return
-        refusal = OverloadedError(
-            "As many requests as the service holds are being worked on.",
-            reason="requests-in-flight",
-        )
-        if self.parser.should_keep_alive() and self._announces_small_body():
-            self._write_problem(refusal, closes=False)
+        method = self.parser.get_method()
+        if self._stays_small():
+            self._write_problem(no_place(), closes=False, with_body=method != b"HEAD")
             self.on_response_complete()
             self._dropping = self.loop.call_later(LINGER_S, self.transport.close)
         else:
-            self.refuse(refusal)
+            self.refuse(no_place(), with_body=method != b"HEAD")
         self.cycle = None  # type: ignore[assignment] # as before the first request
 
     def on_body(self, body: bytes) -> None:
@@ -199,8 +219,13 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
-        self._stop_dropping()
+        """End a request; the connection of one that was turned away is idle from now on."""
+        if self._dropping is not None:
+            self._stop_dropping()
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
         if self.cycle is not None:
             super().on_message_complete()
 
@@ -211,9 +236,11 @@ class BoundedProtocol(HttpToolsProtocol):
             refusal = self._head_refusal()
         self.refuse(refusal)
 
-    def refuse(self, error: EngineError) -> None:
-        """Answer with a problem body and close; an answer that has begun is only cut off."""
+    def refuse(self, error: EngineError, *, with_body: bool = True) -> None:
+        """Answer with a problem body and close, once; an answer that has begun is only cut off."""
         self._stop_head_timer()
+        if self._refused:
+            return
         self._refused = True
         if self._running():
             begun = self.cycle.response_started
@@ -222,10 +249,18 @@ class BoundedProtocol(HttpToolsProtocol):
             if begun:
                 self.transport.close()
                 return
-        self._write_problem(error, closes=True)
+        self._write_problem(error, closes=True, with_body=with_body)
         self.transport.close()
 
-    def _write_problem(self, error: EngineError, *, closes: bool) -> None:
+    def _has_place(self) -> bool:
+        """Return whether the request goes to the application. What stands behind another one is judged there."""
+        places: Places | None = self.app_state.get(PLACES)
+        if places is None or self._running() or self.parser.get_method() == b"OPTIONS":
+            return True
+        self.loop.call_soon(places.end_turn)
+        return places.expect(self.url.partition(b"?")[0].decode("latin-1"))
+
+    def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
         instance = secrets.token_hex(8)
         response = problem_response(error, instance=instance)
         head = [STATUS_LINE[response.status_code]]
@@ -235,9 +270,9 @@ class BoundedProtocol(HttpToolsProtocol):
         head += [b"request-id: ", instance.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
         if (origin := self._shared_with()) is not None:
             head += [b"access-control-allow-origin: ", origin, b"\r\nvary: origin\r\n"]
+            head += [b"access-control-expose-headers: ", _EXPOSED, b"\r\n"]
         head.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
-        body = b"" if self.parser.get_method() == b"HEAD" else bytes(response.body)
-        self.transport.write(b"".join(head) + body)
+        self.transport.write(b"".join(head) + (bytes(response.body) if with_body else b""))
 
     def _shared_with(self) -> bytes | None:
         """Return the origin of the page that asks, if pages of its origin may see answers."""
@@ -246,8 +281,10 @@ class BoundedProtocol(HttpToolsProtocol):
                 return value
         return None
 
-    def _announces_small_body(self) -> bool:
-        """Return whether the body, if any, is no longer than what is read to keep a connection, and comes by itself."""
+    def _stays_small(self) -> bool:
+        """Return whether the connection may go on: its body, if any, is small, and comes without being asked for."""
+        if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
+            return False
         headers = dict(self.headers)
         length = headers.get(b"content-length", b"0")
         if b"transfer-encoding" in headers or self.expect_100_continue or not length.isdigit():
@@ -307,5 +344,6 @@ def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedP
         "count_loopback": count_loopback,
         "connections_max": connections,
         "by_address": Counter[str](),
+        "lingering": set[BoundedProtocol](),
     }
     return type("Protocol", (BoundedProtocol,), members)

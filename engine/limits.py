@@ -124,7 +124,7 @@ REQUEST_SECONDS_MAX: Final = 60
 REQUEST_BYTES_PER_SECOND_MIN: Final = 8 * KIB
 """The least rate at which a body arrives."""
 CONNECTIONS_MAX: Final = 4_096
-"""Open at once at one worker, if the system lets it have so many files; most of them idle, 20 KiB each."""
+"""Open at once at one worker, if the system lets it have so many files; most of them idle, 3 to 6 KiB each."""
 FILES_RESERVED: Final = 256
 """Open files of a process that are not connections of clients."""
 CONNECTIONS_PER_ADDRESS_MAX: Final = 50

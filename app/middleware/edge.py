@@ -24,6 +24,21 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Observer = Callable[[Scope, int, float], None]
 
 REQUEST_ID: Final = "psoup.request_id"
+EXPOSED_HEADERS: Final = (
+    "ETag",
+    "Retry-After",
+    "Location",
+    "Link",
+    "Request-Id",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Psoup-Gen",
+    "Psoup-Seq",
+    "Psoup-Now",
+    "Psoup-Count",
+    "Psoup-Durability",
+)
+"""What scripts of pages that may call are shown besides what browsers show them anyway."""
 DRAINED_BYTES_MAX: Final = 64 * limits.KIB
 """So much of a body nobody read is thrown away to keep a connection; more, and it is closed."""
 DRAIN_S: Final = 0.5

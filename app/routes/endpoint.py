@@ -175,13 +175,15 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
         service = context.service
         if service is None:
             raise OverloadedError("The service is starting or stopping.", reason="starting")
-        call = admit(request, context, service, endpoint)
-        context.places.take()
+        context.places.enter(endpoint.path)
         try:
-            response = await endpoint.handle(call)
+            call = admit(request, context, service, endpoint)
+            try:
+                response = await endpoint.handle(call)
+            finally:
+                call.held.release()
         finally:
-            context.places.leave()
-            call.held.release()
+            context.places.leave(endpoint.path)
         if endpoint.changes:
             response.headers["Psoup-Durability"] = service.store.durability
         return response

@@ -270,6 +270,8 @@ def _get(
     return Endpoint("GET", path, name, text, handle, shown, scope, live=False)
 
 
+WATCHED: Final = ("/healthz", "/readyz", "/metrics")
+"""What watches over the service asks for: answered when there is no place for anything else."""
 _METRICS: Final = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     _get(

@@ -4,14 +4,14 @@ import contextlib
 import dataclasses
 import json
 import socket
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from app.settings import Settings
 from engine import limits
-from tests.app.serving import WAIT_S, Address, served
+from tests.app.raw_http import connected, head, read_answer
+from tests.app.serving import Address, served
 
 SETTINGS = Settings(
     store="memory://",
@@ -34,31 +34,6 @@ def address() -> Iterator[Address]:
         )
         assert 201 == answer[0]
         yield where
-
-
-def head(method: str, path: str, *lines: str) -> bytes:
-    named = ["Host: psoup", "Content-Type: application/json", *lines]
-    return "\r\n".join([f"{method} {path} HTTP/1.1", *named, "", ""]).encode()
-
-
-def connected(address: Address) -> socket.socket:
-    return socket.create_connection(address, timeout=WAIT_S)
-
-
-def read_answer(
-    connection: socket.socket, *, has_body: bool = True
-) -> tuple[int, dict[str, str], bytes]:
-    """Return (status, headers, body) of one answer; status 0 where there is none."""
-    file = connection.makefile("rb")
-    line = file.readline()
-    if not line:
-        return 0, {}, b""
-    headers: dict[str, str] = {}
-    while (field := file.readline().strip()) != b"":
-        name, _, value = field.decode().partition(":")
-        headers[name.lower()] = value.strip()
-    length = int(headers.get("content-length", "0")) if has_body else 0
-    return int(line.split()[1]), headers, file.read(length)
 
 
 def exchange(address: Address, request: bytes, *, end: bool = False) -> tuple[int, str, bool]:
@@ -214,57 +189,3 @@ def test_connections_are_bounded(bounds, count_loopback, refusal):
         with connected(where) as another:
             another.sendall(head("GET", "/healthz"))
             assert 200 == read_answer(another)[0]
-
-
-def test_requests_past_their_number_are_turned_away():
-    """Where all places are taken: 503, whose connection stays; health is answered, and then the others again."""
-    settings = dataclasses.replace(
-        SETTINGS, requests_in_flight=1, cors_origins=("https://a.example",), request_grace_s=5.0
-    )
-    body = b'{"columns":[{"name":"a","type":"string"}]}'
-    begun = head("PUT", "/v1/streams/s", f"Content-Length: {len(body)}")
-    with served(settings) as where, connected(where) as working, connected(where) as asking:
-        working.sendall(begun + body[:5])
-        await_taken(asking)
-        for method, lines in [("GET", ()), ("HEAD", ()), ("GET", ("Origin: https://a.example",))]:
-            asking.sendall(head(method, "/v1/queries", *lines))
-            status, headers, problem = read_answer(asking, has_body=method != "HEAD")
-            assert 503 == status
-            assert int(headers["retry-after"]) >= 1
-            assert "connection" not in headers
-            assert headers["request-id"]
-            assert bool(lines) == ("access-control-allow-origin" in headers)
-            if method != "HEAD":
-                assert "requests-in-flight" == json.loads(problem)["reason"]
-        asking.sendall(head("GET", "/healthz"))
-        assert 200 == read_answer(asking)[0]
-        asking.sendall(begun + body[:7])
-        assert 503 == read_answer(asking)[0]
-        asking.sendall(body[7:] + head("GET", "/healthz"))
-        assert 200 == read_answer(asking)[0], "the body was dropped, and the connection stays"
-        for lines in [("Transfer-Encoding: chunked",), (f"Content-Length: {limits.MIB}",)]:
-            with connected(where) as another:
-                another.sendall(head("PUT", "/v1/streams/s", *lines))
-                status, headers, _ = read_answer(another)
-                assert (503, "close") == (status, headers["connection"])
-                assert b"" == another.recv(1)
-        with connected(where) as another:
-            another.sendall(begun)
-            assert 503 == read_answer(another)[0]
-            assert b"" == another.recv(1), "for a body that stays away nobody waits"
-        working.sendall(body[5:])
-        assert 201 == read_answer(working)[0]
-        asking.sendall(head("GET", "/v1/queries"))
-        assert 200 == read_answer(asking)[0]
-        asking.sendall(head("GET", "/metrics"))
-        assert b"\npsoup_requests_turned_away_total 8.0\n" in read_answer(asking)[2]
-
-
-def await_taken(asking: socket.socket) -> None:
-    """Wait until another connection's request has taken the only place: until one is turned away."""
-    latest_s = time.monotonic() + WAIT_S
-    status = 200
-    while status == 200 and time.monotonic() < latest_s:
-        asking.sendall(head("GET", "/v1/queries"))
-        status, _, _ = read_answer(asking)
-    assert 503 == status
