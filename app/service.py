@@ -31,7 +31,7 @@ from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
 from engine.query.shapes import Shapes
 from engine.results.contract import Gen
-from engine.results.histories import HistoryId
+from engine.results.histories import PartKey
 from engine.results.recent import Recent
 
 MEMORY_HIGH: Final = "memory-high"
@@ -103,7 +103,7 @@ class Service:
             bind=self.shapes.bind,
             make_lock=threading.Lock,
         )
-        self.history_parts: Recent[tuple[HistoryId, int], bytes] = Recent(
+        self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
         self.invoked = Tally()

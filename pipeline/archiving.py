@@ -11,9 +11,19 @@ from pipeline.errors import HistoryChangedError, ServiceProblem
 class ArchiveCalls(Caller):
     """Reading a stream's batches, and holding them until they are written elsewhere."""
 
-    def hold(self, stream: str, through: int) -> JsonObject:
-        """Hold a stream's batches past position `through`, which never goes back; return what is held."""
-        return json_object(self.request("PUT", _archive(stream), json={"through": through}))
+    def hold(self, stream: str, through: int, *, gen: int | None = None) -> JsonObject:
+        """Hold a stream's batches past position `through`, which never goes back; return what is held.
+
+        Raises:
+            HistoryChangedError: the service's history is not `gen`, where that is given; nothing has changed.
+        """
+        position = {"through": through} if gen is None else {"through": through, "gen": gen}
+        try:
+            return json_object(self.request("PUT", _archive(stream), json=position))
+        except ServiceProblem as problem:
+            if gen is not None and problem.problem == "stale-declaration":
+                raise HistoryChangedError(problem.detail) from problem
+            raise
 
     def held(self, stream: str) -> JsonObject | None:
         """Return what is held of a stream: `through`, `held_batches`, `held_bytes`; None = it has no hold."""

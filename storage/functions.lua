@@ -40,9 +40,10 @@ end
 ---- Histories -----------------------------------------------------------------------------------------------
 -- Answers that a job computes from an archive. They are beside the log, transient, and of one generation. The index has
 -- the id of each, by its query and the instant asked for. A record lies under the index's key and the id: j what is
--- asked, f its field in the index, q query id, g generation, a when it was asked, s state, x when it goes, w who has claimed
--- it, c until when, v changes of its parts, d done, o of, n rows and z bytes of its parts; once it has ended e when, and m rows of each part
--- and i from when it is complete, or l why it failed. Its parts lie beside it, by number: b bodies, p rows, bytes, first and last place.
+-- asked, f its field in the index, q query id, g generation, a when it was asked, s state, x when it goes, w who has
+-- claimed it, c until when, v changes of its parts, d done, o of, n rows and z bytes of its parts; once it has ended e
+-- when, and m rows of each part and i from when it is complete, or l why it failed. Its parts lie beside it, by number:
+-- b bodies, p rows, bytes, first and last place.
 
 local function history_key(index, id)
   return index .. ':' .. id
@@ -87,8 +88,8 @@ local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNER
 local HISTORIES = 12 -- of what removes queries
 local COUNT_MAX, FIRST = 8, 9
 
--- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone does
--- not tell: where a crash has lost the end of the log, another stream may have it.
+-- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
+-- does not tell: where a crash has lost the end of the log, another stream may have it.
 local function in_force(k, name, stream_id, declared)
   local row = redis.call('HGET', k[STREAMS], name)
   if not row or string.match(row, '^%d+') ~= stream_id then return false end
@@ -305,9 +306,9 @@ end
 ---- Stage and commit -----------------------------------------------------------------------------------------
 -- A part lies under `prefix` and its id: n number, s stream id, m stream's name, r rows, d digest, x when it expires,
 -- z bytes of its body, which lies in field b of a key of its own. A commit leaves the body where it is, for as long as
--- its entry is in the log, and of the part a mark, with v: last seq of the commit, version, app. Parts are numbered as they are staged, so they expire in the order of their numbers; the index
--- has the id of each. Of the head, `staged` is what all of them count, `parts_from` the least number that may be there,
--- `parts_past` the next one.
+-- its entry is in the log, and of the part a mark, with v: last seq of the commit, version, app. Parts are numbered as
+-- they are staged, so they expire in the order of their numbers; the index has the id of each. Of the head, `staged` is
+-- what all of them count, `parts_from` the least number that may be there, `parts_past` the next one.
 
 local SWEPT_MAX, PASSED_MAX = 100, 1000
 
@@ -370,7 +371,8 @@ local function part_discard(k, a)
 end
 
 -- Answers the part under `key` if it counts for the commit that leaves `mark`: it is there, and for a stream in force
--- unless it bears that mark already. How that is declared was checked when the part came: what loses the one loses the other.
+-- unless it bears that mark already. How that is declared was checked when the part came: what loses the one loses the
+-- other.
 local function part_of(k, key, mark, now)
   local found = redis.call('HMGET', key, 's', 'm', 'x', 'z', 'r', 'v')
   if not found[1] or tonumber(found[3]) <= now then return end
@@ -594,7 +596,8 @@ local function history_put(k, a)
 end
 
 -- keys: index queries record bodies parts      args: meta worker state changes rows complete_from detail life_us
--- The caller has looked at the parts after so many `changes`. `rows` are those of each part of the answer: what lies beyond them goes.
+-- The caller has looked at the parts after so many `changes`. `rows` are those of each part of the answer: what lies
+-- beyond them goes.
 local function history_end(k, a)
   if not histories_open(k, a) then return {'RECOVERING'} end
   local found = redis.call('HMGET', k[3], 's', 'w', 'v')
@@ -707,7 +710,9 @@ end
 
 -- keys: meta head log sizes owners holds index bodies histories queries
 -- args: epoch nonce below prefix mark_bytes (seq of a batch)*
--- Forgets expired parts and histories as well: nobody may be staging or asking any more. A batch past its stream's hold stays: its stream and seq stand in the answer. Control entries are looked for from where the last call stopped, UNPACK_MAX at a time; the answer says how far.
+-- Forgets expired parts and histories as well: nobody may be staging or asking any more. A batch past its stream's hold
+-- stays: its stream and seq stand in the answer. Control entries are looked for from where the last call stopped,
+-- UNPACK_MAX at a time; the answer says how far.
 local function trim(k, a)
   local refused, applied = barred(k[1], a)
   if refused then return refused end
@@ -942,7 +947,8 @@ local function batches(k, a)
 end
 
 -- keys: meta index queries      args: field id parts
--- Answers the time, and the record of the id, or of the field where that is '', if it is there and its query stands; with `parts` what is known of these.
+-- Answers the time, and the record of the id, or of the field where that is '', if it is there and its query stands;
+-- with `parts` what is known of these.
 local function history(k, a)
   local meta = redis.call('HMGET', k[1], 'run', 'gen')
   if meta[1] ~= run_id() then return {'RECOVERING'} end

@@ -60,6 +60,7 @@ def decode_history(read_us: bytes, found: Sequence[bytes] | Record) -> History:
         int(read_us),
         int(record[b"x"]),
         HistoryState(record[b"s"].decode()),
+        worker=record[b"w"].decode(),
         claimed_us=_optional(record[b"c"]),
         done=int(record[b"d"]),
         of=_optional(record[b"o"]),

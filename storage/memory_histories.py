@@ -22,10 +22,9 @@ from storage.history_parts import check_parts
 
 @dataclass(slots=True)
 class _Kept:
-    """A history, who has claimed it, and its parts by number."""
+    """A history, and its parts by number."""
 
     history: History
-    worker: str = ""
     parts: dict[int, HistoryPart] = field(default_factory=dict)
 
     @property
@@ -100,15 +99,19 @@ class MemoryHistories:
         with self._lock:
             kept = self._found(history_id)
             history = self._read(kept)
-            own = history.state is HistoryState.RUNNING and kept.worker == worker
+            own = history.state is HistoryState.RUNNING and kept.history.worker == worker
             if not own and not history.is_free:
                 raise refusals.history_taken()
             if not own:
                 kept.parts.clear()
-            kept.worker = worker
             self._renew(kept)
             kept.history = replace(
-                kept.history, state=HistoryState.RUNNING, done=done, of=of, nbytes=kept.nbytes
+                kept.history,
+                state=HistoryState.RUNNING,
+                worker=worker,
+                done=done,
+                of=of,
+                nbytes=kept.nbytes,
             )
             return self._read(kept)
 
@@ -141,7 +144,7 @@ class MemoryHistories:
         """Say that the parts are all there (`Histories.finish`)."""
         with self._lock:
             kept = self._found(history_id)
-            if kept.history.state is HistoryState.DONE and kept.worker == worker:
+            if kept.history.state is HistoryState.DONE and kept.history.worker == worker:
                 return self._read(kept)
             kept = self._claimed(history_id, worker)
             check_parts({n: (p.rows, p.first, p.last) for n, p in kept.parts.items()}, parts, rows)
@@ -158,7 +161,7 @@ class MemoryHistories:
         """Give a history up (`Histories.fail`)."""
         with self._lock:
             kept = self._found(history_id)
-            if kept.history.state is HistoryState.FAILED and kept.worker == worker:
+            if kept.history.state is HistoryState.FAILED and kept.history.worker == worker:
                 return self._read(kept)
             kept = self._claimed(history_id, worker)
             kept.parts.clear()
@@ -200,7 +203,7 @@ class MemoryHistories:
                 history = kept.history
                 assert history_id == history.asked.history_id
                 assert history.nbytes == kept.nbytes <= limits.HISTORY_BYTES_MAX
-                assert bool(kept.worker) == (history.state is not HistoryState.QUEUED)
+                assert bool(kept.history.worker) == (history.state is not HistoryState.QUEUED)
                 if history.state is HistoryState.DONE:
                     assert history.parts == tuple(
                         kept.parts[n].rows for n in range(len(kept.parts))
@@ -224,7 +227,7 @@ class MemoryHistories:
 
     def _claimed(self, history_id: HistoryId, worker: str) -> _Kept:
         kept = self._found(history_id)
-        if kept.history.state is not HistoryState.RUNNING or kept.worker != worker:
+        if kept.history.state is not HistoryState.RUNNING or kept.history.worker != worker:
             raise refusals.history_taken()
         return kept
 

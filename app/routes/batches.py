@@ -15,7 +15,7 @@ from app.wire.negotiation import encode_content
 from app.wire.parameters import AFTER, LIMIT
 from app.wire.tuples import ARROW
 from engine import limits
-from engine.errors import NotFoundError, NotYetVisibleError
+from engine.errors import NotFoundError, NotYetVisibleError, StaleDeclarationError
 from engine.log.operation import Rows
 from engine.results.contract import Cut
 from engine.results.delta import StreamRecord
@@ -44,7 +44,9 @@ async def put_hold(call: Call) -> Response:
     body: HoldBody = await call.model(HoldBody, bytes_max=limits.BODY_OTHER_BYTES_MAX)
     through = Seq(body.through)
     record = await stream_record(call, call.path("name"))
+    _check_history(call, body.gen)
     await _await_applied(call, through)
+    _check_history(call, body.gen)
     stream_id = record.stream_id
     held = await call.service.submission.carry_out(
         lambda log: log.hold(stream_id, through),
@@ -79,6 +81,16 @@ async def _answering(call: Call, work: Callable[[], Response]) -> Response:
     """Return what `work` returns in a thread: it reads the store."""
     service = call.service
     return await service.answering.run(work, deadline_s=service.settings.invoke_deadline_s)
+
+
+def _check_history(call: Call, gen: int | None) -> None:
+    """Raise StaleDeclarationError where a position is said to be of another history than the service's."""
+    present = call.service.results.cut().gen
+    if gen is not None and gen != present:
+        raise StaleDeclarationError(
+            f"The position is of the history {gen}, and the service's is {present}: nothing was held or released."
+            " Read the stream anew."
+        )
 
 
 async def _await_applied(call: Call, seq: Seq) -> None:

@@ -22,9 +22,10 @@ from app.wire.histories import (
 )
 from app.wire.history_parts import read_part
 from app.wire.parameters import HISTORY_STATE
+from app.wire.scalars import format_instant
 from app.wire.tuples import ARROW, media_type_of
 from engine import limits
-from engine.errors import NotFoundError
+from engine.errors import InvalidFieldError, NotFoundError
 from engine.query.clause import StandingQueryClause
 from engine.results.histories import Histories, History, HistoryId
 
@@ -103,11 +104,12 @@ def _clause(call: Call, history_id: HistoryId) -> StandingQueryClause:
 
 
 def _step(histories: Histories, history_id: HistoryId, body: HistoryBody) -> History:
-    """Do what a worker says. Blocks. Raises what `Histories` does."""
+    """Do what a worker says. Blocks. Raises what `Histories` and `_check_complete_from` do."""
     if body.state == "running":
         return histories.claim(history_id, body.worker, done=body.done or 0, of=body.of)
     if body.state == "failed":
         return histories.fail(history_id, body.worker, body.detail or "")
+    _check_complete_from(histories.get(history_id), body.complete_from_us)
     return histories.finish(
         history_id,
         body.worker,
@@ -115,6 +117,24 @@ def _step(histories: Histories, history_id: HistoryId, body: HistoryBody) -> His
         rows=body.rows or 0,
         complete_from_us=body.complete_from_us,
     )
+
+
+def _check_complete_from(history: History | None, complete_from_us: int | None) -> None:
+    """Refuse a time from which no answer can be complete.
+
+    The first instant past NOW is the last one that says something: of what the answer may have, nothing is complete.
+
+    Raises:
+        InvalidFieldError: it lies later.
+    """
+    if history is None or complete_from_us is None:
+        return
+    now_us = history.asked.now_us
+    if complete_from_us > now_us + 1:
+        reason = f"expected no later than the history's now, {format_instant(now_us)}"
+        raise InvalidFieldError(
+            "The answer has nothing from that time on.", errors=[("/complete_from", reason)]
+        )
 
 
 def _no_history() -> NotFoundError:

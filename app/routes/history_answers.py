@@ -14,7 +14,7 @@ from app.wire.histories import new_history_id, pending
 from app.wire.invocations import Presentation
 from app.wire.scalars import format_instant
 from engine import limits
-from engine.errors import HistoryFailedError, NowOutOfRangeError
+from engine.errors import HistoryFailedError, NotYetVisibleError, NowOutOfRangeError
 from engine.invoke import Request
 from engine.limits import SECOND_US
 from engine.log.operation import QueryId
@@ -36,7 +36,7 @@ def history_response(
 
     Raises:
         NotFoundError: the query is not standing.
-        NotYetVisibleError: `min_seq` is not applied yet.
+        NotYetVisibleError: `min_seq` is not applied yet, or past an answer that was done a moment ago.
         NowOutOfRangeError: the instant asked for lies after NOW.
         QuerySuspendedError: the query joins streams, and ran over a bound.
         HistoryFailedError: the job has given up.
@@ -101,7 +101,11 @@ def _instant_past_memory(snapshot: Snapshot, asked_us: int | None) -> int | None
 
 
 def _found_or_begun(call: Call, snapshot: Snapshot, request: Request, now_us: int) -> History:
-    """Return the history of the query and the instant asked for; one that is not wanted any more is begun anew."""
+    """Return the history of the query and the instant asked for; one that is not wanted any more is begun anew.
+
+    Raises:
+        NotYetVisibleError: it ends before `min_seq`, and was done a moment ago.
+    """
     histories, query = call.service.store.histories, snapshot.query
     found = histories.find(query.query_id, request.now_us)
     if found is not None and not _is_over(found, snapshot, request):
@@ -120,16 +124,30 @@ def _found_or_begun(call: Call, snapshot: Snapshot, request: Request, now_us: in
 
 
 def _is_over(history: History, snapshot: Snapshot, request: Request) -> bool:
-    """Return whether a history is of another generation, ends before `min_seq`, or failed long ago."""
+    """Return whether a history is of another generation, or ended long ago in a failure or before `min_seq`.
+
+    Raises:
+        NotYetVisibleError: it ended before `min_seq`, not long ago: it stays for those who have waited for it.
+    """
     if history.asked.gen != snapshot.cut.gen:
         return True
-    if history.state is HistoryState.DONE:
-        return request.min_seq is not None and request.min_seq > history.asked.seq
-    return history.state is HistoryState.FAILED and history.read_us >= _retried_us(history)
+    is_long_ago = history.read_us >= _retried_us(history)
+    if history.state is not HistoryState.DONE:
+        return history.state is HistoryState.FAILED and is_long_ago
+    if request.min_seq is None or request.min_seq <= history.asked.seq:
+        return False
+    if is_long_ago:
+        return True
+    raise NotYetVisibleError(
+        f"This answer is of position {history.asked.seq}, and was done a moment ago: it stays for those who have"
+        " waited for it. Try again later for a newer one, or ask without min_seq.",
+        applied=history.asked.seq,
+        retry_after_s=-(-(_retried_us(history) - history.read_us) // SECOND_US),
+    )
 
 
 def _retried_us(history: History) -> int:
-    """Return from when on a failed history is begun anew."""
+    """Return from when on a history that has ended may be begun anew."""
     return (history.ended_us or 0) + limits.HISTORY_RETRY_S * SECOND_US
 
 

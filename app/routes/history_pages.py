@@ -33,7 +33,7 @@ from engine import limits
 from engine.errors import PageExpiredError
 from engine.invoke import Answer
 from engine.results.contract import Snapshot
-from engine.results.histories import History
+from engine.results.histories import History, PartKey
 
 _NO_IDS: Final = np.empty(0, dtype=np.int64)
 
@@ -115,7 +115,7 @@ class FinishedHistory:
             past = first + fewer_rows(rows.length, size)
 
     def _answer(self, first: int, past: int) -> Answer:
-        """Return rows `[first, past)` of the answer; past <= first: none."""
+        """Return rows from `first` on, before `past`, as many of them as a page may need; past <= first: none."""
         history, asked = self._history, self._history.asked
         answer = Answer(
             cut=replace(self._snapshot.cut, seq=asked.seq),
@@ -133,14 +133,23 @@ class FinishedHistory:
         )
         if past <= first:
             return answer
-        slices = [Slice(self._body(number), *rows) for number, *rows in self._touched(first, past)]
-        found = page_rows(slices, self._clause)
+        found = page_rows(self._slices(first, past), self._clause)
         return replace(
             answer,
             columns=found.columns,
             tuple_ids=found.tuple_ids,
             leaves_us=found.leaves_us,
         )
+
+    def _slices(self, first: int, past: int) -> Iterator[Slice]:
+        """Yield rows from `first` on, before `past`, until their parts have more bytes than two pages may have."""
+        nbytes = 0
+        for number, begin, end in self._touched(first, past):
+            if nbytes > 2 * limits.PAGE_BYTES_MAX:
+                return
+            body = self._body(number)
+            nbytes += len(body)
+            yield Slice(body, begin, end)
 
     def _touched(self, first: int, past: int) -> Iterator[tuple[int, int, int]]:
         """Yield which parts have rows `[first, past)` of the answer: number, first and past row inside the part."""
@@ -155,10 +164,11 @@ class FinishedHistory:
 
     def _body(self, number: int) -> bytes:
         """Return the body of a part. Raises PageExpiredError where it is not there any more."""
-        service, key = self._call.service, (self._history.asked.history_id, number)
+        service, history = self._call.service, self._history
+        key = PartKey(history.asked.history_id, number, history.worker, history.ended_us)
         body = service.history_parts.get(key)
         if body is None:
-            body = service.store.histories.body(*key)
+            body = service.store.histories.body(key.history_id, number)
             if body is None:
                 raise not_kept()
             service.history_parts.put(key, body, size=len(body))

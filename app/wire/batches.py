@@ -43,6 +43,9 @@ class HoldBody(BaseModel):
     through: int = Field(
         ge=0, lt=2**63, description="Batches up to this position need not be held any more."
     )
+    gen: int | None = Field(
+        default=None, ge=0, lt=2**63, description="The history that the position is of."
+    )
 
 
 class HoldAnswer(BaseModel):

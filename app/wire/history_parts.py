@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from app.errors import BodyTooLargeError
 from app.wire.arrow_messages import UNREADABLE, plain_rows, unreadable
+from app.wire.bounds import check_decoded_size
 from app.wire.values import timestamps_in_range
 from engine import limits
 from engine.errors import InvalidFieldError
@@ -66,7 +67,7 @@ def read_part(number: int, body: bytes, clause: StandingQueryClause) -> HistoryP
 
     Raises:
         BadBodyError: not one whole Arrow IPC stream, or compressed buffers.
-        BodyTooLargeError: what is kept of it is over HISTORY_PART_BYTES_MAX.
+        BodyTooLargeError: what it decodes to, or what is kept of it, is over HISTORY_PART_BYTES_MAX.
         InvalidFieldError: other columns than the query's, values that no answer has, or rows not in order.
 
     Cost: O(values).
@@ -76,7 +77,7 @@ def read_part(number: int, body: bytes, clause: StandingQueryClause) -> HistoryP
         batch = _whole_batch(body, clause)
     except UNREADABLE as error:
         raise unreadable(error) from error
-    _check_values(batch)
+    _check_values(batch, clause)
     ids = _ids_of(batch.column(1), len(clause.sources))
     times = batch.column(0).view(pa.int64()).to_numpy()
     places = [times, *np.atleast_2d(ids)]
@@ -118,10 +119,19 @@ def page_rows(slices: Iterable[Slice], clause: StandingQueryClause) -> PageRows:
 
 
 def _whole_batch(body: bytes, clause: StandingQueryClause) -> pa.RecordBatch:
-    """Return the rows of a stream as one batch. Raises InvalidFieldError where it has other columns."""
+    """Return the rows of a stream as one batch.
+
+    Raises:
+        InvalidFieldError: it has other columns.
+        BodyTooLargeError: it would be larger than a part may be: columns can share their bytes in a stream.
+    """
     with pa.ipc.open_stream(body) as reader:
         _check_columns(reader.schema, clause)
         batches = list(reader)
+    for one in batches:
+        one.validate()
+    size = sum(one.nbytes for one in batches)
+    check_decoded_size(size, bytes_max=limits.HISTORY_PART_BYTES_MAX)
     schema = pa.schema([pa.field(name, ARROW_TYPES[kind]) for name, kind in _columns(clause)])
     plain = [pa.RecordBatch.from_arrays(one.columns, schema=schema) for one in batches]
     table = pa.Table.from_batches(plain, schema)
@@ -157,9 +167,13 @@ def _shown(fields: Sequence[tuple[str, Any]]) -> str:
     return text[: limits.QUERY_NAME_LENGTH_MAX] or "none"
 
 
-def _check_values(batch: pa.RecordBatch) -> None:
-    """Refuse values that no answer has: NULL as time or id, floats without a number, instants out of range."""
+def _check_values(batch: pa.RecordBatch, clause: StandingQueryClause) -> None:
+    """Refuse values that no answer has: NULL as time or id, floats without a number, instants out of range, long texts.
+
+    A text is of a tuple, or a literal of the query.
+    """
     wrong: list[tuple[str, str]] = []
+    text_bytes_max = max(limits.STRING_BYTES_MAX, len(clause.text.encode()))
     for place, (field, array) in enumerate(zip(batch.schema, batch.columns, strict=True)):
         pointer = f"/columns/{place}"
         if place < 2 and array.null_count:
@@ -169,8 +183,15 @@ def _check_values(batch: pa.RecordBatch) -> None:
                 wrong.append((pointer, "expected finite numbers, or NULL"))
         elif pa.types.is_timestamp(field.type) and not timestamps_in_range(array.view(pa.int64())):
             wrong.append((pointer, "expected instants of the years 1 to 9999, or NULL"))
+        elif pa.types.is_string(field.type) and _longest(array) > text_bytes_max:
+            wrong.append((pointer, f"expected texts of {text_bytes_max} bytes at most, or NULL"))
     if wrong:
         raise InvalidFieldError("Values of the part are none that an answer has.", errors=wrong)
+
+
+def _longest(texts: pa.StringArray) -> int:
+    """Return the bytes of the longest text; 0 = there is none."""
+    return pc.max(pc.binary_length(texts)).as_py() or 0
 
 
 def _ids_of(texts: pa.StringArray, sources: int) -> NDArray[np.int64]:

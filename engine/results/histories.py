@@ -8,7 +8,7 @@ when its time is over, with its query, and with the generation that it belongs t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 from engine.log.operation import QueryId
 from engine.results.contract import Gen
@@ -60,7 +60,8 @@ class History:
         asked_us: when that was asked for.
         read_us: when this was read.
         expires_us: when it goes.
-        claimed_us: until when its worker's claim runs; None = nobody has claimed it.
+        worker: who has claimed it; '' = nobody has.
+        claimed_us: until when its worker's claim runs; None = nobody has claimed it, or it has ended.
         done, of: its worker's progress, in steps of the worker's own; `of` None = it does not say.
         parts: rows of each part, in order, once it is done.
         nbytes: of all its parts.
@@ -74,6 +75,7 @@ class History:
     read_us: int
     expires_us: int
     state: HistoryState = HistoryState.QUEUED
+    worker: str = ""
     claimed_us: int | None = None
     done: int = 0
     of: int | None = None
@@ -112,6 +114,23 @@ class HistoryPart:
     first: Place
     last: Place
     body: bytes
+
+
+class PartKey(NamedTuple):
+    """Which part this is, of which computation of a history.
+
+    A crash of the store at `everysec` can take back that a history is done, and the generation stays: then whoever
+    claims it next cuts other parts under the same handle.
+
+    Attributes:
+        history_id, number: the history's handle, and the part's number.
+        worker, ended_us: who has computed it, and when it was done.
+    """
+
+    history_id: HistoryId
+    number: int
+    worker: str
+    ended_us: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,20 +85,26 @@ class Arrivals:
         self._service.hold(self._stream, 0)
         self._is_held, self._sure_from = True, 0
 
-    def hold_on(self, through: int) -> None:
-        """Go on holding what is past `through`, with the hold of an earlier process or else a new one."""
+    def hold_on(self, start: ReadThrough) -> None:
+        """Go on holding what is past `start`, with the hold of an earlier process or else a new one.
+
+        Raises:
+            HistoryChangedError: the history is another one than that of `start`.
+        """
         if self._is_held:
             return
+        check_history(start.gen, int(self.first()["gen"]))
         before = self._service.held(self._stream)
-        self._service.hold(self._stream, through)
+        self._service.hold(self._stream, start.seq, gen=start.gen)
         self._is_held = True
-        if before is not None and before["through"] <= through:
-            self._sure_from = through
+        if before is not None and before["through"] <= start.seq:
+            self._sure_from = start.seq
 
-    def release(self, through: int) -> None:
+    def release(self, through: ReadThrough) -> None:
         """Let go of the batches up to `through`.
 
         Raises:
+            HistoryChangedError: the history is another one than that of `through`.
             ReadRefusedError: the stream was not held any more, so that later ones may be gone already.
         """
         if self._service.held(self._stream) is None:
@@ -106,7 +112,7 @@ class Arrivals:
                 f"Stream {self._stream!r} is not held any more: somebody else has ended the hold, or dropped the"
                 " stream. What arrived since may be gone unread."
             )
-        self._service.hold(self._stream, through)
+        self._service.hold(self._stream, through.seq, gen=through.gen)
 
     def past(
         self, start: ReadThrough, *, up_to: int | None = None, most: int | None = None

@@ -158,7 +158,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Let the service forget what has been processed, where it holds the stream for this query."""
         if self._options.hold:
             through = ReadThrough(**end)
-            self._asked(through).release(through.seq)
+            self._asked(through).release(through)
 
     @override
     def stop(self) -> None:
@@ -180,7 +180,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._service, options.stream, fail_on_loss=options.fail_on_loss
             )
         if options.hold and start is not None:
-            self._arrivals.hold_on(start.seq)
+            self._arrivals.hold_on(start)
         return self._arrivals
 
 

@@ -231,3 +231,18 @@ async def test_limits_tell_what_is_staged(api: Api):
     used = body["use"]["staged_bytes_max"]
     assert used > 100
     assert f"psoup_staged_bytes {float(used)}" in (await api.get("/metrics")).text
+
+
+@pytest.mark.services
+async def test_hold_is_moved_by_positions_of_this_history_alone(api: Api):
+    """A position of another one would let go of batches that nobody has read."""
+    await api.declare()
+    told = (await api.rows([row(0)])).json()
+    gen = (await api.get(BATCHES)).json()["gen"]
+    await hold(api, 0)
+    for through in (told["seq"], told["seq"] + 9):
+        other = {"through": through, "gen": gen - 1}
+        assert_problem(await api.send("PUT", ARCHIVE, json=other), "stale-declaration")
+    assert 0 == (await api.get(ARCHIVE)).json()["through"]
+    moved = await api.send("PUT", ARCHIVE, json={"through": told["seq"], "gen": gen})
+    assert (200, told["seq"]) == (moved.status_code, moved.json()["through"])

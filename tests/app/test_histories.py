@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from app.problems import SPREAD_S
 from engine import limits
 from engine.clock import ManualClock
 from engine.limits import SECOND_US
@@ -148,14 +149,35 @@ async def test_history_of_another_instant_is_another_one(api: Api):
 
 
 @pytest.mark.services
-async def test_history_of_a_later_position_is_begun_anew(api: Api):
-    """A finished one that ends before `min_seq` is replaced; pages of it are gone."""
+async def test_history_that_was_just_done_stays_whatever_others_ask_for(api: Api):
+    """Who asks for a later position is told to come again; all others get it, and its pages."""
+    given = await forgetting(api)
+    await ask(api, given.query_id)
+    await compute(api, [prices(0, 10)], rows=10)
+    first = (await ask(api, given.query_id, limit=4)).json()
+    seq = (await api.rows(row(50, px=50))).json()["seq"]
+    refused = await ask(api, given.query_id, min_seq=seq)
+    assert_problem(refused, "not-yet-visible", applied=first["seq"])
+    assert 1 <= int(refused.headers["retry-after"]) <= limits.HISTORY_RETRY_S + SPREAD_S
+    assert [] == await queued(api)
+    assert first == (await ask(api, given.query_id, limit=4)).json()
+    assert 200 == (await api.get(first["next"])).status_code
+
+
+@MOVES_THE_CLOCK
+async def test_history_of_a_later_position_is_begun_anew_after_a_while(api: Api):
+    """A finished one that ends before `min_seq` is then replaced; pages of it are gone."""
     given = await forgetting(api)
     await ask(api, given.query_id)
     await compute(api, [prices(0, 10)], rows=10)
     first = (await ask(api, given.query_id, limit=4)).json()
     seq = (await api.rows(row(50, px=50))).json()["seq"]
     assert 200 == (await ask(api, given.query_id, min_seq=first["seq"])).status_code
+    api.clock.advance(limits.HISTORY_RETRY_S * SECOND_US - 1)
+    refused = await ask(api, given.query_id, min_seq=seq)
+    assert_problem(refused, "not-yet-visible")
+    assert 1 <= int(refused.headers["retry-after"]) <= SPREAD_S
+    api.clock.advance(1)
     anew = await ask(api, given.query_id, min_seq=seq)
     assert 202 == anew.status_code
     assert seq == anew.json()["seq"]
@@ -358,26 +380,6 @@ async def test_history_of_another_generation_is_none(api: Api, monkeypatch):
     anew = await ask(api, given.query_id)
     assert first.json()["gen"] == anew.json()["gen"]
     assert first.json()["history"]["id"] != anew.json()["history"]["id"]
-
-
-async def test_parts_are_fetched_once_for_all_pages(api: Api, monkeypatch):
-    """What was read for a page serves the next one."""
-    given = await forgetting(api)
-    await ask(api, given.query_id)
-    await compute(api, [prices(0, 6), prices(6, 10)], rows=10)
-    fetched, body = [], api.service.store.histories.body
-
-    def counting(history_id, number):
-        fetched.append(number)
-        return body(history_id, number)
-
-    monkeypatch.setattr(api.service.store.histories, "body", counting)
-    page = (await ask(api, given.query_id, limit=2)).json()
-    assert [0] == fetched
-    while page["next"]:
-        page = (await api.get(page["next"])).json()
-    assert [0, 1] == fetched
-    api.service.check()
 
 
 async def test_parts_sent_again_count_once(api: Api):

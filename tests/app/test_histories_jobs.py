@@ -196,6 +196,22 @@ async def test_what_a_worker_says_is_read_strictly(api: Api, members, pointer):
     assert ("running", 1, 2) == (record["state"], record["done"], record["of"])
 
 
+@pytest.mark.services
+async def test_history_is_complete_from_no_later_than_its_instant(api: Api):
+    """The first instant past it says that nothing is; what lies later is a mistake, and changes nothing."""
+    history_id = await begun(api)
+    await claim(api, history_id)
+    last = START_US + 9 * SECOND_US + 1
+    end = {"state": "done", "parts": 0, "rows": 0}
+    refused = await tell(api, history_id, complete_from=last + 1, **end)
+    (wrong,) = assert_problem(refused, "invalid-field")["errors"]
+    assert "/complete_from" == wrong["pointer"]
+    assert "2026-11-21T10:00:09.000000Z" in wrong["reason"]
+    assert [(history_id, "running")] == await listed(api)
+    done = await tell(api, history_id, complete_from=last, **end)
+    assert (200, "2026-11-21T10:00:09.000001Z") == (done.status_code, done.json()["complete_from"])
+
+
 async def test_what_a_worker_says_has_no_further_members(api: Api):
     """Nor parameters."""
     history_id = await begun(api)

@@ -12,8 +12,20 @@ import pyarrow.compute as pc
 import pytest
 
 from engine import limits
-from tests.app.history_job import ask, compute, forgetting, part, prices
-from tests.app.support import START_US, Api, row
+from engine.results.histories import HistoryId
+from tests.app.history_job import (
+    OTHER,
+    WORKER,
+    ask,
+    claim,
+    compute,
+    forgetting,
+    part,
+    prices,
+    put,
+    tell,
+)
+from tests.app.support import MOVES_THE_CLOCK, START_US, Api, row
 
 pytestmark = pytest.mark.anyio
 ROWS = 400
@@ -173,3 +185,72 @@ async def test_history_of_an_output_named_as_a_column_added(api: Api):
     await compute(api, [body], rows=5)
     answer = (await ask(api, given.query_id, shape="columns", meta="0")).json()
     assert (["_time", "px"], [28, None]) == (answer["columns"], answer["rows"][4])
+
+
+@MOVES_THE_CLOCK
+@pytest.mark.parametrize(("worker", "later_us"), [(OTHER, 0), (WORKER, 1)])
+async def test_history_that_is_computed_once_more_is_not_answered_from_old_parts(
+    api: Api, worker, later_us
+):
+    """A crash can take back that it was done: whoever claims it next cuts other parts, under its handle."""
+    given = await forgetting(api)
+    await ask(api, given.query_id)
+    history_id = HistoryId(await compute(api, [prices(0, 6), prices(6, 10)], rows=10))
+    before = (await ask(api, given.query_id)).json()
+    histories = api.service.store.histories
+    done = histories.get(history_id)
+    assert done is not None
+    histories.drop(history_id)
+    histories.begin(done.asked)
+    api.clock.advance(later_us)
+    await claim(api, history_id, worker=worker)
+    for number, body in enumerate([prices(0, 2), prices(2, 10)]):
+        await put(api, history_id, number, body, **{"Psoup-Worker": worker})
+    again = await tell(api, history_id, worker=worker, state="done", parts=2, rows=10)
+    assert 200 == again.status_code
+    assert before == (await ask(api, given.query_id)).json()
+
+
+async def test_parts_are_fetched_once_for_all_pages(api: Api, monkeypatch):
+    """What was read for a page serves the next one."""
+    given = await forgetting(api)
+    await ask(api, given.query_id)
+    await compute(api, [prices(0, 6), prices(6, 10)], rows=10)
+    fetched, body = [], api.service.store.histories.body
+
+    def counting(history_id, number):
+        fetched.append(number)
+        return body(history_id, number)
+
+    monkeypatch.setattr(api.service.store.histories, "body", counting)
+    page = (await ask(api, given.query_id, limit=2)).json()
+    assert [0] == fetched
+    while page["next"]:
+        page = (await api.get(page["next"])).json()
+    assert [0, 1] == fetched
+    api.service.check()
+
+
+async def test_history_page_reads_no_more_parts_than_it_may_need(api: Api, monkeypatch):
+    """Whatever `limit` says: what a page cannot show is not fetched, and comes with the next one."""
+    given = await forgetting(api)
+    await ask(api, given.query_id)
+    bodies = [prices(i, i + 1) for i in range(10)]
+    await compute(api, bodies, rows=10)
+    kept = api.service.store.histories.statistics().nbytes // 10
+    monkeypatch.setattr(limits, "PAGE_BYTES_MAX", kept)
+    fetched, body = [], api.service.store.histories.body
+
+    def counting(history_id, number):
+        fetched.append(number)
+        return body(history_id, number)
+
+    monkeypatch.setattr(api.service.store.histories, "body", counting)
+    page = (await ask(api, given.query_id, limit=100)).json()
+    assert [0, 1, 2] == fetched
+    found = page["rows"]
+    while page["next"]:
+        page = (await api.get(page["next"])).json()
+        found += page["rows"]
+    assert [one["px"] for one in given.sent] == [one["px"] for one in found]
+    assert list(range(10)) == fetched

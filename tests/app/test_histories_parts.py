@@ -1,6 +1,7 @@
 """Parts of histories: what is taken, what is refused and why, and that a refusal changes nothing."""
 
 import gzip
+import struct
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,29 @@ def stream(schema: pa.Schema, *batches: pa.RecordBatch, **options: Any) -> bytes
         for batch in batches:
             writer.write_batch(batch)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def sharing(body: bytes, columns: int, size: int) -> bytes:
+    """Return a stream of one batch whose last columns have their values, `size` bytes, in one place."""
+    source = pa.BufferReader(body)
+    pa.ipc.read_message(source)
+    at = source.tell()
+    message = pa.ipc.read_message(source)
+    metadata, values = bytearray(message.metadata.to_pybytes()), message.body.to_pybytes()
+    lengths = [i for i in range(8, len(metadata) - 7, 8) if metadata[i : i + 8] == word(size)]
+    kept, *others = [i - 8 for i in lengths[-columns:]]
+    for other in others:
+        metadata[other : other + 8] = metadata[kept : kept + 8]
+    past = struct.unpack_from("<q", metadata, kept)[0] + size
+    assert metadata.count(word(len(values))) == 1
+    metadata = metadata.replace(word(len(values)), word(past))
+    framed = b"\xff" * 4 + struct.pack("<i", len(metadata)) + metadata
+    return b"".join([body[:at], framed, values[:past], b"\xff" * 4, bytes(4)])
+
+
+def word(number: int) -> bytes:
+    """Return a number as a stream's metadata have it."""
+    return struct.pack("<q", number)
 
 
 def fields(*changed: tuple[int, pa.Field]) -> pa.Schema:
@@ -219,6 +243,48 @@ async def test_part_over_a_limit_is_refused(api: Api, monkeypatch):
     problem = await put(api, history_id, 1, prices(5, 10))
     assert_problem(problem, "overloaded", reason="histories-bytes")
     assert kept == api.service.store.histories.statistics().nbytes
+
+
+async def test_part_whose_columns_share_their_bytes_is_measured_as_it_is_read(
+    api: Api, monkeypatch
+):
+    """A stream may say the same bytes for many columns: it is refused before they are all made."""
+    wide = 20
+    outputs = [(f"c{i}", pa.float64()) for i in range(wide)]
+    sql = f"SELECT {', '.join(f'px AS {name}' for name, _ in outputs)} FROM trades"
+    history_id = await claimed(api, sql=sql)
+    rows = [(T + i, str(i + 1), None, *[0.5] * wide) for i in range(100)]
+    body = sharing(part(rows, outputs), wide, 8 * len(rows))
+    whole = pa.ipc.open_stream(body).read_all()
+    assert 0.5 == whole["c0"][99].as_py() == whole["c19"][99].as_py()
+    monkeypatch.setattr("app.wire.history_parts.encode_batch", lambda _: pytest.fail("was made"))
+    monkeypatch.setattr(limits, "HISTORY_PART_BYTES_MAX", whole.nbytes - 1)
+    assert len(body) < whole.nbytes
+    assert_problem(
+        await put(api, history_id, 0, body), "body-too-large", max_bytes=whole.nbytes - 1
+    )
+    monkeypatch.undo()
+    assert 204 == (await put(api, history_id, 0, body)).status_code
+
+
+async def test_part_has_no_texts_that_no_tuple_has(api: Api):
+    """A tuple's are of 8 KiB at most, and a literal is no longer than its query."""
+    literal = "x" * (limits.STRING_BYTES_MAX + 1)
+    history_id = await claimed(api, sql="SELECT sym FROM trades")
+    column = [("sym", pa.string())]
+    refused = await put(api, history_id, 0, part([(T, "1", None, literal)], column))
+    (wrong,) = assert_problem(refused, "invalid-field")["errors"]
+    assert ("/columns/3", True) == (wrong["pointer"], "8192 bytes" in wrong["reason"])
+    for text in (literal[1:], None):
+        assert (
+            204 == (await put(api, history_id, 0, part([(T, "1", None, text)], column))).status_code
+        )
+    of_query = await api.register(f"SELECT '{literal}' AS sym FROM trades")
+    history_id = str((await ask(api, of_query)).json()["history"]["id"])
+    await claim(api, history_id)
+    assert (
+        204 == (await put(api, history_id, 0, part([(T, "1", None, literal)], column))).status_code
+    )
 
 
 async def test_part_needs_its_worker_number_and_type(api: Api):

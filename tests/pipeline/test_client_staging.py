@@ -125,6 +125,19 @@ def test_hold_and_what_is_held():
     assert {"through": 5} == orjson.loads(sent[0].content)
 
 
+def test_hold_names_the_history_that_its_position_is_of():
+    """Where the service's is another one the caller is told so, as for batches."""
+    stale = problem(409, "stale-declaration")
+    script = Script(ok(through=5), stale, stale)
+    with script.service() as service:
+        service.hold("s", 5, gen=7)
+        with pytest.raises(HistoryChangedError):
+            service.hold("s", 5, gen=7)
+        with pytest.raises(ServiceProblem):
+            service.hold("s", 5)
+    assert {"through": 5, "gen": 7} == orjson.loads(script.requests[0].content)
+
+
 def test_batches_follow_their_pages():
     """All batches come out, page by page; one that is gone is none, and one of another history is refused."""
     script = Script(

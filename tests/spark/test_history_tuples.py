@@ -171,6 +171,14 @@ def test_stream_without_an_archive_is_refused_where_the_log_does_not_reach(gap):
     assert part_complete_from_us(gap.question, found, [later]) is None
 
 
+def test_answer_of_an_instant_before_all_that_is_known_is_complete_from_just_past_it(gap):
+    """What the service takes for it: nothing of the answer is complete."""
+    found = dataclasses.replace(gap.find(path=gap.path), known_from_us=instant_us(FORGOTTEN))
+    for now_us, expected in ((1, 2), (instant_us(FORGOTTEN), instant_us(FORGOTTEN))):
+        question = dataclasses.replace(gap.question, now_us=now_us)
+        assert expected == part_complete_from_us(question, found, OPEN)
+
+
 def test_batches_that_go_while_they_are_to_be_read_are_noticed(gap):
     """Then the job looks for the tuples once more; it does so for nothing else."""
     found = gap.find(path=gap.path)

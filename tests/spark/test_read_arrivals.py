@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from pyspark.sql.types import StructType
 
+from pipeline.archiving import check_history
 from pipeline.errors import HistoryChangedError, OptionError, ReadRefusedError, SchemaMismatchError
 from pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough
 from pipeline.spark.reading import schema_to_read
@@ -36,7 +37,8 @@ class Shelf:
     def held(self, stream):
         return None if self.through is None else {"through": self.through}
 
-    def hold(self, stream, through):
+    def hold(self, stream, through, *, gen=None):
+        check_history(gen, self.gen)
         self.through = max(through, self.through or 0)
 
 
@@ -90,9 +92,9 @@ def test_past_of_a_held_stream_trusts_the_hold():
     assert 0 == shelf.through
     shelf.seqs = [6]
     assert [6] == seqs(from_the_start.past(AT_5))
-    from_the_start.release(5)
+    from_the_start.release(AT_5)
     restarted = arrivals(shelf)
-    restarted.hold_on(5)
+    restarted.hold_on(AT_5)
     assert [6] == seqs(restarted.past(AT_5))
 
 
@@ -102,13 +104,13 @@ def test_past_of_a_stream_held_too_late_fails_once(through):
     shelf = Shelf(6, 7)
     shelf.through = through
     late = arrivals(shelf)
-    late.hold_on(5)
+    late.hold_on(AT_5)
     with pytest.raises(ReadRefusedError, match="may be gone"):
         late.past(AT_5)
     shelf = Shelf(5, 6, 7)
     shelf.through = through
     in_time = arrivals(shelf)
-    in_time.hold_on(5)
+    in_time.hold_on(AT_5)
     assert [6, 7] == seqs(in_time.past(AT_5))
     shelf.seqs = [7]
     assert [7] == seqs(in_time.past(ReadThrough(GEN, 6, 1)))
@@ -121,7 +123,7 @@ def test_release_of_a_hold_that_was_ended_fails():
     of_shelf.hold_all()
     shelf.through = None
     with pytest.raises(ReadRefusedError, match="not held any more"):
-        of_shelf.release(5)
+        of_shelf.release(AT_5)
 
 
 def test_past_in_another_history_fails():
@@ -130,6 +132,18 @@ def test_past_in_another_history_fails():
     shelf.gen = 8
     with pytest.raises(HistoryChangedError, match=r"history is 8.*is of 7.*new checkpoint"):
         arrivals(shelf).past(AT_5)
+
+
+def test_hold_is_not_moved_by_positions_of_another_history():
+    """It would let go of batches that nobody has read."""
+    shelf = Shelf(5, 6)
+    reader = arrivals(shelf)
+    reader.hold_all()
+    shelf.gen = 8
+    for move in (reader.release, arrivals(shelf).hold_on):
+        with pytest.raises(HistoryChangedError):
+            move(AT_5)
+    assert 0 == shelf.through
 
 
 # --- The reader, over a service -------------------------------------------------------------------

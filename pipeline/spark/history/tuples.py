@@ -144,6 +144,8 @@ def part_complete_from_us(
 ) -> int | None:
     """Return from when on the stream's part of the answer is complete, None = all of it.
 
+    That is the first instant past NOW at the latest: then nothing of it is.
+
     Raises:
         HistoryRefusedError: it is not complete, and the job has no archive of the stream: its answer would be the one
             that the service has anyway.
@@ -155,7 +157,7 @@ def part_complete_from_us(
             f" Archive it (psoup pipeline archive --stream {found.name} --path DIR), and start the job with"
             f" --archive {found.name}=DIR: an archive has what it was sent from its first run on."
         )
-    return from_us
+    return None if from_us is None else min(from_us, question.now_us + 1)
 
 
 def is_gone(service: Service, found: StreamTuples) -> bool:

@@ -32,10 +32,10 @@ def note_archive(
         )
     if note is None:
         if not text_lines(spark, f"{checkpoint}/offsets"):
-            service.hold(request.stream, 0)
+            service.hold(request.stream, 0, gen=now.gen)
         write_note(spark, request.path, _dropped_by_now(service, request))
     elif service.held(request.stream) is None:
-        service.hold(request.stream, 0)
+        service.hold(request.stream, 0, gen=now.gen)
         now = _dropped_by_now(service, request)
         if now.complete_from is not None and not _goes_on(spark, service, request):
             write_note(spark, request.path, now)
