@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import OptionError
-from pipeline.spark import foreach, options, schema, staging
+from pipeline.spark import foreach, options, packing, schema, staging
 from pipeline.spark.foreach import foreach_batch
 from tests.spark.stored import stored_numbers
 from tests.spark.streaming import Job, write_file
@@ -62,10 +62,10 @@ def test_foreach_names_and_numbers_are_not_given_twice(more):
 
 def test_foreach_imports_nothing_that_spark_3_lacks():
     """Neither it nor what it stands on knows data sources in Python, which came with Spark 4."""
-    for module in (foreach, staging, schema, options):
+    for module in (foreach, staging, packing, schema, options):
         tree = ast.parse(Path(str(module.__file__)).read_text())
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         spark = {name for name in names if name and name.startswith("pyspark")}
         assert set() == spark - {"pyspark.sql", "pyspark.sql.types"}
         ours = {name for name in names if name and name.startswith("pipeline.spark")}
-        assert set() == ours - {f"pipeline.spark.{n}" for n in ("options", "schema", "staging")}
+        assert set() == ours - {f"pipeline.spark.{n}" for n in ("options", "packing", "schema", "staging")}
