@@ -68,4 +68,6 @@ def test_foreach_imports_nothing_that_spark_3_lacks():
         spark = {name for name in names if name and name.startswith("pyspark")}
         assert set() == spark - {"pyspark.sql", "pyspark.sql.types"}
         ours = {name for name in names if name and name.startswith("pipeline.spark")}
-        assert set() == ours - {f"pipeline.spark.{n}" for n in ("options", "packing", "schema", "staging")}
+        assert set() == ours - {
+            f"pipeline.spark.{n}" for n in ("options", "packing", "schema", "staging")
+        }

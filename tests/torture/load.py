@@ -33,6 +33,7 @@ class Order:
         connections: at most so many are open. Kept alive; a new one is opened where none is idle.
         rate: requests a second, sent at their times whether or not earlier ones were answered, as far as
             connections reach; None = the next one on each connection at once.
+        excused: codes of 503 that are a refusal.
     """
 
     host: str
@@ -41,6 +42,7 @@ class Order:
     seconds: float
     connections: int
     rate: float | None = None
+    excused: Sequence[str] = ("overloaded",)
 
 
 @dataclass(slots=True)
@@ -173,6 +175,8 @@ class _Clients:
         except OSError:
             self.open -= 1
             self.load.broken += 1
+            if self.waiting:
+                self._connect(*self.waiting.popleft())
             return
         made.send(due_s, number)
 
@@ -216,7 +220,7 @@ class _Connection(asyncio.Protocol):
         load, status = self._clients.load, int(fields[9:12])
         if status == 200:
             load.good_s.append(spent_s)
-        elif status == 503 and _field(fields, b"retry-after") and b'"overloaded"' in body:
+        elif status == 503 and _field(fields, b"retry-after") and self._is_excused(body):
             load.refused_s.append(spent_s)
         else:
             self._clients.wrong[f"{status} {body[:200]!r}"] += 1
@@ -224,6 +228,9 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._clients.freed(self)
+
+    def _is_excused(self, problem: bytes) -> bool:
+        return json.loads(problem)["code"] in self._clients.order.excused
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count a request that had no answer."""

@@ -2,12 +2,13 @@
 
 What is turned away is turned away quickly and says when to come back; what is taken is answered; memory stays;
 afterwards the service is what it was. Load and service share the machine: times are shown, not judged, and answers
-may become fewer by what turning away takes.
+may become fewer by what turning away takes. The same while the store stands still: nobody waits for it for ever.
 """
 
 import asyncio
 import contextlib
 import json
+import signal
 import statistics
 import time
 import traceback
@@ -31,6 +32,8 @@ ASKING: Final = 12
 """Connections that ask one after the other: as much as two workers can do."""
 OPEN_MAX: Final = 2_000
 """Connections of the load at a rate; a service refuses more than 4,096."""
+STALL_S: Final = 30.0
+"""Longer than any request waits for the store."""
 COLLAPSED: Final = 0.3
 """Of the peak. Clients and what is turned away take their part of the same two cores."""
 LONG_S: Final = 10.0
@@ -66,7 +69,7 @@ async def _stretches(
     deployment: Deployment, history: History, report: Report, seed: int, seconds: float
 ) -> None:
     targets = await _prepared(deployment, history, seed)
-    stretch_s = max(1.0, seconds / (len(FACTORS) + 2))
+    stretch_s = max(1.0, seconds / (len(FACTORS) + 4))
     await _asked(deployment, history, targets, 1.0)  # everything is in memory from here on
     peak = await _asked(deployment, history, targets, stretch_s)
     before = _resident(deployment.workers())
@@ -74,11 +77,13 @@ async def _stretches(
     producer = asyncio.create_task(Producer(scene, "meanwhile", seed, 0.2).run())
     report.figures["peak/s"] = peak.goodput
     for factor in FACTORS:
-        load = await _asked(deployment, history, targets, stretch_s, peak.goodput * factor)
+        load = await _asked(deployment, history, targets, stretch_s, rate=peak.goodput * factor)
         _note(report, f"{factor:g}x", load)
         least = peak.goodput * COLLAPSED if stretch_s >= LONG_S else 0.0
         if load.goodput <= least:
             history.violation(f"at {factor:g} times the load {load.goodput:.0f}/s are answered")
+    stalled = await _stalled(deployment, history, targets, stretch_s, peak.goodput)
+    _note(report, "stalled store", stalled)
     after = await _asked(deployment, history, targets, stretch_s)
     report.figures["afterwards/s"] = after.goodput
     if after.refused_s or not after.good_s:
@@ -124,18 +129,39 @@ async def _asked(
     history: History,
     targets: Sequence[str],
     seconds: float,
+    *,
     rate: float | None = None,
+    excused: Sequence[str] = ("overloaded",),
 ) -> Load:
     """Ask at a rate, or over ASKING connections one request after the other on each; note what must not be."""
     connections = ASKING if rate is None else OPEN_MAX
     where = (deployment.host, deployment.port)
-    load = await carried_out(Order(*where, targets, seconds, connections, rate))
+    load = await carried_out(Order(*where, targets, seconds, connections, rate, excused))
     history.counts["load 200"] += len(load.good_s)
     history.counts["load 503"] += len(load.refused_s)
     for what, count in {"broken": load.broken, "not answered": load.silent, **load.wrong}.items():
         if count:
             history.violation(f"of requests at {rate or 'no'} rate {count}: {what}")
     return load
+
+
+async def _stalled(
+    deployment: Deployment, history: History, targets: Sequence[str], seconds: float, rate: float
+) -> Load:
+    """Ask at a rate while the store stands still, for STALL_S or less, and for a moment after it has gone on."""
+    assert deployment.redis is not None
+    stall_s = min(seconds, STALL_S)
+    excused = ("overloaded", "store-unavailable", "recovering")
+    asking = asyncio.create_task(
+        _asked(deployment, history, targets, stall_s + seconds / 2, rate=rate, excused=excused)
+    )
+    history.fault("stall redis", seconds=stall_s)
+    deployment.redis.signal(signal.SIGSTOP)
+    try:
+        await asyncio.sleep(stall_s)
+    finally:
+        deployment.redis.signal(signal.SIGCONT)
+    return await asking
 
 
 def _note(report: Report, name: str, load: Load) -> None:

@@ -183,7 +183,11 @@ SCENARIOS: Final[Mapping[str, Entry]] = {
     },
     "lost-store": Entry(lost_store, "R-09: the store is emptied, or another's", 0.8),
     "lost-tail": Entry(lost_tail, "R-07: the log lost its end, another batch stands there", 0.7),
-    "overload": Entry(overload, "L-01: once, twice and five times what the service can do", 1.5),
+    "overload": Entry(
+        overload,
+        "L-01: once, twice and five times what the service can do, and a store that stands still",
+        1.5,
+    ),
 }
 
 
