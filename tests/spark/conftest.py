@@ -23,15 +23,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(START_S))
 
 
+STARTED: list[str] = []
+"""The service of this process, while it runs."""
+
+
 @pytest.fixture(scope="session")
 def psoup_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the URL of a `psoup serve` for all tests of the process: each uses streams of its own."""
     process = ServiceProcess(tmp_path_factory.mktemp("psoup"))
     process.start()
+    STARTED.append(process.url)
     try:
         yield process.url
     finally:
+        STARTED.remove(process.url)
         process.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _room_for_the_next() -> Iterator[None]:
+    """Drop the streams of a module behind it: a service has no more than 64, and all modules need more."""
+    yield
+    for url in STARTED:
+        with Service(url) as service:
+            for one in list(service.streams()):
+                service.drop(str(one["name"]), cascade=True)
 
 
 @pytest.fixture
