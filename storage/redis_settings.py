@@ -1,8 +1,11 @@
-"""What a server has to be and how it has to be set so that psoup's promises hold."""
+"""What a server has to be and how it has to be set so that psoup's promises hold, now and while it runs."""
 
 import re
+import threading
+import time
 from typing import Final
 
+from engine import limits
 from storage.errors import StoreUnsuitableError
 from storage.redis_client import RedisClient
 from storage.store import Durability
@@ -60,3 +63,37 @@ def check_settings(client: RedisClient, asked: Durability) -> Durability:
         raise StoreUnsuitableError("The store's settings have to be: " + "; ".join(wrong) + ".")
     assert durability is not None
     return durability
+
+
+class SettingsWatch:
+    """Looks now and then whether a server that runs is still set to keep what is promised. Thread-safe."""
+
+    def __init__(self, client: RedisClient) -> None:
+        """Watch the server of `client`; `begin` says that it was looked at."""
+        self._client = client
+        self._lock = threading.Lock()
+        self._drifted = False
+        self._looked_s = 0.0
+
+    def begin(self) -> None:
+        """Take note that the settings are right now."""
+        with self._lock:
+            self._drifted, self._looked_s = False, time.monotonic()
+
+    def has_drifted(self, promised: Durability) -> bool:
+        """Return whether the server, when last looked at, was set to keep less than `promised`.
+
+        Looks at most every STORE_SETTINGS_CHECK_S. Raises StoreUnavailableError and RecoveringError as a look does.
+        """
+        with self._lock:
+            if time.monotonic() - self._looked_s < limits.STORE_SETTINGS_CHECK_S:
+                return self._drifted
+            self._looked_s = time.monotonic()  # whoever asks meanwhile need not look too
+        try:
+            check_settings(self._client, promised)
+            drifted = False
+        except StoreUnsuitableError:
+            drifted = True
+        with self._lock:
+            self._drifted = drifted
+        return drifted

@@ -6,7 +6,6 @@ Before all that the store has to be acquired: one engine writes to it, and a sec
 """
 
 import secrets
-import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ from storage.redis_client import RedisClient
 from storage.redis_histories import RedisHistories
 from storage.redis_log import RedisLog
 from storage.redis_results import RedisResults
-from storage.redis_settings import check_server, check_settings
+from storage.redis_settings import SettingsWatch, check_server
 from storage.redis_state import StoreState, read_state
 from storage.redis_tidy import tidy
 from storage.redis_token import Held, WriteToken
@@ -72,8 +71,7 @@ class RedisStore:
         self._stop = stop
         self._stops_server = stops_server
         self._lease_s = lease_s
-        self._look = threading.Lock()
-        self._drifted = False
+        self._watch = SettingsWatch(client)
         self._token = WriteToken(client, owner, lease_s)
         self._renewed_s = 0.0
         self._page_key = b""
@@ -114,7 +112,7 @@ class RedisStore:
             if self._token.held and not read_state(self._client).verified:
                 reasons.append("recovering")
             memory = self._client.info("memory")
-            drifted = self._has_drifted()
+            drifted = self._watch.has_drifted(self._durability)
         except RecoveringError:
             return StoreHealth(("recovering",))
         except StoreUnavailableError:
@@ -148,8 +146,9 @@ class RedisStore:
         try:
             self._client.load_library()  # another version may have loaded its own in between
             self._enter(starting=True)
-            page_key = self._client.fetch_one("HGET", keys.META, "page_key")
-            self._page_key = bytes.fromhex(page_key.decode())
+            self._page_key = bytes.fromhex(
+                self._client.fetch_one("HGET", keys.META, "page_key").decode()
+            )
         except BaseException:
             self._token.release()
             raise
@@ -242,27 +241,8 @@ class RedisStore:
         """
         self._wait(lambda state: state["loading"] == "0")
         durability = check_server(self._client, self._asked)
-        with self._look:
-            self._drifted, self._looked_s = False, time.monotonic()
+        self._watch.begin()
         return durability
-
-    def _has_drifted(self) -> bool:
-        """Return whether the server, when last looked at, was set to keep less than is promised.
-
-        Looks at most every STORE_SETTINGS_CHECK_S: settings can be changed while the server runs.
-        """
-        with self._look:
-            if time.monotonic() - self._looked_s < limits.STORE_SETTINGS_CHECK_S:
-                return self._drifted
-            self._looked_s = time.monotonic()  # whoever asks meanwhile need not look too
-        try:
-            check_settings(self._client, self._durability)
-            drifted = False
-        except StoreUnsuitableError:
-            drifted = True
-        with self._look:
-            self._drifted = drifted
-        return drifted
 
     def _enter(self, *, starting: bool) -> None:
         """Open the server's present run, unless it is open."""

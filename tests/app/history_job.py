@@ -1,8 +1,7 @@
 """What tests of histories share: streams whose retention is short, and a worker that computes answers elsewhere."""
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -54,18 +53,6 @@ def prices(first: int, past: int) -> bytes:
     return part(
         [(START_US + i * SECOND_US, str(i + 1), None, float(i)) for i in range(first, past)]
     )
-
-
-@contextlib.contextmanager
-def hurried(api: Api) -> Iterator[None]:
-    """Let no invocation wait long for a position meanwhile."""
-    service = api.service
-    patient = service.settings
-    service.settings = dataclasses.replace(patient, invoke_deadline_s=0.05)
-    try:
-        yield
-    finally:
-        service.settings = patient
 
 
 async def ask(api: Api, query_id: str, **parameters: Any) -> httpx.Response:

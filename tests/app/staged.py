@@ -1,8 +1,6 @@
-"""What tests of stages and commits share: staging rows, committing parts, deadlines that pass."""
+"""What tests of stages and commits share: staging rows, committing parts."""
 
-import contextlib
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -33,15 +31,3 @@ async def staged_commit(
     answer = await commit(api, stages, version=version)
     assert 200 == answer.status_code, answer.text
     return dict(answer.json())
-
-
-@contextlib.contextmanager
-def hurried(api: Api) -> Iterator[None]:
-    """Let nothing wait long for the log meanwhile."""
-    service = api.service
-    patient = service.settings
-    service.settings = dataclasses.replace(patient, ingest_deadline_s=0.05)
-    try:
-        yield
-    finally:
-        service.settings = patient

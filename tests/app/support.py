@@ -174,3 +174,16 @@ def assert_problem(answer: httpx.Response, code: str, **extras: Any) -> Mapping[
     assert (kind.retry_after_s is not None) == ("retry-after" in answer.headers)
     assert extras == {name: body.get(name) for name in extras}
     return body
+
+
+@contextlib.contextmanager
+def hurried(api: Api, deadline: str = "ingest_deadline_s") -> Iterator[None]:
+    """Let nothing wait long meanwhile for what this deadline, a setting, is about."""
+    service = api.service
+    patient = service.settings
+    soon: dict[str, Any] = {deadline: 0.05}
+    service.settings = dataclasses.replace(patient, **soon)
+    try:
+        yield
+    finally:
+        service.settings = patient

@@ -16,7 +16,6 @@ from tests.app.history_job import (
     claim,
     compute,
     forgetting,
-    hurried,
     prices,
     put,
     queued,
@@ -29,6 +28,7 @@ from tests.app.support import (
     WINDOW,
     Api,
     assert_problem,
+    hurried,
     row,
     running,
 )
@@ -183,7 +183,7 @@ async def test_history_of_a_later_position_is_begun_anew_after_a_while(api: Api)
     assert seq == anew.json()["seq"]
     assert first["history"]["id"] != anew.json()["history"]["id"]
     assert_problem(await api.get(first["next"]), "page-expired", action="invoke")
-    with hurried(api):
+    with hurried(api, "invoke_deadline_s"):
         assert_problem(await ask(api, given.query_id, min_seq=seq + 9), "not-yet-visible")
 
 
@@ -223,7 +223,7 @@ async def test_history_page_tokens_are_those_of_their_query(api: Api):
     assert_problem(await api.get(page + "&now=5"), "invalid-field")
     assert_problem(await api.get(page + "&count=only"), "invalid-field")
     assert_problem(await api.get(page.replace(given.query_id, other)), "bad-page")
-    with hurried(api):
+    with hurried(api, "invoke_deadline_s"):
         assert_problem(await api.get(page + "&min_seq=999"), "not-yet-visible")
 
 

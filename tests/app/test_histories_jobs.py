@@ -23,7 +23,6 @@ from tests.app.history_job import (
     queued,
     tell,
 )
-from tests.app.staged import hurried
 from tests.app.support import (
     INTERFERES,
     MOVES_THE_CLOCK,
@@ -31,6 +30,7 @@ from tests.app.support import (
     START_US,
     Api,
     assert_problem,
+    hurried,
     running,
 )
 

@@ -211,18 +211,25 @@ async def test_history_that_is_computed_once_more_is_not_answered_from_old_parts
     assert before == (await ask(api, given.query_id)).json()
 
 
-async def test_parts_are_fetched_once_for_all_pages(api: Api, monkeypatch):
+@pytest.fixture
+def fetched(api: Api, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the parts that are read from the store, as they are."""
+    numbers: list[int] = []
+    body = api.service.store.histories.body
+
+    def counting(history_id, number):
+        numbers.append(number)
+        return body(history_id, number)
+
+    monkeypatch.setattr(api.service.store.histories, "body", counting)
+    return numbers
+
+
+async def test_parts_are_fetched_once_for_all_pages(api: Api, fetched):
     """What was read for a page serves the next one."""
     given = await forgetting(api)
     await ask(api, given.query_id)
     await compute(api, [prices(0, 6), prices(6, 10)], rows=10)
-    fetched, body = [], api.service.store.histories.body
-
-    def counting(history_id, number):
-        fetched.append(number)
-        return body(history_id, number)
-
-    monkeypatch.setattr(api.service.store.histories, "body", counting)
     page = (await ask(api, given.query_id, limit=2)).json()
     assert [0] == fetched
     while page["next"]:
@@ -231,7 +238,7 @@ async def test_parts_are_fetched_once_for_all_pages(api: Api, monkeypatch):
     api.service.check()
 
 
-async def test_history_page_reads_no_more_parts_than_it_may_need(api: Api, monkeypatch):
+async def test_history_page_reads_no_more_parts_than_it_may_need(api: Api, monkeypatch, fetched):
     """Whatever `limit` says: what a page cannot show is not fetched, and comes with the next one."""
     given = await forgetting(api)
     await ask(api, given.query_id)
@@ -239,13 +246,6 @@ async def test_history_page_reads_no_more_parts_than_it_may_need(api: Api, monke
     await compute(api, bodies, rows=10)
     kept = api.service.store.histories.statistics().nbytes // 10
     monkeypatch.setattr(limits, "PAGE_BYTES_MAX", kept)
-    fetched, body = [], api.service.store.histories.body
-
-    def counting(history_id, number):
-        fetched.append(number)
-        return body(history_id, number)
-
-    monkeypatch.setattr(api.service.store.histories, "body", counting)
     page = (await ask(api, given.query_id, limit=100)).json()
     assert [0, 1, 2] == fetched
     found = page["rows"]

@@ -12,7 +12,7 @@ from engine.limits import SECOND_US
 from engine.log.operation import sum_digests
 from storage.errors import StoreFullError
 from tests.app.faults import FaultyStore
-from tests.app.staged import commit, hurried, stage, staged_commit
+from tests.app.staged import commit, stage, staged_commit
 from tests.app.support import (
     INTERFERES,
     MOVES_THE_CLOCK,
@@ -20,6 +20,7 @@ from tests.app.support import (
     START_US,
     Api,
     assert_problem,
+    hurried,
     row,
     running,
 )

@@ -1,12 +1,14 @@
 """Fixtures: each contract test runs over every kind of store."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.clock import ManualClock
 from storage import Store, open_worker_store
+from storage.inspection import inspect_store
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
 from storage.redis_worker import RedisWorkerStore
@@ -80,3 +82,14 @@ def worker(server: SharedServer, store: RedisStore) -> Iterator[RedisWorkerStore
     yield opened
     opened.check()
     opened.close()
+
+
+@pytest.fixture
+def faults(server: SharedServer, tmp_path: Path) -> Callable[[], list[str]]:
+    """What an inspection finds in the structure of the session's server, whenever it is called."""
+
+    def found() -> list[str]:
+        with contextlib.closing(inspect_store(server.url, data=tmp_path)) as inspection:
+            return [fault.detail for fault in inspection.structure()]
+
+    return found

@@ -18,7 +18,6 @@ from storage.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.inspection import inspect_store
 from storage.redis_store import RedisStore
 from tests.storage.samples import commit, declare, rows, stage_id, staged
 from tests.stores import SharedServer
@@ -185,7 +184,7 @@ def test_body_of_a_commit_goes_with_its_entry(embedded_store, server):
     log.check()
 
 
-def test_inspection_takes_parts_and_held_batches_and_finds_damage(embedded_store, server, tmp_path):
+def test_inspection_takes_parts_and_held_batches_and_finds_damage(embedded_store, server, faults):
     """`fsck` finds nothing in a store with parts, marks, a commit and held batches; and what was damaged."""
     log = embedded_store.log
     log.append(declare("a"))
@@ -194,13 +193,6 @@ def test_inspection_takes_parts_and_held_batches_and_finds_damage(embedded_store
         log.stage(staged(number, count=0))
     log.commit(commit(0, 1, 2))
     log.hold(StreamId(1), Seq(1))
-
-    def faults() -> list[str]:
-        inspection = inspect_store(server.url, data=tmp_path)
-        try:
-            return [fault.detail for fault in inspection.structure()]
-        finally:
-            inspection.close()
 
     assert [] == faults()
     part, waiting, committed = keys.part(stage_id(3)), *map(keys.body, map(stage_id, (3, 1)))

@@ -14,7 +14,6 @@ from storage.errors import (
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.inspection import inspect_store
 from storage.redis_store import RedisStore
 from tests.storage.histories import (
     OTHER,
@@ -242,20 +241,13 @@ def test_wiped_store_has_no_histories(server, embedded_store):
     assert [] == server.client.fetch_one("KEYS", "*")
 
 
-def test_inspection_finds_what_is_damaged_in_a_history(embedded_store, server, tmp_path):
+def test_inspection_finds_what_is_damaged_in_a_history(embedded_store, server, faults):
     """`fsck` finds nothing in a store with histories in every state; and what was damaged."""
     store = with_queries(embedded_store)
     finished(store, 1, query=1)
     running = claimed(store, 2, query=2)
     store.histories.put(running, WORKER, part(3))
     store.histories.begin(asked(store, 3, query=3))
-
-    def faults() -> list[str]:
-        inspection = inspect_store(server.url, data=tmp_path)
-        try:
-            return [fault.detail for fault in inspection.structure()]
-        finally:
-            inspection.close()
 
     assert [] == faults()
     body, known = keys.history_bodies(history_id(1)), keys.history_parts(history_id(1))

@@ -5,7 +5,6 @@ behind it is lost. psoup has the file written anew before it lets anybody append
 """
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,6 @@ from tests.stores import SharedServer, redis_executable
 
 pytestmark = pytest.mark.redis
 ACKNOWLEDGED = 100
-
-
-@pytest.fixture(params=["valkey", "redis"])
-def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharedServer]:
-    """A server of the test's own, to kill: that of the wheel, and the oldest Redis."""
-    executable = redis_executable() if request.param == "redis" else None
-    server = SharedServer(tmp_path / "server", executable)
-    yield server
-    server.stop()
 
 
 def log_file(server: SharedServer) -> Path:

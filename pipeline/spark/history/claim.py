@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, Self
 
 from py4j.protocol import Py4JError
@@ -34,12 +33,7 @@ class SparkTasks:
         self._context.setJobGroup(self._name, f"psoup history {self._name}")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let what follows have no name again."""
         with suppress(Py4JError, OSError):  # its JVM is gone, and said so
             for name in ("spark.jobGroup.id", "spark.job.description"):
@@ -118,12 +112,7 @@ class Claim:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Renew it no longer; it lapses unless the history has been ended."""
         self._ended.set()
         self._thread.join()
