@@ -318,6 +318,7 @@ async def test_commit_whose_answer_was_lost_is_found_out_by_sending_it_again():
         with store.waiting("log", "commit"), hurried(api):
             problem = assert_problem(await commit(api, parts), "commit-unknown")
             assert "it is done once" in problem["detail"]
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
         again = await commit(api, parts)
         assert (200, True, 3) == (again.status_code, again.json()["duplicate"], again.json()["seq"])
         assert 2 == await api.count()

@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from pipeline.client import Service
 from tests.agreement.service_process import ServiceProcess
+from tests.app.processes import Process, wait_until
 from tests.oracle_duckdb import ID, TIME
 from tests.spark.read_world import FLIGHTS, WEATHER, append, declare, flights, weather
+from tests.stores import SharedServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,17 +117,34 @@ def compute(
 
 
 @contextlib.contextmanager
-def pair_of_services(folder: Path) -> Iterator[Pair]:
-    """Run both services for as long as the context lasts, with nothing in them."""
-    processes = [ServiceProcess(folder / name) for name in ("short", "long")]
+def pair_of_services(folder: Path, *, apart: bool = False) -> Iterator[Pair]:
+    """Run both services, with nothing in them, for as long as the context lasts; `apart`: the first as processes."""
     with contextlib.ExitStack() as stack:
-        services = []
-        for process in processes:
-            process.data.parent.mkdir()
-            stack.callback(process.close)
-            process.start()
-            services.append(stack.enter_context(Service(process.url)))
-        yield Pair(services[0], services[1], folder / "archives")
+        one = _engine_and_workers if apart else _serve
+        urls = [one(folder / "short", stack), _serve(folder / "long", stack)]
+        short, long = [stack.enter_context(Service(url)) for url in urls]
+        wait_until(short.ready, "it is ready")
+        yield Pair(short, long, folder / "archives")
+
+
+def _serve(folder: Path, stack: contextlib.ExitStack) -> str:
+    folder.mkdir()
+    process = ServiceProcess(folder)
+    stack.callback(process.close)
+    process.start()
+    return process.url
+
+
+def _engine_and_workers(folder: Path, stack: contextlib.ExitStack) -> str:
+    server = SharedServer(folder / "server")
+    stack.callback(server.stop)
+    engine = Process("engine", server.url, folder / "engine", lease_s=5.0)
+    api = Process("api", server.url, folder / "api", lease_s=5.0)
+    for process in (engine, api):
+        stack.callback(process.close)
+    engine.start("--port", "0")
+    api.start("--port", "0", "--workers", "2")
+    return str(api.wait_for("listening")["url"])
 
 
 def filled(pair: Pair, spark: "SparkSession", queries: Sequence[str]) -> None:

@@ -24,11 +24,14 @@ EARLIER = "2024-05-01T12:01:00Z"
 """Of the query of that name: before anything that is kept."""
 
 
-@pytest.fixture(scope="module")
-def pair(spark, tmp_path_factory):
+APART = pytest.param(True, marks=[pytest.mark.slow, pytest.mark.service, pytest.mark.redis])
+
+
+@pytest.fixture(scope="module", params=[False, APART], ids=["serve", "apart"])
+def pair(request, spark, tmp_path_factory):
     """Return both services, with all histories asked for and computed by one run of the job."""
     with (
-        pair_of_services(tmp_path_factory.mktemp("histories")) as pair,
+        pair_of_services(tmp_path_factory.mktemp("histories"), apart=request.param) as pair,
         pytest.MonkeyPatch.context() as patch,
     ):
         filled(pair, spark, list(QUERIES.values()))

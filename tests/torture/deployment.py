@@ -22,6 +22,7 @@ from storage.redis_client import RedisClient
 from storage.server import CONFIGURATION, find_executable
 from tests.agreement.service_process import free_port
 from tests.torture.exchange import BrokenError, Connection, SilentError
+from tests.torture.far import FarStore
 
 ServerKind = Literal["valkey", "redis"]
 
@@ -44,6 +45,7 @@ class Shape:
         engines: processes of `psoup engine`; 0 = `psoup serve`, which is engine and API in one.
         workers: of `psoup api`.
         server: whose server keeps the data; None = the embedded one of `psoup serve`.
+        store_delay_s: by which what the server says reaches psoup later.
         lease_s: of an engine.
         settings: further ones, by the names of their environment variables.
     """
@@ -51,6 +53,7 @@ class Shape:
     engines: int = 2
     workers: int = 2
     server: ServerKind | None = "valkey"
+    store_delay_s: float = 0.0
     lease_s: float = 1.0
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -179,6 +182,9 @@ class Deployment:
         self._rng = rng
         self.host, self.port = "127.0.0.1", free_port()
         self.redis = None if shape.server is None else Redis(shape.server, folder / "redis")
+        self._far: FarStore | None = None
+        if self.redis is not None and shape.store_delay_s:
+            self._far = FarStore(folder / "far.sock", self.redis.socket, shape.store_delay_s)
         self.engines = [self._engine(number) for number in range(shape.engines)]
         self.api = self._api()
         self.ended: list[Ended] = []
@@ -203,6 +209,8 @@ class Deployment:
     async def __aenter__(self) -> Self:
         """Start everything and wait until it is ready."""
         try:
+            if self._far is not None:
+                await self._far.open()
             for child in self.children:
                 child.start()
             self._task = asyncio.create_task(self._supervise())
@@ -220,6 +228,8 @@ class Deployment:
         for child in reversed(self.children):
             child.wanted = False
             child.clear_group()
+        if self._far is not None:
+            await self._far.close()
         self._end_embedded()
 
     async def ready(self, within_s: float = START_S) -> float:
@@ -310,21 +320,24 @@ class Deployment:
                 os.kill(pid, signal.SIGKILL)
 
     def _engine(self, number: int) -> Child:
-        assert self.redis is not None, "engines apart need a Redis of their own"
         name = f"engine-{number}"
-        command = ["engine", "--store", self.redis.url, "--data", str(self.folder / name)]
+        command = ["engine", *self._store(), "--data", str(self.folder / name)]
         return self._psoup(name, command)
 
     def _api(self) -> Child:
         listen = ["--host", self.host, "--port", str(self.port)]
         if self.shape.engines:
-            assert self.redis is not None
-            command = ["api", "--store", self.redis.url, "--workers", str(self.shape.workers)]
+            command = ["api", *self._store(), "--workers", str(self.shape.workers)]
             return self._psoup("api", [*command, *listen])
-        store = [] if self.redis is None else ["--store", self.redis.url]
-        return self._psoup(
-            "serve", ["serve", "--data", str(self.folder / "serve"), *store, *listen]
-        )
+        data = ["--data", str(self.folder / "serve")]
+        return self._psoup("serve", ["serve", *data, *self._store(), *listen])
+
+    def _store(self) -> list[str]:
+        """Return what a command needs to be told of the store: nothing of one that is embedded."""
+        if self.redis is None:
+            assert not self.shape.engines, "engines apart need a Redis of their own"
+            return []
+        return ["--store", self.redis.url if self._far is None else self._far.url]
 
     def _psoup(self, name: str, command: Sequence[str]) -> Child:
         settings = dict(self.shape.settings)

@@ -2,7 +2,8 @@
 
 What is turned away is turned away quickly and says when to come back; what is taken is answered; memory stays;
 afterwards the service is what it was. Load and service share the machine: times are shown, not judged, and answers
-may become fewer by what turning away takes. The same while the store stands still: nobody waits for it for ever.
+may become fewer by what turning away takes. The same while the store stands still: nobody waits for it for ever. And
+the same over a store that is far away, where nearly all of an answer's time is waiting.
 """
 
 import asyncio
@@ -30,6 +31,9 @@ FACTORS: Final = (1.0, 2.0, 5.0)
 ROWS: Final = 25_000
 ASKING: Final = 12
 """Connections that ask one after the other: as much as two workers can do."""
+ASKING_FAR: Final = 40
+"""The same where the store is far away: more than wait for it at once, and fewer than find a place at one worker."""
+FAR_S: Final = 0.05
 OPEN_MAX: Final = 2_000
 """Connections of the load at a rate; a service refuses more than 4,096."""
 STALL_S: Final = 30.0
@@ -44,11 +48,20 @@ HEAVY: Final = "SELECT DISTINCT app, version, n FROM readings WHERE level * 2 > 
 
 async def overload(folder: Path, *, seed: int, seconds: float, show: Show) -> Report:
     """Find out what the service can do, ask more of it, and look whether it recovers."""
-    report = Report("overload", seed, folder)
+    return await _overloaded(Report("overload", seed, folder), 0.0, seconds, show)
+
+
+async def far_store(folder: Path, *, seed: int, seconds: float, show: Show) -> Report:
+    """Do the same where each answer of the store takes FAR_S longer."""
+    return await _overloaded(Report("far-store", seed, folder), FAR_S, seconds, show)
+
+
+async def _overloaded(report: Report, delay_s: float, seconds: float, show: Show) -> Report:
+    folder, seed = report.folder, report.seed
     history = History(folder / "history.jsonl")
     begun_s = time.monotonic()
     try:
-        shape = Shape(engines=1, workers=2)
+        shape = Shape(engines=1, workers=2, store_delay_s=delay_s)
         async with Deployment(folder, shape, Random(seed)) as deployment:
             assert deployment.redis is not None
             witness = Witness(deployment.redis.client(), history)
@@ -134,7 +147,8 @@ async def _asked(
     excused: Sequence[str] = ("overloaded",),
 ) -> Load:
     """Ask at a rate, or over ASKING connections one request after the other on each; note what must not be."""
-    connections = ASKING if rate is None else OPEN_MAX
+    asking = ASKING_FAR if deployment.shape.store_delay_s else ASKING
+    connections = asking if rate is None else OPEN_MAX
     where = (deployment.host, deployment.port)
     load = await carried_out(Order(*where, targets, seconds, connections, rate, excused))
     history.counts["load 200"] += len(load.good_s)

@@ -58,6 +58,7 @@ class Plan:
         cuts: the part of requests whose connection is cut.
         rows_max, large: of the largest batches, and the part of batches of `readings` that is large.
         retained: rows that `readings` keeps.
+        takeovers: in each whole minute, at least: with fewer nothing was shown.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Plan:
     rows_max: int = 2_000
     large: float = 0.03
     retained: int = 30_000
+    takeovers: int = 0
 
 
 @dataclass(slots=True)
@@ -133,6 +135,8 @@ async def torture(
         report.verdict = await asyncio.to_thread(judge, history, report.operations)
         if plan.faults is not None and not history.counts["fault"]:
             history.violation("nothing was broken, so nothing was shown")
+        if report.takeovers < (least := int(plan.takeovers * seconds / 60)):
+            history.violation(f"{report.takeovers} takeovers, not {least}: too little was shown")
     except Exception:  # noqa: BLE001 - a run that does not come to its end has failed, and says why
         history.violation(traceback.format_exc())
     finally:

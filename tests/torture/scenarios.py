@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from tests.torture.deployment import Shape
 from tests.torture.lost import lost_store, lost_tail
 from tests.torture.nemesis import Faults
-from tests.torture.overload import overload
+from tests.torture.overload import far_store, overload
 from tests.torture.run import Plan, Report, Show, torture
 
 SETTINGS: Final = {"PSOUP_INGEST_DEADLINE_S": "3", "PSOUP_REGISTER_DEADLINE_S": "5"}
@@ -108,6 +108,7 @@ PLANS: Final[Mapping[str, tuple[Plan, str, float]]] = {
             producers=2,
             phones=3,
             readers=1,
+            takeovers=15,
         ),
         "F-01: three engines with a lease of 0.3 s, stopped for 0.2 to 0.8 s at random",
         2.0,
@@ -188,6 +189,7 @@ SCENARIOS: Final[Mapping[str, Entry]] = {
         "L-01: once, twice and five times what the service can do, and a store that stands still",
         1.5,
     ),
+    "far-store": Entry(far_store, "L-01: the same where the store's answers take 50 ms more", 1.5),
 }
 
 
