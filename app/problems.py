@@ -73,6 +73,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "stale-declaration": ProblemType(
         409, "The stream was declared anew in the meantime", again=True
     ),
+    "gen-differs": ProblemType(409, "The position is of another history than the service's"),
     "query-suspended": ProblemType(409, "The query ran over a cap and is suspended"),
     "history-taken": ProblemType(409, "The history is not this worker's"),
     "history-parts-missing": ProblemType(409, "The parts of the history do not make an answer"),

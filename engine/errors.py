@@ -144,6 +144,12 @@ class StaleDeclarationError(EngineError):
     code = "stale-declaration"
 
 
+class GenDiffersError(EngineError):
+    """A position is said to be of another history than the service's; extra `gen`: the service's."""
+
+    code = "gen-differs"
+
+
 class QuotaExceededError(EngineError):
     """A number of things is at its limit; extra `limit`."""
 

@@ -21,7 +21,7 @@ class ArchiveCalls(Caller):
         try:
             return json_object(self.request("PUT", _archive(stream), json=position))
         except ServiceProblem as problem:
-            if gen is not None and problem.problem == "stale-declaration":
+            if problem.problem == "gen-differs":
                 raise HistoryChangedError(problem.detail) from problem
             raise
 

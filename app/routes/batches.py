@@ -15,7 +15,7 @@ from app.wire.negotiation import encode_content
 from app.wire.parameters import AFTER, LIMIT
 from app.wire.tuples import ARROW
 from engine import limits
-from engine.errors import NotFoundError, NotYetVisibleError, StaleDeclarationError
+from engine.errors import GenDiffersError, NotFoundError, NotYetVisibleError
 from engine.log.operation import Rows
 from engine.results.contract import Cut
 from engine.results.delta import StreamRecord
@@ -84,12 +84,13 @@ async def _answering(call: Call, work: Callable[[], Response]) -> Response:
 
 
 def _check_history(call: Call, gen: int | None) -> None:
-    """Raise StaleDeclarationError where a position is said to be of another history than the service's."""
+    """Raise GenDiffersError where a position is said to be of another history than the service's."""
     present = call.service.results.cut().gen
     if gen is not None and gen != present:
-        raise StaleDeclarationError(
+        raise GenDiffersError(
             f"The position is of the history {gen}, and the service's is {present}: nothing was held or released."
-            " Read the stream anew."
+            " Read the stream anew.",
+            gen=present,
         )
 
 
@@ -240,7 +241,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         {200: _HELD},
         ADMIN,
         body=json_body(HoldBody),
-        problems=("not-found", "not-yet-visible"),
+        problems=("not-found", "not-yet-visible", "gen-differs"),
         rate="register",
         changes=True,
     ),

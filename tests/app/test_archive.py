@@ -242,7 +242,7 @@ async def test_hold_is_moved_by_positions_of_this_history_alone(api: Api):
     await hold(api, 0)
     for through in (told["seq"], told["seq"] + 9):
         other = {"through": through, "gen": gen - 1}
-        assert_problem(await api.send("PUT", ARCHIVE, json=other), "stale-declaration")
+        assert_problem(await api.send("PUT", ARCHIVE, json=other), "gen-differs", gen=gen)
     assert 0 == (await api.get(ARCHIVE)).json()["through"]
     moved = await api.send("PUT", ARCHIVE, json={"through": told["seq"], "gen": gen})
     assert (200, told["seq"]) == (moved.status_code, moved.json()["through"])

@@ -21,15 +21,13 @@ from engine.errors import EngineError, IntegrityError, Position, UnknownColumnEr
 from engine.tuples.batch import Seq
 from storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from tests.app.faults import WAIT_S, FaultyStore
-from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
+from tests.app.support import SETTINGS, START_US, Api, assert_problem, hurried, row, running
 
 pytestmark = pytest.mark.anyio
 
 NEVER_TRAVEL = {"setting", "store-url", "usage", "fenced"}
 """Met only where a process starts or ends: by its exit code and its log."""
-QUICK = dataclasses.replace(
-    SETTINGS, ingest_deadline_s=0.05, register_deadline_s=0.05, invoke_deadline_s=0.05
-)
+DEADLINES = ("ingest_deadline_s", "register_deadline_s", "invoke_deadline_s")
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def store() -> FaultyStore:
 
 @pytest.fixture
 async def faulty(store: FaultyStore) -> AsyncIterator[Api]:
-    async with running(QUICK, store=store) as one:
+    async with running(store=store) as one:
         assert 201 == (await one.declare()).status_code
         yield one
 
@@ -164,9 +162,10 @@ async def test_store_faults_of_an_append_are_told(faulty: Api, store: FaultyStor
 
 async def test_commit_unknown_of_an_append_without_an_answer(faulty: Api, store: FaultyStore):
     """An append that has no answer by its deadline may still commit, and is told as that."""
-    with store.waiting("log", "append"):
+    with store.waiting("log", "append"), hurried(faulty):
         answer = await faulty.rows(row(), Psoup_Txn_App="a", Psoup_Txn_Version="1")
         assert_problem(answer, "commit-unknown")
+    assert await faulty.service.applied.wait(Seq(2), timeout_s=WAIT_S)
     again = await faulty.rows(row(), Psoup_Txn_App="a", Psoup_Txn_Version="1")
     assert (200, True) == (again.status_code, again.json()["duplicate"])
     assert 1 == await faulty.count()
@@ -188,7 +187,7 @@ async def test_overloaded_when_all_appends_are_on_their_way(store: FaultyStore):
 async def test_accepted_is_what_is_committed_and_not_applied(faulty: Api, store: FaultyStore):
     """At the deadline rows, queries, streams and removals are 202 with their position; later they show."""
     old = await faulty.register("SELECT px FROM trades")
-    with store.waiting("log", "read"):
+    with store.waiting("log", "read"), hurried(faulty, *DEADLINES):
         rows = await faulty.rows([row(0), row(1)])
         assert (202, 2, 3) == (rows.status_code, rows.json()["accepted"], rows.json()["seq"])
         query = await faulty.send("POST", "/v1/queries", json={"sql": "SELECT * FROM trades"})
@@ -206,7 +205,7 @@ async def test_recovering_until_the_state_is_read_back(monkeypatch, store: Fault
     """While the engine recovers, requests are 503 `recovering` and readiness says so."""
     monkeypatch.setattr(service_module, "RECOVERY_GRACE_S", 0.0)
     with store.waiting("results", "checkpoint"):
-        running_one = running(QUICK, store=store)
+        running_one = running(store=store)
         api = await running_one.__aenter__()
         assert_problem(await api.get("/v1/streams"), "recovering")
         ready = await api.get("/readyz")
