@@ -73,7 +73,7 @@ local function sweep_histories(index, queries, gen)
 end
 
 ---- Append --------------------------------------------------------------------------------------------------
--- keys: head log sizes streams queries names readers apps producers owners holds (histories)
+-- keys: head log sizes streams queries names readers apps producers owners holds (trimmed histories)
 -- args: meta kind header body rows backlog_operations backlog_bytes count_max, then by kind:
 --   declare  name declaration
 --   drop     name stream_id declared (query_id)*
@@ -85,7 +85,7 @@ end
 -- meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-local HISTORIES = 12 -- of what removes queries
+local TRIMMED, HISTORIES = 12, 13 -- of what frees
 local COUNT_MAX, FIRST = 8, 9
 
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
@@ -148,6 +148,7 @@ function enter.drop(k, a)
   redis.call('HDEL', k[READERS], stream_id)
   redis.call('HDEL', k[APPS], stream_id)
   redis.call('HDEL', k[HOLDS], stream_id)
+  redis.call('HDEL', k[TRIMMED], stream_id)
   redis.call('UNLINK', k[PRODUCERS])
 end
 
@@ -708,10 +709,11 @@ local function tell(k, a)
   return {'OK'}
 end
 
--- keys: meta head log sizes owners holds index bodies histories queries
+-- keys: meta head log sizes owners holds index bodies histories queries streams trimmed
 -- args: epoch nonce below prefix mark_bytes (seq of a batch)*
 -- Forgets expired parts and histories as well: nobody may be staging or asking any more. A batch past its stream's hold
--- stays: its stream and seq stand in the answer. Control entries are looked for from where the last call stopped,
+-- stays: its stream and seq stand in the answer. Of one that goes its stream keeps the seq, if that is the largest so
+-- far: who has read up to there has missed nothing, in whatever order batches go. Control entries are looked for from where the last call stopped,
 -- UNPACK_MAX at a time; the answer says how far.
 local function trim(k, a)
   local refused, applied = barred(k[1], a)
@@ -731,10 +733,10 @@ local function trim(k, a)
       if not size then doomed[#doomed + 1] = range[i] .. '-0' end
     end
   end
-  local answer, any_held = {'OK', int(past)}, redis.call('HLEN', k[6]) > 0
+  local answer, any_held, gone = {'OK', int(past)}, redis.call('HLEN', k[6]) > 0, {}
   for i = 6, #a do
-    local owner = any_held and redis.call('HGET', k[5], a[i])
-    local through = owner and redis.call('HGET', k[6], owner)
+    local owner = redis.call('HGET', k[5], a[i])
+    local through = any_held and owner and redis.call('HGET', k[6], owner)
     if through and tonumber(a[i]) > tonumber(through) then
       answer[#answer + 1], answer[#answer + 2] = owner, a[i]
     else
@@ -747,7 +749,13 @@ local function trim(k, a)
         redis.call('HDEL', k[8], a[i])
       end
       doomed[#doomed + 1] = a[i] .. '-0'
+      if owner then gone[owner] = math.max(gone[owner] or 0, tonumber(a[i])) end
     end
+  end
+  for _, row in ipairs(redis.call('HVALS', k[11])) do
+    local stream_id = string.match(row, '^%d+')
+    local known = gone[stream_id] and tonumber(redis.call('HGET', k[12], stream_id) or '0')
+    if known and gone[stream_id] > known then redis.call('HSET', k[12], stream_id, int(gone[stream_id])) end
   end
   call_sliced('XDEL', k[3], doomed, 1, #doomed)
   redis.call('HSET', k[2], 'bytes', int(bytes), 'controls_from', int(past))

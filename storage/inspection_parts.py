@@ -14,17 +14,18 @@ TRIES: Final = 5
 
 
 def part_faults(client: RedisClient) -> Iterator[Difference]:
-    """Yield parts and marks that are damaged or not counted, and holds of streams that are not in force.
+    """Yield parts and marks that are damaged or not counted, holds and trims of streams that are not in force.
 
     Parts may be staged and committed meanwhile; where they come and go too fast, they are not compared.
     """
     ids: list[bytes] = []
     for _ in range(TRIES):
-        index, staged, holds, streams, *parts = client.fetch_together(
+        index, staged, holds, trimmed, streams, *parts = client.fetch_together(
             [
                 ("HGETALL", keys.PARTS),
                 ("HGET", keys.HEAD, "staged"),
                 ("HKEYS", keys.HOLDS),
+                ("HKEYS", keys.TRIMMED),
                 ("HVALS", keys.LOG_STREAMS),
                 *(("HMGET", keys.part(StageId(one.decode())), "n", "z", "v") for one in ids),
                 *(("HSTRLEN", keys.body(StageId(one.decode())), "b") for one in ids),
@@ -48,3 +49,6 @@ def part_faults(client: RedisClient) -> Iterator[Difference]:
     for stream_id in holds:
         if stream_id not in declared:
             yield Difference("log", f"stream {stream_id.decode()} is held, and is not declared")
+    for stream_id in trimmed:
+        if stream_id not in declared:
+            yield Difference("log", f"stream {stream_id.decode()} was trimmed, and is not declared")

@@ -14,7 +14,7 @@ from engine.results.histories import HistoryId
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
-LAYOUT_VERSION: Final = 5
+LAYOUT_VERSION: Final = 6
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
 
 # Log side: written by appends and trims.
@@ -28,6 +28,7 @@ LOG_READERS: Final = "{ps}:log:r"
 LOG_APPS: Final = "{ps}:log:a"
 OWNERS: Final = "{ps}:log:o"
 HOLDS: Final = "{ps}:log:k"
+TRIMMED: Final = "{ps}:log:t"
 PARTS: Final = "{ps}:log:e"
 BODIES: Final = "{ps}:log:y"
 

@@ -41,6 +41,8 @@ class MemoryLog:
         self.histories = MemoryHistories(clock, self.lock, self._catalogue.is_standing)
         """Beside the log: a query that is removed takes its own along."""
         self._holds: dict[StreamId, Seq] = {}
+        self._trimmed: dict[StreamId, Seq] = {}
+        """Of streams in force: the largest seq of a batch that was trimmed."""
         self._entries: dict[int, Operation] = {}
         """By seq."""
         self._head = Seq(0)
@@ -67,6 +69,7 @@ class MemoryLog:
             self._catalogue.enter(seq, content)
             if isinstance(content, Drop):
                 self._holds.pop(content.stream_id, None)
+                self._trimmed.pop(content.stream_id, None)
             if isinstance(content, Drop | Remove):
                 self.histories.sweep()
             return Appended(seq, self._arrival_us)
@@ -164,6 +167,11 @@ class MemoryLog:
             ]
         return found[:limit]
 
+    def trimmed_through(self, stream_id: StreamId) -> Seq:
+        """Return the largest seq of a batch of a stream that was trimmed (`Log.trimmed_through`)."""
+        with self.lock:
+            return self._trimmed.get(stream_id, Seq(0))
+
     def hold(self, stream_id: StreamId, through: Seq) -> Seq:
         """Keep a stream's batches past `through` from being trimmed (`Log.hold`)."""
         with self.lock:
@@ -241,7 +249,11 @@ class MemoryLog:
             last = self._entries.get(self._head)
             if last is not None and isinstance(last.content, Rows):
                 assert not last.content.more, "a commit is whole"
-            assert all(map(self._catalogue.is_declared, self._holds)), "a hold ends with its stream"
+            of = (*self._holds, *self._trimmed)
+            assert all(map(self._catalogue.is_declared, of)), (
+                "what is kept of a stream ends with it"
+            )
+            assert all(seq <= self._applied for seq in self._trimmed.values())
 
     @property
     def unapplied_bytes(self) -> int:
@@ -320,8 +332,13 @@ class MemoryLog:
 
     def _forget(self, seq: Seq) -> None:
         operation = self._entries.pop(seq, None)
-        if operation is not None:
-            self._bytes -= body_bytes(operation.content)
+        if operation is None:
+            return
+        self._bytes -= body_bytes(operation.content)
+        content = operation.content
+        if isinstance(content, Rows) and self._catalogue.is_declared(content.stream_id):
+            stream_id = content.stream_id
+            self._trimmed[stream_id] = max(seq, self._trimmed.get(stream_id, Seq(0)))
 
 
 def body_bytes(content: Content) -> int:

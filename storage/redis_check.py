@@ -25,13 +25,14 @@ from storage.redis_composites import composite_fields
 
 def check_log(client: RedisClient) -> None:
     """Assert the log's invariants and that the catalogue's parts fit together."""
-    entries, head_flat, sizes_flat, owners_flat, bodies_flat, applied = client.fetch(
+    entries, head_flat, sizes_flat, owners_flat, bodies_flat, trimmed_flat, applied = client.fetch(
         [
             ("XRANGE", keys.LOG, "-", "+"),
             ("HGETALL", keys.HEAD),
             ("HGETALL", keys.SIZES),
             ("HGETALL", keys.OWNERS),
             ("HGETALL", keys.BODIES),
+            ("HGETALL", keys.TRIMMED),
             ("HGET", keys.META, "applied"),
         ]
     )
@@ -39,6 +40,8 @@ def check_log(client: RedisClient) -> None:
     sizes = {int(seq): int(size) for seq, size in _pairs(sizes_flat).items()}
     owners = {int(seq): int(owner) for seq, owner in _pairs(owners_flat).items()}
     assert owners.keys() == sizes.keys(), "a batch has a stream and a size"
+    trimmed = {int(owner): int(seq) for owner, seq in _pairs(trimmed_flat).items()}
+    assert all(0 < seq <= int(applied) and seq not in sizes for seq in trimmed.values())
     apart = {int(seq): StageId(part.decode()) for seq, part in _pairs(bodies_flat).items()}
     bodies = client.fetch([("HGET", keys.body(part), "b") for part in apart.values()])
     held = dict(zip(apart, bodies, strict=True))

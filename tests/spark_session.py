@@ -22,6 +22,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     folder = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.driver.memory": "1g",
+        # A statement of many small joins broadcasts a table for each: of a page at least, which is 16 MiB by default.
+        "spark.buffer.pageSize": "1m",
         "spark.driver.extraJavaOptions": FRUGAL_JVM,
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

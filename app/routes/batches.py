@@ -117,6 +117,7 @@ def _listed(call: Call, record: StreamRecord) -> Response:
     found = service.store.log.batches_of(
         record.stream_id, after=Seq(after), up_to=cut.seq, limit=limit + 1
     )
+    forgotten = service.store.log.trimmed_through(record.stream_id)
     _confirm(call, cut)
     page, following = found[:limit], None
     if len(found) > limit:
@@ -126,6 +127,7 @@ def _listed(call: Call, record: StreamRecord) -> Response:
         "gen": cut.gen,
         "seq": cut.seq,
         "stream": record.schema.name,
+        "forgotten_through": forgotten,
         "batches": described(page),
         "next": following,
     }

@@ -26,11 +26,16 @@ class BatchAnswer(BaseModel):
 
 
 class BatchList(BaseModel):
-    """A page of a stream's batches, ascending, up to the applied position `seq`."""
+    """A page of a stream's batches, ascending, up to the applied position `seq`.
+
+    Attributes:
+        forgotten_through: the largest position of a batch of the stream that the log has forgotten; 0 = none.
+    """
 
     gen: int
     seq: int
     stream: str
+    forgotten_through: int
     batches: list[BatchAnswer]
     next: str | None
 

@@ -175,6 +175,13 @@ class Log(Protocol):
         """
         ...
 
+    def trimmed_through(self, stream_id: StreamId) -> Seq:
+        """Return the largest seq of a batch of the stream that was trimmed; 0 = none was.
+
+        Whoever asks for it behind a list of `batches_of`, and has all batches up to it, has missed none.
+        """
+        ...
+
     def hold(self, stream_id: StreamId, through: Seq) -> Seq:
         """Keep a stream's batches past `through` from being trimmed; return through where it is held now.
 

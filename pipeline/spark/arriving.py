@@ -1,8 +1,9 @@
 """A stream's batches past a position, as one process lists them again and again; and the hold that keeps them.
 
-The service lists what is there. Whether everything is there it says only for a stream that is held.
+The service lists what is there, and says up to where something is gone: so it is known whether a batch was missed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,8 +37,7 @@ class ReadThrough:
     Attributes:
         gen: the history.
         seq: nothing up to this position is read any more.
-        batches: how many were read on the way here from where it stood before; 0 = this is where it began, and
-            `seq` need not be that of a batch.
+        batches: how many were read on the way here from where it stood before; 0 = this is where it began.
     """
 
     gen: int
@@ -49,41 +49,56 @@ def columns_arriving(service: Service, stream: str) -> tuple[ColumnSchema, ...]:
     """Return the columns of a stream's rows as they are read, `ARRIVAL_COLUMNS` first.
 
     Raises:
-        ReadRefusedError: there is no such stream.
+        ReadRefusedError: there is no such stream, or as `with_arrival`.
     """
     description = service.stream(stream)
     if description is None:
         raise ReadRefusedError(f"The service at {service.url} has no stream {stream!r}.")
-    return (*ARRIVAL_COLUMNS, *columns_of(description))
+    return with_arrival(columns_of(description))
+
+
+def with_arrival(columns: Sequence[ColumnSchema]) -> tuple[ColumnSchema, ...]:
+    """Return `ARRIVAL_COLUMNS` and, behind them, those of a stream.
+
+    Raises:
+        ReadRefusedError: the stream has a column of such a name. Spark does not tell a letter's case.
+    """
+    added = {one.name for one in ARRIVAL_COLUMNS}
+    for column in columns:
+        if column.name.lower() in added:
+            raise ReadRefusedError(
+                f"The stream has a column {column.name!r} of its own, and Spark reads its rows with {sorted(added)} in"
+                " front of them: declare it under another name to read or archive it with Spark."
+            )
+    return (*ARRIVAL_COLUMNS, *columns)
 
 
 class Arrivals:
-    """Lists one stream's batches, and fails where some may be gone that were never listed.
+    """Lists one stream's batches, and fails where some are gone that were never listed."""
 
-    Retention drops the oldest first, mostly. So as long as the batch that was read last is there, those that came
-    later are; where it is gone, they may be. That is no reason to fail where the stream has been held since that
-    batch was read, or where this object has found nothing behind it before.
-    """
-
-    def __init__(self, service: Service, stream: str, *, fail_on_loss: bool) -> None:
-        """Ask nothing yet."""
+    def __init__(
+        self,
+        service: Service,
+        stream: str,
+        *,
+        fail_on_loss: bool = True,
+        loss_known_through: int = 0,
+    ) -> None:
+        """Ask nothing yet. Batches up to `loss_known_through` may be gone unread without a failure."""
         self._service = service
         self._stream = stream
         self._fail_on_loss = fail_on_loss
+        self._loss_known_through = loss_known_through
         self._is_held = False
-        self._sure_from: int | None = None
-        """Nothing past here is dropped before it is released."""
-        self._quiet_at: int | None = None
-        """Where `past` has found nothing."""
 
     def first(self) -> JsonObject:
-        """Return `gen`, the applied `seq`, and in `batches` the first batch that is there."""
+        """Return `gen`, the applied `seq`, and `forgotten_through`: past that nothing is gone."""
         return self._service.batch_list(self._stream, limit=1)
 
     def hold_all(self) -> None:
         """Hold the stream before anything of it is listed."""
         self._service.hold(self._stream, 0)
-        self._is_held, self._sure_from = True, 0
+        self._is_held = True
 
     def hold_on(self, start: ReadThrough) -> None:
         """Go on holding what is past `start`, with the hold of an earlier process or else a new one.
@@ -91,26 +106,21 @@ class Arrivals:
         Raises:
             HistoryChangedError: the history is another one than that of `start`.
         """
-        if self._is_held:
-            return
-        check_history(start.gen, int(self.first()["gen"]))
-        before = self._service.held(self._stream)
-        self._service.hold(self._stream, start.seq, gen=start.gen)
-        self._is_held = True
-        if before is not None and before["through"] <= start.seq:
-            self._sure_from = start.seq
+        if not self._is_held:
+            self._service.hold(self._stream, start.seq, gen=start.gen)
+            self._is_held = True
 
     def release(self, through: ReadThrough) -> None:
         """Let go of the batches up to `through`.
 
         Raises:
             HistoryChangedError: the history is another one than that of `through`.
-            ReadRefusedError: the stream was not held any more, so that later ones may be gone already.
+            ReadRefusedError: somebody has ended the hold, and that is respected.
         """
         if self._service.held(self._stream) is None:
             raise ReadRefusedError(
                 f"Stream {self._stream!r} is not held any more: somebody else has ended the hold, or dropped the"
-                " stream. What arrived since may be gone unread."
+                " stream. Run the query again to hold it anew; it says whether something was missed."
             )
         self._service.hold(self._stream, through.seq, gen=through.gen)
 
@@ -121,43 +131,30 @@ class Arrivals:
 
         Raises:
             HistoryChangedError: the history is another one than that of `start`.
-            ReadRefusedError: batches may be gone that were not read.
+            ReadRefusedError: batches are gone that were not read.
 
         Cost: one request for every 1,000 batches.
         """
         found: list[ListedBatch] = []
-        has_start, after = start.batches == 0, max(start.seq - 1, 0)
-        limit = LIST_ROWS_MAX if most is None else min(most + 1, LIST_ROWS_MAX)
+        after = start.seq
+        limit = LIST_ROWS_MAX if most is None else min(most, LIST_ROWS_MAX)
         while True:
             page = self._service.batch_list(self._stream, after=after, limit=limit)
             check_history(start.gen, page["gen"])
-            for one in page["batches"]:
-                after = int(one["seq"])
-                has_start = has_start or after == start.seq
-                if after > start.seq:
-                    found.append(ListedBatch(after, int(one["bytes"])))
+            found += [ListedBatch(int(one["seq"]), int(one["bytes"])) for one in page["batches"]]
+            after = found[-1].seq if found else after
             is_past = (most is not None and len(found) >= most) or (
                 up_to is not None and after >= up_to
             )
             if page["next"] is None or is_past:
                 break
-        if not (has_start or self._is_sure(start)):
-            raise self._maybe_gone(start)
-        if self._is_held and self._sure_from is None:
-            self._sure_from = start.seq
-        if not found:
-            self._quiet_at = start.seq
+        # Told behind the list: whatever went meanwhile, or before, is at or before that position.
+        forgotten = int(page["forgotten_through"])
+        if self._fail_on_loss and forgotten > max(start.seq, self._loss_known_through):
+            raise ReadRefusedError(
+                f"Batches of stream {self._stream!r} past position {start.seq}, up to which it was read, are gone"
+                " unread: retention dropped them. To go on with what is there, set"
+                f' .option("lossKnownThrough", "{forgotten}") for these, or .option("failOnDataLoss", "false") for'
+                ' all to come; to miss nothing, read with .option("hold", "true") from the beginning.'
+            )
         return [one for one in found if up_to is None or one.seq <= up_to][:most]
-
-    def _is_sure(self, start: ReadThrough) -> bool:
-        """Return whether nothing that came after `start` can be gone, or nobody minds."""
-        is_held = self._sure_from is not None and self._sure_from <= start.seq
-        return is_held or start.seq == self._quiet_at or not self._fail_on_loss
-
-    def _maybe_gone(self, start: ReadThrough) -> ReadRefusedError:
-        return ReadRefusedError(
-            f"Batches of stream {self._stream!r} may be gone unread: the one at position {start.seq}, which was read"
-            " last, is not there any more. Retention dropped it, and may have dropped later ones, or the stream was"
-            ' declared anew. To go on with what is there, set .option("failOnDataLoss", "false"); to miss nothing,'
-            ' read with .option("hold", "true") from the beginning.'
-        )

@@ -32,6 +32,7 @@ _WRITING: Final = (
 _READING: Final = (
     *("query", "sql", "meta", "now", "minSeq", "pageRows", "pushdown"),
     *("stream", "startingSeq", "maxBatchesPerTrigger", "hold", "failOnDataLoss"),
+    "lossKnownThrough",
 )
 _OF_SPARK: Final = frozenset(
     {"path", "checkpointlocation", "queryname", "mergeschema", "ignoremissingfiles"}

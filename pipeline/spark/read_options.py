@@ -9,7 +9,14 @@ from pipeline.errors import OptionError
 from pipeline.spark.options import Connection, SparkOptions, read_options
 
 Starting = int | Literal["earliest", "latest"]
-_OF_STREAMS: Final = ("stream", "startingSeq", "maxBatchesPerTrigger", "hold", "failOnDataLoss")
+_OF_STREAMS: Final = (
+    "stream",
+    "startingSeq",
+    "maxBatchesPerTrigger",
+    "hold",
+    "failOnDataLoss",
+    "lossKnownThrough",
+)
 _OF_ANSWERS: Final = ("query", "sql", "meta", "now", "minSeq", "pageRows", "pushdown")
 
 
@@ -53,7 +60,8 @@ class ArrivalOptions:
             next one to come. Counts for a query without a checkpoint.
         batches_per_trigger: batches of a micro-batch at most; None = all that are there.
         hold: whether batches wait in the service until this query has committed them.
-        fail_on_loss: whether the query fails where rows may be gone that it has not read.
+        fail_on_loss: whether the query fails where batches are gone that it has not read.
+        loss_known_through: up to this position they may be, and that is known.
     """
 
     connection: Connection
@@ -62,6 +70,7 @@ class ArrivalOptions:
     batches_per_trigger: int | None = None
     hold: bool = False
     fail_on_loss: bool = True
+    loss_known_through: int = 0
 
 
 def reads_stream(given: Mapping[str, str]) -> bool:
@@ -114,6 +123,7 @@ def arrival_options(given: Mapping[str, str]) -> ArrivalOptions:
         batches_per_trigger=options.number("maxBatchesPerTrigger", least=1),
         hold=options.truth("hold"),
         fail_on_loss=options.text("failOnDataLoss") is None or options.truth("failOnDataLoss"),
+        loss_known_through=options.number("lossKnownThrough", least=0) or 0,
     )
 
 

@@ -32,6 +32,8 @@ Offset = dict[str, Any]
 
 PARTITION_BYTES: Final = 16 * MIB
 """Batches of one task, about: some hundred milliseconds of work."""
+PARTITION_BATCHES: Final = 1_000
+"""Of one task at most: each is a request, a millisecond or more."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     With the option `hold` the service keeps every batch until this query has processed it, and nothing can be
     missed. A stream has one such hold: one query a stream may ask for it, and whoever gives that query up for good
     ends the hold (DELETE /v1/streams/{name}/archive), or the log grows. Without it retention may drop batches that
-    were not read yet; the query then fails, and also where that cannot be ruled out (`failOnDataLoss`).
+    were not read yet; the query then fails (`failOnDataLoss`).
 
     One process asks for offsets and partitions, tasks in others read. Spark copies the reader before it asks it
     anything, so the connection is opened with the first question.
@@ -77,10 +79,9 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             arrivals.hold_all()
         first = arrivals.first()
         seq = int(first["seq"])
-        if isinstance(starting, int):
-            seq = starting - 1
-        elif starting == "earliest" and first["batches"]:
-            seq = int(first["batches"][0]["seq"]) - 1
+        if starting != "latest":
+            wanted = starting - 1 if isinstance(starting, int) else 0
+            seq = max(wanted, int(first["forgotten_through"]))
         return asdict(ReadThrough(int(first["gen"]), seq))
 
     @override
@@ -100,7 +101,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises:
             HistoryChangedError: the history is another one than that of `start`.
-            ReadRefusedError: batches that were not read may be gone.
+            ReadRefusedError: batches that were not read are gone.
         """
         most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
         begin = ReadThrough(**start)
@@ -122,7 +123,8 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found = [one for one in self._listed[1] if one.seq <= until.seq]
         else:
             found = self._asked(begin).past(begin, up_to=until.seq)
-        if len(found) != until.batches:
+        is_known = begin.seq < self._options.loss_known_through
+        if len(found) != until.batches and not is_known:
             raise ReadRefusedError(
                 f"Of the {until.batches} batches of stream {self._options.stream!r} past position {begin.seq} and up"
                 f" to {until.seq} only {len(found)} are there: retention dropped the others before they were read."
@@ -177,7 +179,10 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._service = open_service(options.connection)
             check_declared(self._schema, columns_arriving(self._service, options.stream))
             self._arrivals = Arrivals(
-                self._service, options.stream, fail_on_loss=options.fail_on_loss
+                self._service,
+                options.stream,
+                fail_on_loss=options.fail_on_loss,
+                loss_known_through=options.loss_known_through,
             )
         if options.hold and start is not None:
             self._arrivals.hold_on(start)
@@ -185,11 +190,11 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def grouped(batches: Sequence[ListedBatch]) -> Iterator[tuple[int, ...]]:
-    """Yield the positions of batches that follow each other, about PARTITION_BYTES together."""
+    """Yield the positions of batches that follow each other: about PARTITION_BYTES, at most PARTITION_BATCHES."""
     group: list[int] = []
     nbytes = 0
     for one in batches:
-        if group and nbytes + one.nbytes > PARTITION_BYTES:
+        if group and (nbytes + one.nbytes > PARTITION_BYTES or len(group) == PARTITION_BATCHES):
             yield tuple(group)
             group, nbytes = [], 0
         group.append(one.seq)

@@ -64,7 +64,7 @@ SETS = {
         SELECT symbol, close FROM daily WHERE symbol IN ('NAN', 'TRUE', 'BRK-A') AND close > 1;
         SELECT symbol, volume % 100 AS odd FROM daily WHERE (high - low) / low > 0.2 AND symbol NOT LIKE '%-%';
         SELECT a.symbol, b.close FROM daily AS a [RANGE INTERVAL '3' DAY], daily AS b [RANGE 0]
-        WHERE a.symbol = b.symbol AND b.close > a.close * 1.1
+        WHERE a.symbol = b.symbol AND b.close > a.close * 1.1 AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '3' DAY
         """,
     ),
     "office-occupancy": RealSet(

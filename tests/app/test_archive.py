@@ -87,6 +87,7 @@ async def test_batches_are_listed_by_position(api: Api):
     seqs += [last - 2, last - 1, last]
     body = (await api.get(BATCHES)).json()
     assert ("trades", last, None) == (body["stream"], body["seq"], body["next"])
+    assert 0 == body["forgotten_through"]
     assert seqs == [one["seq"] for one in body["batches"]]
     assert all(one["bytes"] > 0 for one in body["batches"])
     assert seqs[2:] == await listed(api, f"after={seqs[1]}")

@@ -19,6 +19,7 @@ from tests.simulation.model_redis import ModelRedis, Stream
 from tests.simulation.model_server import ModelServer
 
 LOG, META, HEAD = keys.LOG.encode(), keys.META.encode(), keys.HEAD.encode()
+LOG_STREAMS, TRIMMED = keys.LOG_STREAMS.encode(), keys.TRIMMED.encode()
 
 
 @dataclass(slots=True)
@@ -128,6 +129,14 @@ class History:
                 assert content.body == body, "nor does its body, wherever that is"
         for seq in range(self.applied + 1, len(self.now.raw) + 1):
             assert seq in entries, "what is not applied stays in the log"
+        declared = {row.split()[0] for row in _hash(data, LOG_STREAMS).values()}
+        gone = {
+            b"%d" % content.stream_id: b"%d" % seq
+            for seq, content in enumerate((one.content for one in self.now.operations), start=1)
+            if isinstance(content, Rows) and seq not in entries
+        }
+        told = {stream_id: seq for stream_id, seq in gone.items() if stream_id in declared}
+        assert _hash(data, TRIMMED) == told, "it is told up to where batches of a stream are gone"
 
     @property
     def is_tidy(self) -> bool:

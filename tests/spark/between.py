@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 Forward = Callable[[], "Answer"]
+ALWAYS = 1_000_000
+"""Times of a rule that does not end."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,27 @@ class Between:
             forward()
 
         self.rules.append(Rule(method, path, lose, times))
+
+    def change(self, path: str, change: Callable[[Any], object]) -> None:
+        """Answer all GETs of such paths with what `change` makes of the JSON that the service answers."""
+
+        def act(forward: Forward) -> Answer:
+            answer = forward()
+            if "json" not in answer.headers.get("content-type", ""):
+                return answer
+            body = json.dumps(change(json.loads(answer.body))).encode()
+            return Answer(answer.status, body, answer.headers)
+
+        self.rules.insert(0, Rule("GET", path, act, ALWAYS))
+
+    def forget(self, stream: str, *seqs: int) -> None:
+        """Let the service look as if its log had forgotten these batches of a stream, and no others."""
+
+        def without(page: dict[str, Any]) -> dict[str, Any]:
+            there = [one for one in page["batches"] if one["seq"] not in seqs]
+            return page | {"batches": there, "forgotten_through": max(seqs, default=0)}
+
+        self.change(f"/v1/streams/{stream}/batches", without)
 
     def count(self, method: str, path: str) -> int:
         """Return how many such requests came."""

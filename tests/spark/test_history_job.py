@@ -10,17 +10,13 @@ from typing import Any
 
 import pytest
 
-from engine import limits
-from engine.tuples.schema import ColumnType
 from pipeline.client import Service
 from pipeline.errors import (
     DefinitionError,
-    HistoryRefusedError,
     JobFailedError,
     ServiceProblem,
     ServiceUnreachableError,
 )
-from pipeline.spark.agreement import agreeing
 from pipeline.spark.archive_note import read_note, write_note
 from pipeline.spark.history import claim, computing, parts
 from pipeline.spark.history.question import instant_us
@@ -92,7 +88,7 @@ def test_history_that_cannot_be_computed_fails_with_what_to_do(spark, psoup_url,
     path = str(tmp_path / "of_another")
     note = read_note(spark, path)
     assert note is not None
-    write_note(spark, path, dataclasses.replace(note, gen=note.gen - 1))
+    write_note(spark, path, dataclasses.replace(note, gen=note.gen - 1, number=note.number + 1))
     told = compute(spark, psoup_url, f"of_another={path}")
     assert [("failed", 0), ("done", 40)] == [(one.state, one.rows) for one in told]
     with pytest.raises(ServiceProblem, match=r"archive .*of_another is of the history") as caught:
@@ -102,7 +98,7 @@ def test_history_that_cannot_be_computed_fails_with_what_to_do(spark, psoup_url,
     assert 40 == service.invoke(answered, history="true")["count"]
 
     service.request("DELETE", f"/v1/histories/{told[0].history}")
-    write_note(spark, path, note)
+    write_note(spark, path, dataclasses.replace(note, number=note.number + 2))
     next(tmp_path.glob("of_another/day=*/*.parquet")).unlink()
     service.invoke(fails, history="true")
     (broken,) = compute(spark, psoup_url, f"of_another={path}")
@@ -177,23 +173,6 @@ def test_parts_that_are_sent_again_change_nothing(spark, service, between, monke
     ids = [int(row["_id"]) for row in found["rows"]]
     assert list(range(ids[0], ids[0] + 40)) == ids
     service.drop("repeated", cascade=True)
-
-
-def test_answer_larger_than_one_may_be_is_refused(spark, monkeypatch):
-    """By rows before anything is sent, by bytes before they are; with what to ask instead."""
-    rows = agreeing(spark).sql(
-        "SELECT timestamp_micros(id) AS time, array(id) AS ids, timestamp_micros(id) AS leaves,"
-        " id AS c0 FROM range(100)"
-    )
-    to: dict[str, Any] = {"connection": None, "history_id": "h_1", "worker": "nobody"}
-    monkeypatch.setattr(limits, "HISTORY_ROWS_MAX", 99)
-    with pytest.raises(HistoryRefusedError, match=r"more than 99 rows.*narrower window"):
-        parts.send_parts(rows, [("n", ColumnType.INT64)], **to)
-    monkeypatch.setattr(limits, "HISTORY_ROWS_MAX", 100)
-    monkeypatch.setattr(limits, "HISTORY_BYTES_MAX", 0)
-    monkeypatch.setattr(parts, "PARTITION_ROWS", 50)
-    with pytest.raises(HistoryRefusedError, match=r"0 MiB, more than 0 MiB"):
-        parts.send_parts(rows, [("n", ColumnType.INT64)], **to)
 
 
 def test_tuples_that_were_archived_meanwhile_are_looked_for_again(

@@ -1,11 +1,13 @@
 """The job as a process: told to end, killed amid its work, and over tuples that the log has dropped."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,12 @@ from tests.spark.between import Between, Rule
 from tests.spark.history_world import archive_of, compute
 from tests.spark.read_world import FLIGHTS, append, declare, flights
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.service]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.service,
+    pytest.mark.timeout(900),  # claims lapse, and sessions start, beside other tests
+]
 ANSWER_S = 200.0
 JOBS = {
     "psoup": [sys.executable, "-m", "app.cli", "pipeline", "history"],
@@ -76,6 +83,47 @@ def test_job_killed_amid_its_work_is_followed_by_another(psoup_url, service, way
     service.drop(stream, cascade=True)
 
 
+def java_of(process):
+    """Return the process id of the Java that a job has started."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            of_job = os.getsid(int(place.name)) == process.pid
+            if of_job and (place / "comm").read_text().strip() == "java":
+                return int(place.name)
+    raise AssertionError("the job has no Java")
+
+
+@pytest.mark.parametrize(("way", "code"), [("psoup", 5), ("alone", 1)])
+def test_job_whose_java_is_killed_says_so(psoup_url, service, tmp_path, way, code):
+    """SIGKILL of its Java alone, while a part travels: a sentence and an exit code, and the history is another's."""
+    stream = f"without_java_{way}"
+    declare(service, stream, FLIGHTS, retention={"rows": 5})
+    for first in (0, 20):
+        append(service, stream, flights(first, first + 20))
+    handle = service.register(f"SELECT flight FROM {stream}")["id"]
+    service.invoke(handle, history="true")
+    said = tmp_path / "stderr"
+    with Between(psoup_url).open() as between, said.open("wb") as errors:
+
+        def kill_java(_):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(java_of(process), signal.SIGKILL)
+
+        between.rules.append(Rule("PUT", "/v1/histories/", kill_java))
+        command = [*JOBS[way], "--url", between.url]
+        with subprocess.Popen(command, stderr=errors, start_new_session=True) as process:
+            try:
+                assert code == process.wait(ANSWER_S)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+    last = said.read_text(errors="replace").splitlines()[-1]  # behind what Py4J says of it
+    assert last.startswith("error Spark is gone: ")
+    (record,) = (one for one in service.histories() if one["query"] == handle)
+    assert ("running", None) == (record["state"], record["detail"])
+    service.drop(stream, cascade=True)
+
+
 def send_minutes(service, stream, first, past):
     """Send tuples of a minute each, in batches of a segment and more."""
     for begin in range(first, past, 100_000):
@@ -88,7 +136,6 @@ def send_minutes(service, stream, first, past):
         service.append(stream, sink.getvalue().to_pybytes(), content_type=ARROW_STREAM)
 
 
-@pytest.mark.timeout(900)
 def test_history_of_an_archive_that_began_late_is_complete_from_there(
     spark, psoup_url, service, tmp_path
 ):

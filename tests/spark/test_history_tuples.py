@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 
@@ -13,29 +14,37 @@ from pipeline.errors import (
     HistoryChangedError,
     HistoryRefusedError,
     JobFailedError,
+    ReadRefusedError,
 )
 from pipeline.spark.agreement import agreeing
-from pipeline.spark.archive_note import ArchiveNote, read_note, write_note
-from pipeline.spark.history.archived import archived_rows, last_position, within
+from pipeline.spark.archive_note import (
+    CHECKPOINT_FOLDER,
+    FOLDER,
+    ArchiveNote,
+    read_note,
+    write_note,
+)
+from pipeline.spark.history import tuples
+from pipeline.spark.history.archived import archived_rows, archived_through, last_position, within
 from pipeline.spark.history.question import Question, Span, complete_from_us, instant_us, span_of
 from pipeline.spark.history.tuples import find_tuples, is_gone, part_complete_from_us, rows_of
+from pipeline.spark.jobs.archive import archive
+from pipeline.spark.jobs.asked import ArchiveRequest
 from pipeline.spark.options import Connection
-from tests.spark.between import Answer, Rule
-from tests.spark.history_world import archive_of
+from tests.spark.history_world import archive_of, never
 from tests.spark.read_world import FLIGHTS, append, declare, flights
 
 DROPPED, FORGOTTEN = 40, "2024-05-01T12:00:40.000000Z"
 """What a stream says that has dropped so many rows, dated before that instant."""
 OPEN = (Window(),)
-ALWAYS = 1_000_000
 
 
 class Gap:
     """A stream of three batches of which its archive has two, seen through a proxy that can let some be gone."""
 
-    def __init__(self, spark, between, archives):
+    def __init__(self, spark, between, service, archives):
         self.spark, self.between, self.path = agreeing(spark), between, str(archives / "gap")
-        self.service = Service(between.url)
+        self.service = service
         declare(self.service, "gap", FLIGHTS)
         self.seqs = [append(self.service, "gap", flights(first, first + 20)) for first in (0, 20)]
         archive_of(spark, between.url, "gap", archives)
@@ -53,26 +62,10 @@ class Gap:
     def drop(self, *seqs):
         """Let the service look as if it had dropped these batches, and never had those of the archive held back."""
         self.between.rules.clear()
-        self._change("/v1/streams/gap/batches", lambda page: self._without(page, seqs))
         if seqs:
             dropped = {"dropped": DROPPED, "complete_from": FORGOTTEN}
-            self._change(
-                "/v1/streams/gap/archive", lambda held: held
-            )  # before the next one, which it fits
-            self._change("/v1/streams/gap", lambda description: description | dropped)
-
-    def _change(self, path, change):
-        def act(forward):
-            answer = forward()
-            if "json" not in answer.headers.get("content-type", ""):
-                return answer  # a batch itself
-            body = json.dumps(change(json.loads(answer.body))).encode()
-            return Answer(answer.status, body, answer.headers)
-
-        self.between.rules.append(Rule("GET", path, act, ALWAYS))
-
-    def _without(self, page, seqs):
-        return page | {"batches": [one for one in page["batches"] if one["seq"] not in seqs]}
+            self.between.change("/v1/streams/gap", lambda description: description | dropped)
+            self.between.forget("gap", *seqs)
 
     def rows(self, found, **changed):
         """Return the numbers of the flights that are read."""
@@ -92,8 +85,8 @@ def gap(spark, psoup_url, archives):
     """Return the stream, all of it there."""
     from tests.spark.between import Between
 
-    with Between(psoup_url).open() as between:
-        yield Gap(spark, between, archives)
+    with Between(psoup_url).open() as between, Service(between.url) as service:
+        yield Gap(spark, between, service, archives)
 
 
 @pytest.fixture(autouse=True)
@@ -122,41 +115,66 @@ def test_archive_that_the_log_goes_on_from_lacks_what_it_has_noted(gap):
     """Batches that are archived may be gone from the log: its hold has kept the later ones."""
     gap.drop(*gap.seqs[:2])
     assert gap.find(path=gap.path).known_from_us is None
-    write_note(
-        gap.spark,
-        gap.path,
-        dataclasses.replace(gap_note(gap), complete_from="2024-05-01T12:00:05Z"),
-    )
+    note_anew(gap, complete_from="2024-05-01T12:00:05Z")
     try:
         assert instant_us("2024-05-01T12:00:05Z") == gap.find(path=gap.path).known_from_us
     finally:
-        write_note(gap.spark, gap.path, dataclasses.replace(gap_note(gap), complete_from=None))
+        note_anew(gap, complete_from=None)
 
 
 def gap_note(gap):
     return read_note(gap.spark, gap.path)
 
 
-def test_archive_that_the_log_may_not_go_on_from_says_so(gap):
-    """The batch it ends with is gone, and no hold has kept those behind it: what is missing has left retention."""
-    gap.drop(*gap.seqs[:2])
-    gap.between.refuse(
-        "GET", "/v1/streams/gap/archive", 404, times=1, code="not-found", retryable=False
+def note_anew(gap, **changed):
+    note = gap_note(gap)
+    write_note(gap.spark, gap.path, dataclasses.replace(note, number=note.number + 1, **changed))
+
+
+def test_archive_that_the_log_does_not_go_on_from_says_so(gap):
+    """A batch behind it is gone, whoever may hold the stream now: what is missing has left retention."""
+    for gone in (gap.seqs, gap.seqs[2:]):
+        gap.drop(*gone)
+        assert gap.service.held("gap") is not None
+        found = gap.find(path=gap.path)
+        assert instant_us(FORGOTTEN) == found.known_from_us
+    gap.drop(*gap.seqs)
+    assert gap.find(path=gap.path, seq=gap.seqs[1]).known_from_us is None, "no more is asked for"
+
+
+def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once(
+    spark, between, service, tmp_path, monkeypatch
+):
+    """What it has of later batches is not taken; where the log lets go of these, all is looked at anew."""
+    declare(service, "moving", FLIGHTS)
+    seqs = [append(service, "moving", flights(0, 20))]
+    archive_of(spark, between.url, "moving", tmp_path)
+    seqs += [append(service, "moving", flights(first, first + 20)) for first in (20, 40)]
+    page = service.batch_list("moving")
+    question = Question(
+        "h_1", "SELECT * FROM moving", page["gen"], page["seq"], instant_us("2024-05-02")
     )
-    gap.between.rules.insert(0, gap.between.rules.pop())
-    assert instant_us(FORGOTTEN) == gap.find(path=gap.path).known_from_us
-    gap.between.rules.insert(
-        0,
-        Rule(
-            "GET",
-            "/v1/streams/gap/archive",
-            lambda _: Answer(200, json.dumps({"through": gap.seqs[2]}).encode()),
-            1,
-        ),
-    )
-    found = gap.find(path=gap.path)
-    assert instant_us(FORGOTTEN) == found.known_from_us
-    assert [gap.seqs[2]] == [one.seq for one in found.live], "what is there is read all the same"
+    looked = []
+
+    def archive_goes_on(*given):
+        found = archived_through(*given)
+        looked.append(found)
+        if len(looked) == 1:
+            archive_of(spark, between.url, "moving", tmp_path)
+            between.forget("moving", *seqs)
+        return found
+
+    monkeypatch.setattr(tuples, "archived_through", archive_goes_on)
+    connection = Connection(url=between.url, retry_s=5.0)
+    path = str(tmp_path / "moving")
+    with Service(between.url) as seen:
+        found = find_tuples(agreeing(spark), seen, question, "moving", path)
+    assert ([], None, [seqs[0], seqs[2]]) == (found.live, found.known_from_us, looked)
+    assert 60 == rows_of(agreeing(spark), connection, question, found, OPEN).count()
+    assert found.archived is not None
+    earlier = dataclasses.replace(found.archived, through=seqs[0])
+    as_of = dataclasses.replace(found, archived=earlier)
+    assert 20 == rows_of(agreeing(spark), connection, question, as_of, OPEN).count()
 
 
 def test_stream_without_an_archive_is_refused_where_the_log_does_not_reach(gap):
@@ -202,7 +220,7 @@ def test_archives_of_something_else_are_refused(gap, spark, tmp_path):
             gap.find(path=path)
     with pytest.raises(HistoryRefusedError, match="There is no archive of stream 'gap' at"):
         gap.find(path=str(tmp_path / "nowhere"))
-    assert gap.find(path=str(tmp_path / "nowhere"), may_lack=True).path is None
+    assert gap.find(path=str(tmp_path / "nowhere"), may_lack=True).archived is None
     other = (ColumnSchema("flight", ColumnType.STRING),)
     with pytest.raises(HistoryRefusedError, match=r"has the columns .*flight:string"):
         archived_rows(gap.spark, gap.path, other)
@@ -217,6 +235,64 @@ def test_archive_that_has_begun_and_has_no_rows_is_one(gap, tmp_path):
     found = gap.find(path=path)
     assert gap.seqs == [one.seq for one in found.live]
     assert 0 == last_position(gap.spark, path)
+
+
+def test_archive_that_does_not_say_what_it_is_of_is_none(gap, tmp_path):
+    """Its rows may be those of any stream of that name; nor is it gone on with. A note has to be one."""
+    path = tmp_path / "gap"
+    shutil.copytree(gap.path, path)
+    shutil.rmtree(path / FOLDER)
+    with pytest.raises(HistoryRefusedError, match="does not say of which stream"):
+        gap.find(path=str(path))
+    with pytest.raises(DefinitionError, match="does not say what it is an archive of"):
+        archive_of(gap.spark, gap.between.url, "gap", tmp_path)
+    write_text(gap, path, '{"gen": 1, "decl')
+    with pytest.raises(DefinitionError, match=r"cannot be read.*archive the stream anew"):
+        gap.find(path=str(path))
+
+
+def write_text(gap, path, text):
+    gap.spark.createDataFrame([(text,)], "value string").write.text(f"{path}/{FOLDER}")
+
+
+def test_archive_without_its_checkpoint_is_read_and_not_gone_on_with(gap, tmp_path):
+    """Spark would take what it has written before for what comes now, and the hold would move past it."""
+    shutil.copytree(gap.path, tmp_path / "gap")
+    path = str(tmp_path / "gap")
+    assert gap.seqs[1] == archived_through(gap.spark, path, gap_note(gap))
+    named = ArchiveRequest(
+        stream="gap", path=path, url=gap.between.url, checkpoint=str(tmp_path / "other")
+    )
+    with pytest.raises(DefinitionError, match="has its checkpoint in its own folder"):
+        archive(gap.spark, named, lambda _: None, never)
+    shutil.rmtree(f"{path}/{CHECKPOINT_FOLDER}")
+    with pytest.raises(DefinitionError, match="is gone: nobody knows"):
+        archive_of(gap.spark, gap.between.url, "gap", tmp_path)
+    assert gap.seqs[1] == archived_through(gap.spark, gap.path, gap_note(gap))
+
+
+def test_columns_of_any_name_are_read_from_an_archive(spark, psoup_url, service, tmp_path):
+    """A dot, a star, a backtick mean nothing; a name that Spark's readers add is refused as that."""
+    names = ["a.b", "*", "tick`ed", "1"]
+    columns = [{"name": name, "type": "int64"} for name in names]
+    service.declare("named", {"columns": columns})
+    row = json.dumps(dict(zip(names, range(4), strict=True))).encode()
+    for _ in range(2):
+        service.append("named", row, content_type="application/x-ndjson")
+        if not (tmp_path / "named").exists():
+            archive_of(spark, psoup_url, "named", tmp_path)
+    page = service.batch_list("named")
+    question = Question(
+        "h_1", "SELECT 1 FROM named", page["gen"], page["seq"], instant_us("2099-01-01")
+    )
+    own = agreeing(spark)
+    found = find_tuples(own, service, question, "named", str(tmp_path / "named"))
+    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), question, found, OPEN)
+    assert [(0, 1, 2, 3)] * 2 == [tuple(one)[3:] for one in rows.collect()]
+    taken = [*columns, {"name": "_Seq", "type": "int64"}]
+    service.declare("taken", {"columns": taken})
+    with pytest.raises(ReadRefusedError, match=r"'_Seq' of its own.*under another name"):
+        archive_of(spark, psoup_url, "taken", tmp_path)
 
 
 def test_days_that_no_window_meets_are_not_read(gap):
@@ -262,7 +338,13 @@ def test_archive_of_a_stream_declared_anew_goes_on_nowhere(spark, psoup_url, ser
     declare(service, "anew", FLIGHTS)
     append(service, "anew", flights(0, 5))
     gen = service.batch_list("anew")["gen"]
-    note = ArchiveNote(gen, service.stream("anew")["declared"], None)
+    note = ArchiveNote(
+        gen=gen,
+        declared=service.stream("anew")["declared"],
+        forgotten_through=0,
+        complete_from=None,
+        checkpoint=None,
+    )
     write_note(spark, str(tmp_path / "anew"), note)
     service.drop("anew")
     declare(service, "anew", FLIGHTS)
@@ -272,9 +354,14 @@ def test_archive_of_a_stream_declared_anew_goes_on_nowhere(spark, psoup_url, ser
 
 
 def test_archive_whose_hold_was_ended_says_so_once_and_goes_on(spark, gap, archives):
-    """What may be missing is noted, before anything that comes later stands beside it."""
+    """What may be missing is noted, before anything that comes later stands beside it; nothing missed is no loss."""
     gap.service.unhold("gap")
     gap.drop(*gap.seqs[:2])
+    assert 20 == archive_of(spark, gap.between.url, "gap", archives).rows
+    assert gap_note(gap).complete_from is None
+    later = [append(gap.service, "gap", flights(first, first + 20)) for first in (60, 80)]
+    gap.service.unhold("gap")
+    gap.drop(*gap.seqs, later[0])
     with pytest.raises(
         JobFailedError,
         match=r"before 2024-05-01T12:00:40.000000Z may be missing.*run the job again",
@@ -282,4 +369,5 @@ def test_archive_whose_hold_was_ended_says_so_once_and_goes_on(spark, gap, archi
         archive_of(spark, gap.between.url, "gap", archives)
     assert FORGOTTEN == gap_note(gap).complete_from
     assert 20 == archive_of(spark, gap.between.url, "gap", archives).rows
-    assert instant_us(FORGOTTEN) == gap.find(path=gap.path).known_from_us
+    found = gap.find(path=gap.path, seq=later[1])
+    assert ([], instant_us(FORGOTTEN)) == (found.live, found.known_from_us)

@@ -18,18 +18,24 @@ GEN = 7
 
 
 class Shelf:
-    """A service that holds batches at some positions; retention is what takes one away."""
+    """A service that has batches at some positions; retention is what takes one away."""
 
-    def __init__(self, *seqs: int) -> None:
+    def __init__(self, *seqs: int, forgotten: int = 0) -> None:
         self.seqs = list(seqs)
+        self.forgotten = forgotten
         self.through: int | None = None
         self.gen = GEN
+
+    def forget(self, *seqs: int) -> None:
+        self.seqs = [seq for seq in self.seqs if seq not in seqs]
+        self.forgotten = max(self.forgotten, *seqs)
 
     def batch_list(self, stream, *, after=0, limit=1_000):
         past = [seq for seq in self.seqs if seq > after]
         return {
             "gen": self.gen,
             "seq": max(self.seqs, default=0),
+            "forgotten_through": self.forgotten,
             "batches": [{"seq": seq, "bytes": 10} for seq in past[:limit]],
             "next": "more" if len(past) > limit else None,
         }
@@ -42,8 +48,8 @@ class Shelf:
         self.through = max(through, self.through or 0)
 
 
-def arrivals(shelf, *, fail_on_loss=True):
-    return Arrivals(shelf, "trades", fail_on_loss=fail_on_loss)
+def arrivals(shelf, **options):
+    return Arrivals(shelf, "trades", **options)
 
 
 def seqs(found):
@@ -64,56 +70,59 @@ def test_past_lists_what_is_asked_for():
     assert [] == seqs(of_shelf.past(ReadThrough(GEN, 2_501, 1)))
 
 
-def test_past_with_the_last_read_batch_gone_fails():
-    """Retention takes the oldest first: where the last one that was read is gone, later ones may be."""
-    with pytest.raises(ReadRefusedError, match=r"position 5.*failOnDataLoss.*hold"):
-        arrivals(Shelf(8, 9)).past(AT_5)
-    with pytest.raises(ReadRefusedError, match="position 5"):
-        arrivals(Shelf()).past(AT_5)
-    assert [8, 9] == seqs(arrivals(Shelf(5, 8, 9)).past(AT_5))
-    assert [8, 9] == seqs(arrivals(Shelf(8, 9), fail_on_loss=False).past(AT_5))
-    assert [8, 9] == seqs(arrivals(Shelf(8, 9)).past(BEGIN))
+def test_past_with_batches_gone_unread_fails():
+    """A batch behind the last one that was read is gone: that is said, and passed over only where nobody minds."""
+    for gone in (Shelf(8, 9, forgotten=7), Shelf(forgotten=6), Shelf(5, 8, 9, forgotten=7)):
+        with pytest.raises(ReadRefusedError, match=r"position 5.*failOnDataLoss.*hold"):
+            arrivals(gone).past(AT_5)
+    assert [8, 9] == seqs(arrivals(Shelf(8, 9, forgotten=7), fail_on_loss=False).past(AT_5))
 
 
-def test_past_of_a_quiet_stream_does_not_fail():
-    """What was seen to be the last may go: nothing that came before the look was missed."""
-    shelf = Shelf(5)
-    of_shelf = arrivals(shelf)
-    assert [] == of_shelf.past(AT_5)
-    shelf.seqs = [8]
-    assert [8] == seqs(of_shelf.past(AT_5))
+def test_past_with_nothing_gone_but_what_was_read_does_not_fail():
+    """Also where the last batch that was read is gone itself, and nothing was there when it went."""
+    shelf = Shelf(8, 9, forgotten=5)
+    assert [8, 9] == seqs(arrivals(shelf).past(AT_5))
+    quiet = Shelf(5)
+    reader = arrivals(quiet)
+    assert [] == reader.past(AT_5)
+    quiet.forget(5)
+    quiet.seqs = [8]
+    assert [8] == seqs(reader.past(AT_5))
 
 
-def test_past_of_a_held_stream_trusts_the_hold():
-    """A hold from the beginning, or one found in force from there on, keeps all that comes after."""
+def test_past_with_losses_that_are_known_of_goes_on():
+    """Up to the position that is told; what is gone past it is a new loss."""
+    shelf = Shelf(8, 9, forgotten=7)
+    assert [8, 9] == seqs(arrivals(shelf, loss_known_through=7).past(AT_5))
+    with pytest.raises(ReadRefusedError, match='"lossKnownThrough", "7"'):
+        arrivals(shelf, loss_known_through=6).past(AT_5)
+
+
+def test_past_sees_what_goes_while_it_lists(monkeypatch):
+    """A batch that is gone before its page was listed is not passed over."""
+    shelf = Shelf(*range(2, 2_502))
+    listed = shelf.batch_list
+
+    def forgetful(stream, *, after=0, limit=1_000):
+        page = listed(stream, after=after, limit=limit)
+        shelf.forget(1_500)
+        return page
+
+    monkeypatch.setattr(shelf, "batch_list", forgetful)
+    with pytest.raises(ReadRefusedError, match="gone unread"):
+        arrivals(shelf).past(BEGIN)
+
+
+def test_hold_is_taken_up_again_by_the_next_process():
+    """From where the last one stood, whether its hold is still there or not: what is gone is known all the same."""
     shelf = Shelf(5, 6)
-    from_the_start = arrivals(shelf)
-    from_the_start.hold_all()
+    first = arrivals(shelf)
+    first.hold_all()
     assert 0 == shelf.through
-    shelf.seqs = [6]
-    assert [6] == seqs(from_the_start.past(AT_5))
-    from_the_start.release(AT_5)
-    restarted = arrivals(shelf)
-    restarted.hold_on(AT_5)
-    assert [6] == seqs(restarted.past(AT_5))
-
-
-@pytest.mark.parametrize("through", [None, 6])
-def test_past_of_a_stream_held_too_late_fails_once(through):
-    """A hold that was not there when the query ended says nothing of the time in between; later on it does."""
-    shelf = Shelf(6, 7)
-    shelf.through = through
-    late = arrivals(shelf)
-    late.hold_on(AT_5)
-    with pytest.raises(ReadRefusedError, match="may be gone"):
-        late.past(AT_5)
-    shelf = Shelf(5, 6, 7)
-    shelf.through = through
-    in_time = arrivals(shelf)
-    in_time.hold_on(AT_5)
-    assert [6, 7] == seqs(in_time.past(AT_5))
-    shelf.seqs = [7]
-    assert [7] == seqs(in_time.past(ReadThrough(GEN, 6, 1)))
+    first.release(AT_5)
+    shelf.through = None
+    arrivals(shelf).hold_on(AT_5)
+    assert 5 == shelf.through
 
 
 def test_release_of_a_hold_that_was_ended_fails():
@@ -187,17 +196,25 @@ def test_arrivals_are_read_between_offsets_as_often_as_asked(psoup_url, service,
     assert [10] * 5 == [batch.num_rows for batch in batches]
 
 
-def test_arrivals_begin_where_they_are_told_to(psoup_url, service, stream):
-    """At the first batch that is there, at a position, or with what comes next."""
+def test_arrivals_begin_where_they_are_told_to(psoup_url, between, service, stream):
+    """At the first batch that is there, at a position, or with what comes next; never before what is forgotten."""
     seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
     begins = {"earliest": seqs, "latest": [], str(seqs[1]): seqs[1:]}
     for told, expected in begins.items():
-        reader = reader_of(psoup_url, stream, startingSeq=told)
-        start = reader.initialOffset()
-        end = reader.latestOffset(start, ReadAllAvailable())
-        parts = reader.partitions(start, end)
-        assert expected == [seq for part in parts for seq in part.seqs]
-        reader.stop()
+        assert expected == seqs_read(psoup_url, stream, startingSeq=told)
+    between.forget(stream, seqs[0])
+    for told in ("earliest", "1", str(seqs[0])):
+        assert seqs[1:] == seqs_read(between.url, stream, startingSeq=told)
+
+
+def seqs_read(url, stream, **options):
+    """Return the positions that a new query would read first."""
+    reader = reader_of(url, stream, **options)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    parts = reader.partitions(start, end)
+    reader.stop()
+    return [seq for part in parts for seq in part.seqs]
 
 
 def test_arrivals_available_now_end_where_they_began_to(psoup_url, service, stream):
@@ -237,6 +254,8 @@ def test_arrivals_of_many_bytes_are_shared_out():
     sizes = [most // 2, most // 2, 1, most + 1, 1, 1]
     listed = [ListedBatch(seq, nbytes) for seq, nbytes in enumerate(sizes)]
     assert [(0, 1), (2,), (3,), (4, 5)] == list(grouped(listed))
+    small = [ListedBatch(seq, 1) for seq in range(2_500)]
+    assert [1_000, 1_000, 500] == [len(group) for group in grouped(small)]
 
 
 def test_arrivals_that_are_gone_fail_the_task_and_the_plan(between, service, stream):

@@ -87,6 +87,23 @@ def test_held_batches_past_the_hold_are_not_trimmed(log):
     assert [6] == list(log.held_batches(Seq(99)))
 
 
+def test_trimmed_through_is_the_largest_that_went(store, log):
+    """In whatever order batches go; what a hold keeps is not gone, and a stream declared anew has lost none."""
+    assert (0, 0) == (log.trimmed_through(A), log.trimmed_through(B))
+    log.hold(A, Seq(5))
+    trim(log, 7, 5, 6, 2)
+    assert (5, 6) == (log.trimmed_through(A), log.trimmed_through(B))
+    trim(log, 3, 4, 5)
+    assert (5, 6) == (log.trimmed_through(A), log.trimmed_through(B))
+    log.unhold(A)
+    log.append(Drop(A, "a"))
+    assert (0, 6) == (log.trimmed_through(A), log.trimmed_through(B))
+    trim(log, 7)
+    log.append(declare("a"))
+    assert 0 == log.trimmed_through(A)
+    log.check()
+
+
 def test_hold_never_goes_back(log):
     """A smaller position than the one there is changes nothing; a stream that was let go begins anew."""
     log.hold(A, Seq(5))

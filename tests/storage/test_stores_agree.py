@@ -202,6 +202,11 @@ class StoresAgree(RuleBasedStateMachine):
         stream_id = StreamId(self.current(name, offset))
         self.both(lambda store: store.log.unhold(stream_id))
 
+    @rule(name=names, offset=offsets)
+    def trimmed_through(self, name, offset):
+        stream_id = StreamId(self.current(name, offset))
+        self.both(lambda store: store.log.trimmed_through(stream_id))
+
     @rule(
         name=names,
         offset=offsets,

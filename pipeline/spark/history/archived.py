@@ -15,8 +15,10 @@ from pyspark.sql.types import DateType, StructField, StructType
 from engine.limits import DAY_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from engine.tuples.schema import ColumnSchema
 from pipeline.errors import HistoryRefusedError
-from pipeline.spark.arriving import ARRIVAL_COLUMNS
+from pipeline.spark.archive_note import ArchiveNote, checkpoint_of
+from pipeline.spark.arriving import with_arrival
 from pipeline.spark.history.question import Span
+from pipeline.spark.jobs.kept import committed_offset
 from pipeline.spark.schema import struct_type
 from pipeline.spark.transforms.event_time import DAY
 from pipeline.spark.transforms.mapping import column
@@ -38,13 +40,10 @@ def archived_rows(
     Raises:
         HistoryRefusedError: its columns are others.
     """
-    try:
-        rows = spark.read.parquet(path)
-    except AnalysisException as error:
-        if error.getCondition() in _NOTHING_THERE:
-            return None
-        raise
-    expected = struct_type((*ARRIVAL_COLUMNS, *columns)).add(StructField(DAY, DateType()))
+    rows = written(spark, path)
+    if rows is None:
+        return None
+    expected = struct_type(with_arrival(columns)).add(StructField(DAY, DateType()))
     if _shown(rows.schema) != _shown(expected):
         raise HistoryRefusedError(
             f"The archive {path} has the columns {rows.schema.simpleString()}, where those of the stream make"
@@ -54,20 +53,38 @@ def archived_rows(
     return rows
 
 
+def written(spark: SparkSession, path: str) -> DataFrame | None:
+    """Return what Spark has written to an archive, as it is; None = no rows yet."""
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        if error.getCondition() in _NOTHING_THERE:
+            return None
+        raise
+
+
+def archived_through(spark: SparkSession, path: str, note: ArchiveNote) -> int:
+    """Return the position up to which an archive has everything that came since its note.
+
+    Spark's checkpoint knows it. Where that is not at hand, the last batch that has rows tells it.
+    Ask this before `archived_rows`, which has what was written meanwhile as well.
+    """
+    offset = committed_offset(spark, checkpoint_of(path, note.checkpoint))
+    if offset is not None and offset["gen"] == note.gen:
+        return int(offset["seq"])
+    return last_position(spark, path)
+
+
 def last_position(spark: SparkSession, path: str) -> int:
     """Return the position of the last batch of an archive that has rows; 0 where there are none.
 
-    Cost: the footers of its files are read, by tasks, and nothing else of them.
+    Cost: the footers of all its files are read, by tasks, and nothing else of them: about a millisecond each.
     """
     own = spark.newSession()
     for name, value in _FROM_FOOTERS.items():
         own.conf.set(name, value)
-    try:
-        found = own.read.parquet(path).agg(functions.max(SEQ)).first()
-    except AnalysisException as error:
-        if error.getCondition() in _NOTHING_THERE:
-            return 0
-        raise
+    rows = written(own, path)
+    found = None if rows is None else rows.agg(functions.max(SEQ)).first()
     return int(found[0]) if found is not None and found[0] is not None else 0
 
 

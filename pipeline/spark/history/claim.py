@@ -1,6 +1,7 @@
 """A history that this process has claimed, while Spark computes it."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Self
@@ -53,21 +54,13 @@ class SparkTasks:
                     stages[stage_id] = stage.numCompletedTasks, of
         return sum(done for done, _ in stages.values()), sum(of for _, of in stages.values())
 
-    @property
-    def can_go_on(self) -> bool:
-        """Return whether Spark can be asked for more: not where it has stopped by itself, or its JVM is gone."""
-        try:
-            return not self._context._jsc.sc().isStopped()  # noqa: SLF001 - nothing else tells
-        except (Py4JError, OSError):
-            return False
-
     def cancel(self) -> None:
         """Cancel those that there are now."""
         self._context.cancelJobGroup(self._name)
 
 
 class Claim:
-    """Renews a claim by a thread while the context lasts, and cancels the work once it is lost or all is to end.
+    """Renews a claim by a thread while the context lasts; cancels the work once it is lost, overdue, or all is to end.
 
     What Spark was doing then raises in the thread that asked for it, which looks here for why.
     """
@@ -80,6 +73,7 @@ class Claim:
         *,
         tasks: SparkTasks,
         stop: Callable[[], bool],
+        at_most_s: float,
         report: Callable[[int, int], None],
     ) -> None:
         """Begin with a claim that has just been made.
@@ -90,6 +84,7 @@ class Claim:
             worker: by whom.
             tasks: the work, cancelled and counted.
             stop: whether all is to end.
+            at_most_s: how long the work may take: others wait for its end.
             report: called with tasks done and known, every LOOK_S.
         """
         self._open_service = open_service
@@ -97,15 +92,22 @@ class Claim:
         self._worker = worker
         self._tasks = tasks
         self._stop = stop
+        self._at_most_s = at_most_s
         self._report = report
         self._ended = threading.Event()
         self._lost = threading.Event()
+        self._overdue = threading.Event()
         self._thread = threading.Thread(target=self._run, name="psoup-claim", daemon=True)
 
     @property
     def is_lost(self) -> bool:
         """Return whether the history is somebody else's by now, or gone."""
         return self._lost.is_set()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Return whether the work was cancelled for taking too long."""
+        return self._overdue.is_set()
 
     def __enter__(self) -> Self:
         """Begin to renew it."""
@@ -119,11 +121,16 @@ class Claim:
 
     def _run(self) -> None:
         looks = 0
+        ends_s = time.monotonic() + self._at_most_s
         with self._open_service() as service, suppress(Py4JError, OSError):  # its JVM is gone
             while not self._ended.wait(LOOK_S):
-                if self.is_lost or self._stop():
+                if time.monotonic() > ends_s:
+                    self._overdue.set()
+                is_left = self.is_lost or self._stop()
+                if is_left or self.is_overdue:
                     self._tasks.cancel()  # each time: more may have begun since
-                    continue
+                if is_left:
+                    continue  # what is overdue stays claimed: it is to be said that it was
                 looks += 1
                 done, of = self._tasks.counted()
                 self._report(done, of)

@@ -79,7 +79,7 @@ def computed(
     Raises:
         HistoryRefusedError: it cannot be computed as things are; says what to do.
         JobFailedError: Spark gave up.
-        PipelineError: what the service or the way to it refused.
+        PipelineError: what the service or the way to it refused, the driver or a task.
     """
     question = question_of(record)
     for attempt in range(ATTEMPTS_MAX):
@@ -144,6 +144,6 @@ def _views(rows: Mapping[str, DataFrame]) -> Iterator[Mapping[str, str]]:
     try:
         yield {stream: name_sql(name) for stream, name in tables.items()}
     finally:
-        with suppress(Py4JError):  # of a JVM that is gone
+        with suppress(Py4JError, OSError):  # of a JVM that is gone
             for stream, frame in rows.items():
                 frame.sparkSession.catalog.dropTempView(tables[stream])

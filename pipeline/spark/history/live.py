@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import ReadRefusedError
-from pipeline.spark.arriving import ARRIVAL_COLUMNS, ListedBatch
+from pipeline.spark.arriving import ListedBatch, with_arrival
+from pipeline.spark.history.outage import service_of_task
 from pipeline.spark.history.question import Span
 from pipeline.spark.options import Connection
 from pipeline.spark.schema import struct_type
 from pipeline.spark.shaping import arrow_schema_declared, rows_declared
-from pipeline.spark.staging import open_service
 from pipeline.spark.stream_reading import grouped
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -37,14 +37,14 @@ def live_rows(
 
     Each task fetches some of the batches, whenever Spark reads the rows, which fails where one is gone by then.
     """
-    schema = struct_type((*ARRIVAL_COLUMNS, *columns))
+    schema = struct_type(with_arrival(columns))
     groups = list(grouped(batches))
     if not groups:
         return spark.createDataFrame([], schema)
     declared = arrow_schema_declared(schema)
 
     def read(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with open_service(connection) as service:
+        with service_of_task(connection) as service:
             for number in (one for batch in given for one in batch.column(0).to_pylist()):
                 for seq in groups[number]:
                     body = service.batch(stream, seq, gen=gen)

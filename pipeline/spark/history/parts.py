@@ -8,7 +8,8 @@ function of the rows. So whoever computes a partition, and however often (a task
 speculation), sends the same rows under the same numbers; a part that comes twice takes its own place.
 
 Numbers have to go from 0 on without a gap, and how many parts a partition makes shows only when it is cut. So it is
-cut twice: once to count, then to send, each partition from the number on at which those before it end.
+cut twice: once to count, then to send, each partition from the number on at which those before it end. Whether the
+answer is too large shows before anything is sent: by its rows as they are made, by its bytes when they are counted.
 """
 
 import itertools
@@ -20,6 +21,7 @@ from typing import Final
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import StorageLevel, TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from engine import limits
@@ -28,9 +30,10 @@ from engine.tuples.schema import ColumnType
 from pipeline.errors import HistoryRefusedError, JobFailedError
 from pipeline.spark.agreement import ID, LEAVES
 from pipeline.spark.history.live import Work
+from pipeline.spark.history.outage import service_of_task
 from pipeline.spark.options import Compression, Connection
 from pipeline.spark.packing import packed
-from pipeline.spark.staging import compressed, open_service
+from pipeline.spark.staging import compressed
 
 PARTITION_ROWS: Final = 200_000
 """Of an answer in one partition, about: a second of work."""
@@ -48,6 +51,9 @@ _RECEIPT_ARROW: Final = pa.schema(
         ("bytes", pa.int64()),
     ]
 )
+_NUMBER_IN_PARTITION: Final = f"(monotonically_increasing_id() & {(1 << 33) - 1})"
+"""Of a row, from 0 on; the bits above are the partition's."""
+_RAISED_IN_SQL: Final = "USER_RAISED_EXCEPTION"
 _LAST_INSTANT: Final = "TIMESTAMP '9999-12-31 23:59:59.999999'"
 _INSTANT: Final = ARROW_TYPES[ColumnType.TIMESTAMP]
 
@@ -80,7 +86,7 @@ class _Cut:
 
 @dataclass(frozen=True, slots=True)
 class _Receipt:
-    """What a task has cut its partition into."""
+    """What a task has cut its partition into; `nbytes` as they are sent and kept, but not compressed."""
 
     partition: int
     parts: int
@@ -102,13 +108,14 @@ class _Sending:
 
         def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             rows, nbytes = [], 0
-            with open_service(self.connection) as service:
+            with service_of_task(self.connection) as service:
                 first = numbers[_partition()]
                 for number, part in enumerate(self.cutting.parts(batches), first):
-                    body, encoding = compressed(encode_batch(part), Compression.ZSTD)
+                    encoded = encode_batch(part)
+                    body, encoding = compressed(encoded, Compression.ZSTD)
                     service.put_part(self.history_id, self.worker, number, body, encoding=encoding)
                     rows.append(part.num_rows)
-                    nbytes += part.nbytes
+                    nbytes += len(encoded)
             yield _receipt(rows, nbytes)
 
         return send
@@ -139,25 +146,40 @@ def send_parts(
     """
     cutting = _Cut(_schema_of(outputs), PART_BYTES_MAX, PART_ROWS_MAX)
     send = _Sending(cutting, connection, history_id, worker)
-    # One row more than there may be is enough to know; the rest of a huge answer is never made.
-    with _persisted(rows.limit(limits.HISTORY_ROWS_MAX + 1)) as kept:
-        count = kept.count()
-        if count > limits.HISTORY_ROWS_MAX:
-            raise HistoryRefusedError(_too_large(f"more than {limits.HISTORY_ROWS_MAX:,} rows"))
+    with _persisted(_bounded(rows, limits.HISTORY_ROWS_MAX)) as kept:
+        count = _counted(kept, limits.HISTORY_ROWS_MAX)
         partitions = max(1, -(-count // PARTITION_ROWS))
-        ordered = _in_order(kept, partitions, len(outputs))
-        if partitions == 1:
-            sent = _received(ordered, send.from_numbers({0: 0}))
-        else:
-            with _persisted(ordered):
-                sent = _counted_and_sent(ordered, cutting, send)
+        with _persisted(_in_order(kept, partitions, len(outputs))) as ordered:
+            sent = _counted_and_sent(ordered, cutting, send)
     if sum(one.rows for one in sent) != count:
         raise JobFailedError(f"Of the {count} rows of the answer others were sent.")
     return SentParts(sum(one.parts for one in sent), count)
 
 
+def _bounded(rows: DataFrame, most: int) -> DataFrame:
+    """Return the same rows, the computing of which fails as soon as a partition has more than `most`.
+
+    So no partition of a huge answer is made to its end. LIMIT would bring all rows into one partition to count them
+    there; and a function of batches is no end, as Spark computes what that leaves unread.
+    """
+    return rows.where(f"assert_true({_NUMBER_IN_PARTITION} < {most}) IS NULL")
+
+
+def _counted(bounded: DataFrame, most: int) -> int:
+    """Return how many rows there are. Raises HistoryRefusedError where that is more than `most`."""
+    try:
+        count = bounded.count()
+    except PySparkException as error:
+        if error.getCondition() != _RAISED_IN_SQL:
+            raise
+        count = most + 1
+    if count > most:
+        raise HistoryRefusedError(_too_large(f"more than {most:,} rows"))
+    return count
+
+
 def _counted_and_sent(ordered: DataFrame, cutting: _Cut, send: _Sending) -> list[_Receipt]:
-    """Send the parts of several partitions, each from the number on at which those before it end."""
+    """Send the parts of all partitions, each from the number on at which those before it end."""
     cut = _received(ordered, _counting(cutting))
     nbytes = sum(one.nbytes for one in cut)
     if nbytes > limits.HISTORY_BYTES_MAX:
@@ -188,7 +210,7 @@ def _counting(cutting: _Cut) -> Work:
     """Return what cuts a partition, to see into how many parts."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        cut = [(part.num_rows, part.nbytes) for part in cutting.parts(batches)]
+        cut = [(part.num_rows, len(encode_batch(part))) for part in cutting.parts(batches)]
         yield _receipt([rows for rows, _ in cut], sum(nbytes for _, nbytes in cut))
 
     return count
@@ -218,7 +240,7 @@ def _persisted(rows: DataFrame) -> Iterator[DataFrame]:
     try:
         yield rows
     finally:
-        with suppress(Py4JError):  # of a JVM that is gone
+        with suppress(Py4JError, OSError):  # of a JVM that is gone
             rows.unpersist()
 
 

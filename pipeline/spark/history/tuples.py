@@ -2,13 +2,12 @@
 
 Nothing is counted twice, and nothing that is missing is passed over:
 
-- An archive ends with a whole batch, at its last `_seq`; the log is read from the next one on.
-- The log lets go of a stream's batches oldest first. So where it still has the batch that the archive ends with, it has
-  all later ones. Where it has not, the archive's hold has kept them, if it is behind none of them: it moves behind what
-  is archived, and is looked at before the archive is.
-- What an archive lacks because it began late was dated before an instant that it has noted. What is neither in the
-  archive nor in the log for another reason has left retention, and is dated before what the stream says of that, once
-  it has dropped anything at all.
+- An archive has everything up to where Spark has committed; that is looked at first, and of its rows none past it are
+  taken. The log is read from the next batch on.
+- The log tells up to where it has forgotten batches of the stream. If that, asked for behind the list, is not past
+  where the archive ends, none is missing in between. If it is, the archive may have come further meanwhile: then all
+  is looked at anew. Else what is missing has left retention, and is dated before what the stream says of that.
+- What an archive lacks because it began late was dated before an instant that it has noted.
 """
 
 import threading
@@ -26,9 +25,9 @@ from pipeline.client import JsonObject, Service
 from pipeline.definition import columns_of
 from pipeline.errors import HistoryRefusedError
 from pipeline.spark.agreement import ARRIVAL
-from pipeline.spark.archive_note import ArchiveNote, read_note
+from pipeline.spark.archive_note import FOLDER, ArchiveNote, read_note
 from pipeline.spark.arriving import ListedBatch
-from pipeline.spark.history.archived import archived_rows, last_position, within
+from pipeline.spark.history.archived import archived_rows, archived_through, within
 from pipeline.spark.history.live import live_rows
 from pipeline.spark.history.question import (
     Question,
@@ -38,9 +37,30 @@ from pipeline.spark.history.question import (
     stream_schema,
 )
 from pipeline.spark.options import Connection
+from pipeline.spark.transforms.mapping import selected
 
 BEHIND_S_MAX: Final = 20.0
 LOOK_S: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """An archive as it was found.
+
+    Attributes:
+        through: it has everything up to this position, but for what its note says.
+        rows: all of its rows, some of which may be past that; None where there are none.
+        note: what it is of.
+    """
+
+    through: int
+    rows: DataFrame | None
+    note: ArchiveNote
+
+    @property
+    def forgotten_through(self) -> int:
+        """Return up to where the log may have forgotten batches, and none is missing that has not been told of."""
+        return max(self.through, self.note.forgotten_through)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +70,14 @@ class StreamTuples:
     Attributes:
         name: the stream.
         description: the service's, made after `live` was listed.
-        path: its archive, None where the job was given none.
-        archived: all rows of that; None where there are none.
+        archived: None where the job was given no archive.
         live: batches of the log that the archive does not have, up to the history's position.
         known_from_us: what is in neither is dated before this; None = all is there.
     """
 
     name: str
     description: JsonObject
-    path: str | None
-    archived: DataFrame | None
+    archived: Archived | None
     live: Sequence[ListedBatch]
     known_from_us: int | None
 
@@ -91,27 +109,25 @@ def find_tuples(
     Raises:
         HistoryRefusedError: the stream is gone, or the archive is not one of it.
         HistoryChangedError: the service has another history.
+        DefinitionError: the archive's note cannot be read.
     """
-    held = service.held(stream)
-    note, archived, through = None, None, 0
-    if path is not None:
-        described = _described(service, stream)
-        note = read_note(spark, path)
-        archived = archived_rows(spark, path, columns_of(described))
-        if note is not None:
-            _check_note(question, stream, path, note, described)
-        elif archived is None:
-            _check_lacking(stream, path, may_lack=may_lack)
-            path = None
-    if path is not None:
-        through = last_position(spark, path)
-    is_continued, live = _listed(service, question, stream, through, held)
-    description = _described(service, stream)
+    before = -1
+    while True:
+        archived = _archived(spark, service, question, stream, path, may_lack=may_lack)
+        through = 0 if archived is None else archived.through
+        live, forgotten = _listed(service, question, stream, through)
+        description = _described(service, stream)
+        is_continued = through >= question.seq or forgotten <= (
+            0 if archived is None else archived.forgotten_through
+        )
+        if is_continued or through <= before:
+            break
+        before = through
     known_from = description["complete_from"] if description["dropped"] else None
-    if note is not None and is_continued:
-        known_from = note.complete_from
+    if is_continued:
+        known_from = None if archived is None else archived.note.complete_from
     known_from_us = None if known_from is None else instant_us(known_from)
-    return StreamTuples(stream, description, path, archived, live, known_from_us)
+    return StreamTuples(stream, description, archived, live, known_from_us)
 
 
 def rows_of(
@@ -133,10 +149,12 @@ def rows_of(
         time=schema.time or ARRIVAL,
         span=span,
     )
-    if found.archived is None:
+    if found.archived is None or found.archived.rows is None:
         return rows
-    archived = within(found.archived, up_to=question.seq, span=span)
-    return archived.select(*rows.schema.names).union(rows)
+    up_to = min(question.seq, found.archived.through)
+    archived = within(found.archived.rows, up_to=up_to, span=span)
+    # Those of the log first: they may be archived, and forgotten there, while a long scan goes on.
+    return rows.union(selected(archived, rows.columns))
 
 
 def part_complete_from_us(
@@ -151,7 +169,7 @@ def part_complete_from_us(
             that the service has anyway.
     """
     from_us = complete_from_us(windows, question.now_us, found.known_from_us)
-    if from_us is not None and found.path is None:
+    if from_us is not None and found.archived is None:
         raise HistoryRefusedError(
             f"Stream {found.name!r} is read from {format_instant(from_us)} on alone, and the job has no archive of it."
             f" Archive it (psoup pipeline archive --stream {found.name} --path DIR), and start the job with"
@@ -162,11 +180,11 @@ def part_complete_from_us(
 
 def is_gone(service: Service, found: StreamTuples) -> bool:
     """Return whether the log has let go of a batch that is to be read: archived meanwhile, or dropped."""
-    if not found.live:
-        return False
-    first = found.live[0].seq
-    there = service.batch_list(found.name, after=first - 1, limit=1)["batches"]
-    return not there or int(there[0]["seq"]) != first
+    return bool(found.live) and _forgotten_through(service, found.name) >= found.live[0].seq
+
+
+def _forgotten_through(service: Service, stream: str) -> int:
+    return int(service.batch_list(stream, limit=1)["forgotten_through"])
 
 
 def _described(service: Service, stream: str) -> JsonObject:
@@ -178,13 +196,37 @@ def _described(service: Service, stream: str) -> JsonObject:
     return description
 
 
-def _check_lacking(stream: str, path: str, *, may_lack: bool) -> None:
-    """Refuse a folder without an archive that was named as that of this stream."""
-    if not may_lack:
+def _archived(
+    spark: SparkSession,
+    service: Service,
+    question: Question,
+    stream: str,
+    path: str | None,
+    *,
+    may_lack: bool,
+) -> Archived | None:
+    """Return the archive at this path, None where there is none and there may be none."""
+    if path is None:
+        return None
+    description = _described(service, stream)
+    note = read_note(spark, path)
+    through = 0
+    if note is not None:
+        _check_note(question, stream, path, note, description)
+        through = archived_through(spark, path, note)
+    rows = archived_rows(spark, path, columns_of(description))
+    if note is None and rows is not None:
+        raise HistoryRefusedError(
+            f"The archive {path} has rows, and does not say of which stream of which service: it was written by an"
+            f" earlier version, or its folder {FOLDER} is gone. Archive {stream!r} anew, to another folder, and start the"
+            f" job with --archive {stream}=DIR."
+        )
+    if note is None and not may_lack:
         raise HistoryRefusedError(
             f"There is no archive of stream {stream!r} at {path}, as seen by the job: write one there (psoup pipeline"
             f" archive --stream {stream} --path {path}), or start the job with another --archive {stream}=DIR."
         )
+    return None if note is None else Archived(through, rows, note)
 
 
 def _check_note(
@@ -209,24 +251,17 @@ def _check_note(
 
 
 def _listed(
-    service: Service, question: Question, stream: str, through: int, held: JsonObject | None
-) -> tuple[bool, list[ListedBatch]]:
-    """Return whether the log goes on where the archive ends, at `through`, and its batches past that.
-
-    `held`: the stream's hold as it was before the archive was looked at.
-    """
-    is_continued = through >= question.seq or (held is not None and held["through"] <= through)
-    found = []
-    after = max(through - 1, 0)
+    service: Service, question: Question, stream: str, through: int
+) -> tuple[list[ListedBatch], int]:
+    """Return the log's batches past `through`, up to the question's position, and up to where it has forgotten some."""
     _await_position(service, question, stream)
-    for one in service.batches(stream, after=after):
+    found = []
+    for one in service.batches(stream, after=through):
         seq = int(one["seq"])
         if seq > question.seq:
             break
-        is_continued = is_continued or seq == through
-        if seq > through:
-            found.append(ListedBatch(seq, int(one["bytes"])))
-    return is_continued, found
+        found.append(ListedBatch(seq, int(one["bytes"])))
+    return found, _forgotten_through(service, stream)
 
 
 def _await_position(service: Service, question: Question, stream: str) -> None:

@@ -9,7 +9,10 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from pipeline.client import JsonObject, Service
+from pipeline.definition import columns_of
 from pipeline.errors import DefinitionError
+from pipeline.spark.archive_note import ArchiveNote, checkpoint_of
+from pipeline.spark.arriving import with_arrival
 from pipeline.spark.jobs.alone import line_of, run_alone
 from pipeline.spark.jobs.asked import ArchiveRequest, source_options, trigger_interval
 from pipeline.spark.jobs.noting import note_archive
@@ -17,8 +20,6 @@ from pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
 from pipeline.spark.jobs.target import described
 from pipeline.spark.transforms.event_time import DAY, by_day
 
-CHECKPOINT_FOLDER: Final = "_checkpoint"
-"""In the archive, where none is named: Spark's readers pass over names that begin so."""
 ARRIVAL: Final = "_arrival"
 """The column that dates tuples of a stream without a time column."""
 
@@ -28,14 +29,17 @@ def archive(spark: SparkSession, request: ArchiveRequest, report: Report, stop: 
 
     Raises:
         DefinitionError: what is asked does not go together, or not with what the archive is of.
+        ReadRefusedError: the stream has columns of names that stand for something else in an archive.
         JobFailedError: Spark or the service gave up; or something may be missing, which is told once.
     """
     with Service(request.url, token=request.token) as service:
         found = described(service, request.stream) or {}
-        _refuse_own_day(found)
-        checkpoint = request.checkpoint or f"{request.path}/{CHECKPOINT_FOLDER}"
-        note_archive(spark, service, request, checkpoint)
-        source = spark.readStream.format("psoup").options(**_reader_options(request)).load()
+        if found:
+            _refuse_own_day(found)
+            with_arrival(columns_of(found))
+        note = note_archive(spark, service, request)
+        options = _reader_options(request, note)
+        source = spark.readStream.format("psoup").options(**options).load()
         # One file for each day and micro-batch: without it, one for each day and task.
         rows = by_day(source, found.get("time") or ARRIVAL).repartition(DAY)
         writer = (
@@ -43,7 +47,7 @@ def archive(spark: SparkSession, request: ArchiveRequest, report: Report, stop: 
             .partitionBy(DAY)
             .options(**source_options(request.options))
             .option("path", request.path)
-            .option("checkpointLocation", checkpoint)
+            .option("checkpointLocation", checkpoint_of(request.path, request.checkpoint))
         )
         if request.every is None:
             writer = writer.trigger(availableNow=True)
@@ -53,7 +57,7 @@ def archive(spark: SparkSession, request: ArchiveRequest, report: Report, stop: 
 
 
 def _refuse_own_day(stream: JsonObject) -> None:
-    own = [one["name"] for one in stream.get("columns", ()) if one["name"].lower() == DAY]
+    own = [one["name"] for one in stream["columns"] if one["name"].lower() == DAY]
     if own:
         raise DefinitionError(
             f"The archive's folders are named after {DAY!r}, and the stream has a column {own[0]!r} of its own:"
@@ -61,9 +65,10 @@ def _refuse_own_day(stream: JsonObject) -> None:
         )
 
 
-def _reader_options(request: ArchiveRequest) -> dict[str, str]:
-    """Return what `format("psoup")` is told to read: all, and that it waits for being archived."""
+def _reader_options(request: ArchiveRequest, note: ArchiveNote) -> dict[str, str]:
+    """Return what `format("psoup")` is told to read: all, that it waits for being archived, and what is gone."""
     told = {"url": request.url, "stream": request.stream, "token": request.token, "hold": "true"}
+    told["lossKnownThrough"] = str(note.forgotten_through)
     return {name: value for name, value in told.items() if value is not None}
 
 

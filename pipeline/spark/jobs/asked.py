@@ -15,6 +15,8 @@ COMMIT_MIB_DEFAULT: Final = 64
 """Of rows that a backfill commits at once: a quarter of what the service takes, so that it can go on answering."""
 BATCH_MIB_DEFAULT: Final = 1_024
 """Of files that a backfill puts in order of time together: they are kept on the disks of Spark meanwhile."""
+AT_MOST_DEFAULT: Final = "1h"
+"""For one history, with all others behind it waiting: large scans take minutes."""
 SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 
 _SERVICE = "The service"
@@ -249,6 +251,10 @@ class HistoryRequest:
         str | None,
         _option("--every", "Look so often whether one is asked for. Default: 2s.", _SPARK),
     ] = None
+    at_most: Annotated[
+        str,
+        _option("--at-most", "Give up a history that takes longer: 20m, 2h. Others wait.", _SPARK),
+    ] = AT_MOST_DEFAULT
     available_now: Annotated[
         bool,
         _option("--available-now", "End once all that are asked for now are answered.", _SPARK),
@@ -264,6 +270,7 @@ class HistoryRequest:
             DefinitionError: an option is not written as it has to be, or does not go with another.
         """
         archive_places(self.archive)
+        seconds_of(self.at_most, option="--at-most")
         if self.every is not None:
             seconds_of(self.every)
             if self.available_now:
@@ -359,13 +366,15 @@ def trigger_interval(given: str) -> str:
     return f"{round(seconds_of(given) * 1_000)} milliseconds"
 
 
-def seconds_of(given: str) -> float:
-    """Return `500ms`, `2s`, `1m` or `1h` in seconds.
+def seconds_of(given: str, *, option: str = "--every") -> float:
+    """Return `500ms`, `2s`, `1m` or `1h` in seconds. `option`: what was given so, for the error.
 
     Raises:
         DefinitionError: it is written otherwise.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)", given.strip())
     if match is None:
-        raise DefinitionError(f"--every is {given!r}: expected a duration such as 500ms, 2s or 1m.")
+        raise DefinitionError(
+            f"{option} is {given!r}: expected a duration such as 500ms, 2s or 1m."
+        )
     return float(match[1]) * SECONDS[match[2]]

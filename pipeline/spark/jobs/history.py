@@ -4,6 +4,7 @@ The service keeps what is asked and what was answered; this claims the oldest th
 it, and goes on with the next. A worker that dies leaves a claim that lapses, and another one begins anew.
 """
 
+import logging
 import threading
 import time
 import uuid
@@ -15,19 +16,27 @@ from pyspark.sql import SparkSession
 
 from engine.limits import HISTORY_DETAIL_LENGTH_MAX
 from pipeline.client import JsonObject, RetryPolicy, Service
-from pipeline.errors import PipelineError, ServiceProblem, ServiceUnreachableError
+from pipeline.errors import (
+    JobFailedError,
+    PipelineError,
+    ServiceProblem,
+    ServiceUnreachableError,
+)
 from pipeline.spark.agreement import agreeing
 from pipeline.spark.history.claim import LOOK_S, LOST, Claim, SparkTasks
 from pipeline.spark.history.computing import Computed, Places, computed
 from pipeline.spark.jobs.alone import run_alone
 from pipeline.spark.jobs.asked import HistoryRequest, archive_places, seconds_of
-from pipeline.spark.jobs.running import JobEnd, Stop
+from pipeline.spark.jobs.running import JobEnd, Stop, can_go_on, spark_errors_told
 from pipeline.spark.options import Connection
 
 EVERY_S: Final = 2.0
 """Between two looks at what is asked for."""
 AWAY_S: Final = 10.0
-"""How long a service that is away is waited for at a time: it is told to end in between."""
+"""How long a service that is away is waited for at a time, by the job, which is told to end in between, and by tasks:
+a history that is left is begun anew as soon as its claim has lapsed."""
+
+_LOG = logging.getLogger("psoup.history")
 
 HistoryState = Literal["running", "done", "failed", "left"]
 
@@ -38,7 +47,7 @@ class HistoryProgress:
 
     Attributes:
         history: its handle.
-        state: `left` = it was another worker's or gone before it was done, or all is to end.
+        state: `left` = it was another worker's or gone before it was done, the service was away, or all is to end.
         seq: the position that is answered for.
         done, of: tasks of Spark that are done, and that it knows of; while it is running.
         rows: of the answer, once it is done.
@@ -98,7 +107,8 @@ class _Worker:
         self._report = report
         self._stop = stop
         self._places = Places(by_stream, folder)
-        self._connection = Connection(url=request.url, token=request.token)
+        self._connection = Connection(url=request.url, token=request.token, retry_s=AWAY_S)
+        self._at_most_s = seconds_of(request.at_most, option="--at-most")
 
     def answer(self, service: Service, record: JsonObject) -> int | None:
         """Claim a history, compute it and say so; return the rows of its answer, None where there is none.
@@ -121,20 +131,22 @@ class _Worker:
             worker,
             tasks=tasks,
             stop=self._stop,
+            at_most_s=self._at_most_s,
             report=lambda done, of: self._report(replace(told, done=done, of=of)),
         )
         try:
             service.claim_history(name, worker)
-            with tasks, claim:
+            with spark_errors_told(), tasks, claim:
                 found = self._computed(service, record, worker)
-        except PipelineError as error:
+        except Exception as error:  # whatever it is, the histories behind this one wait
             if claim.is_lost or self._stop() or _is_over(error) or _is_away(error):
                 tell("left", "" if self._stop() else str(error))
                 return None
-            if not tasks.can_go_on:
+            if not can_go_on():
                 raise
-            was_told = self._give_up(service, name, worker, str(error))
-            tell("failed" if was_told else "left", str(error))
+            reason = self._reason(error, name, is_overdue=claim.is_overdue)
+            was_told = self._give_up(service, name, worker, reason)
+            tell("failed" if was_told else "left", reason)
             return None
         complete_from = found.complete_from
         detail = "" if complete_from is None else f"complete from {complete_from}"
@@ -160,12 +172,25 @@ class _Worker:
         )
         return found
 
-    def _give_up(self, service: Service, name: str, worker: str, detail: str) -> bool:
+    def _reason(self, error: Exception, name: str, *, is_overdue: bool) -> str:
+        """Return why a history fails, for its asker: whatever is not meant to be read goes to the log."""
+        if is_overdue and isinstance(error, JobFailedError):  # Spark's word for being cancelled
+            return (
+                f"It took longer than {self._request.at_most}, which is the most that the job gives one. Ask for less:"
+                " a narrower window, streams that are joined by equality; or start the job with a larger --at-most."
+            )
+        if isinstance(error, PipelineError):
+            return str(error) or error.code
+        _LOG.error("history %s failed by an error that is not expected", name, exc_info=error)
+        return (
+            f"The job failed by an error that it does not expect, {type(error).__name__}: {error}. Where that is, the"
+            " log of the job says: mend it, and ask again."
+        )
+
+    def _give_up(self, service: Service, name: str, worker: str, reason: str) -> bool:
         """Tell the asker why there is no answer; return False where the history is another worker's by now."""
-        most = HISTORY_DETAIL_LENGTH_MAX
-        shown = detail if len(detail) <= most else f"{detail[: most - 3]}..."
         try:
-            service.fail_history(name, worker, shown)
+            service.fail_history(name, worker, _sendable(reason))
         except PipelineError as error:
             if not (_is_over(error) or _is_away(error)):
                 raise
@@ -176,12 +201,19 @@ class _Worker:
         return _service(self._request)
 
 
-def _is_over(error: PipelineError) -> bool:
+def _sendable(reason: str) -> str:
+    """Return a reason as long as it may be, and without what is no character: paths may have half of one."""
+    text = reason.encode(errors="replace").decode()
+    most = HISTORY_DETAIL_LENGTH_MAX
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _is_over(error: Exception) -> bool:
     """Return whether the service says that a history is not, or no longer, this worker's."""
     return isinstance(error, ServiceProblem) and error.problem in LOST
 
 
-def _is_away(error: PipelineError) -> bool:
+def _is_away(error: Exception) -> bool:
     """Return whether the service could not be asked, or not now."""
     if isinstance(error, ServiceProblem):
         return error.retryable

@@ -1,4 +1,4 @@
-"""What a job decides once and keeps beside Spark's checkpoint, and what Spark keeps there about files."""
+"""What a job decides once and keeps beside Spark's checkpoint, and what Spark keeps there about how far it is."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from pipeline.errors import DefinitionError
 
@@ -57,6 +57,29 @@ def files_done(spark: SparkSession, checkpoint: str) -> frozenset[str]:
     return frozenset(file_name(str(orjson.loads(line).get("path"))) for line in lines)
 
 
+def committed_offset(spark: SparkSession, checkpoint: str) -> Mapping[str, Any] | None:
+    """Return the source's offset behind the last micro-batch that Spark has committed; None where none is known.
+
+    Cost: Spark keeps some hundred small files there, and all of them are read.
+    """
+    done, planned = (_by_batch(spark, f"{checkpoint}/{of}") for of in ("commits", "offsets"))
+    known = done.keys() & planned.keys()
+    if not known:
+        return None
+    _, _, offset = planned[max(known)].split("\n")[
+        :3
+    ]  # a version, what Spark needs, the source's own
+    found: Mapping[str, Any] = orjson.loads(offset)
+    return found
+
+
+def _by_batch(spark: SparkSession, folder: str) -> dict[int, str]:
+    """Return the texts of a folder of Spark's, by the micro-batches after which they are named."""
+    rows = _text(spark, folder, whole=True)
+    named = () if rows is None else rows.selectExpr("_metadata.file_name", "value").collect()
+    return {int(name): text for name, text in named if name.isdecimal()}
+
+
 def file_name(uri: str) -> str:
     """Return a file's URI in one form: Spark writes `file:/a` and `file:///a`."""
     return re.sub(r"^(\w+):/+", r"\1:/", uri)
@@ -64,9 +87,21 @@ def file_name(uri: str) -> str:
 
 def text_lines(spark: SparkSession, folder: str) -> list[str]:
     """Return the lines of the text files in a folder; none where there is no such folder."""
+    rows = _text(spark, folder)
+    return [] if rows is None else [row["value"] for row in rows.collect()]
+
+
+def has_text(spark: SparkSession, folder: str) -> bool:
+    """Return whether there is a line of text in the files of a folder: Spark makes folders before it needs them."""
+    rows = _text(spark, folder)
+    return rows is not None and bool(rows.take(1))
+
+
+def _text(spark: SparkSession, folder: str, *, whole: bool = False) -> DataFrame | None:
+    """Return the lines of the text files in a folder, or `whole` files; None where there is no such folder."""
     try:
-        return [row["value"] for row in spark.read.text(folder).collect()]
+        return spark.read.text(folder, wholetext=whole)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
-            return []
+            return None
         raise

@@ -1,61 +1,86 @@
 """Noting what an archive is of as it begins, and seeing at each later run that it still is and has missed nothing."""
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from pipeline.client import Service
 from pipeline.errors import DefinitionError, JobFailedError
-from pipeline.spark.archive_note import ArchiveNote, read_note, write_note
-from pipeline.spark.history.archived import last_position
+from pipeline.spark.archive_note import ArchiveNote, checkpoint_of, read_note, write_note
+from pipeline.spark.history.archived import written
 from pipeline.spark.jobs.asked import ArchiveRequest
-from pipeline.spark.jobs.kept import text_lines
+from pipeline.spark.jobs.kept import committed_offset, has_text
 from pipeline.spark.jobs.target import described
 
 
-def note_archive(
-    spark: SparkSession, service: Service, request: ArchiveRequest, checkpoint: str
-) -> None:
-    """Note at the first run what the archive is of, and at every other one that it still is.
+def note_archive(spark: SparkSession, service: Service, request: ArchiveRequest) -> ArchiveNote:
+    """Note at the first run what the archive is of, and at every other one that it still is; return the note.
 
-    The stream is held before it is asked what it has dropped: from then on nothing is lost to the archive.
+    The stream is held before it is asked what it has forgotten: from then on nothing is lost to the archive.
 
     Raises:
-        DefinitionError: the archive is of another service, or of a stream that is gone.
-        JobFailedError: the hold was ended since the last run, and what came after that may be gone. The archive notes
+        DefinitionError: the archive is of another service, of a stream that is gone, or has another checkpoint.
+        JobFailedError: the log has forgotten what the archive does not have, as the hold was ended. The archive notes
             from when on it is complete, and the next run goes on.
     """
-    note, now = read_note(spark, request.path), _dropped_by_now(service, request)
+    note = read_note(spark, request.path)
+    _check_spark_goes_on(spark, request, note)
+    now = _noted_now(service, request)
     if note is not None and (note.gen, note.declared) != (now.gen, now.declared):
         raise DefinitionError(
             f"The archive {request.path} is not of this stream {request.stream!r}: the service has lost its history"
             " since or is another one, or the stream was dropped and declared anew. Name another --path for the"
             " new stream; the old archive stays as it is."
         )
+    service.hold(request.stream, 0, gen=now.gen)
+    now = _noted_now(service, request)
     if note is None:
-        if not text_lines(spark, f"{checkpoint}/offsets"):
-            service.hold(request.stream, 0, gen=now.gen)
-        write_note(spark, request.path, _dropped_by_now(service, request))
-    elif service.held(request.stream) is None:
-        service.hold(request.stream, 0, gen=now.gen)
-        now = _dropped_by_now(service, request)
-        if now.complete_from is not None and not _goes_on(spark, service, request):
-            write_note(spark, request.path, now)
-            raise JobFailedError(
-                f"Nothing of stream {request.stream!r} was held for its archive any more: somebody has ended the hold."
-                f" What arrived since the last run and is dated before {now.complete_from} may be missing. It is held"
-                " again; run the job again to go on."
-            )
+        write_note(spark, request.path, now)
+        return now
+    offset = committed_offset(spark, checkpoint_of(request.path, note.checkpoint)) or {"seq": 0}
+    if now.forgotten_through > max(int(offset["seq"]), note.forgotten_through):
+        write_note(spark, request.path, replace(now, number=note.number + 1))
+        raise JobFailedError(
+            f"The log has forgotten batches of stream {request.stream!r} that its archive does not have: somebody has"
+            f" ended the hold. What is dated before {now.complete_from} may be missing. It is held again; run the"
+            " job again to go on."
+        )
+    return note
 
 
-def _dropped_by_now(service: Service, request: ArchiveRequest) -> ArchiveNote:
+def _check_spark_goes_on(
+    spark: SparkSession, request: ArchiveRequest, note: ArchiveNote | None
+) -> None:
+    """Refuse where Spark would not go on where it has ended: it would pass over what it takes for written."""
+    checkpoint = checkpoint_of(request.path, request.checkpoint)
+    has_begun = has_text(spark, f"{checkpoint}/offsets")
+    has_written = written(spark, request.path) is not None
+    if note is None and (has_begun or has_written):
+        raise DefinitionError(
+            f"{request.path} does not say what it is an archive of, and Spark has written there before, or with"
+            f" the checkpoint {checkpoint} elsewhere. Name another --path, without a checkpoint or with a new one."
+        )
+    if note is not None and note.checkpoint != request.checkpoint:
+        named = "in its own folder" if note.checkpoint is None else note.checkpoint
+        raise DefinitionError(
+            f"The archive {request.path} has its checkpoint {named}, and another one was asked for: batches would be"
+            " passed over. Name the checkpoint as before, or another --path."
+        )
+    if has_written and not has_begun:
+        raise DefinitionError(
+            f"The checkpoint {checkpoint} of the archive {request.path} is gone: nobody knows any more how far it has"
+            " come. Name another --path; the old archive stays as it is."
+        )
+
+
+def _noted_now(service: Service, request: ArchiveRequest) -> ArchiveNote:
     """Return what an archive that began now would be of."""
-    gen = int(service.batch_list(request.stream, limit=1)["gen"])
+    page = service.batch_list(request.stream, limit=1)
     found = described(service, request.stream) or {}
-    lacks = found["complete_from"] if found["dropped"] else None
-    return ArchiveNote(gen, int(found["declared"]), lacks)
-
-
-def _goes_on(spark: SparkSession, service: Service, request: ArchiveRequest) -> bool:
-    """Return whether the log still has the batch that the archive ends with, and so all later ones."""
-    last = last_position(spark, request.path)
-    there = service.batch_list(request.stream, after=max(last - 1, 0), limit=1)["batches"]
-    return bool(there) and there[0]["seq"] == last
+    return ArchiveNote(
+        gen=int(page["gen"]),
+        declared=int(found["declared"]),
+        forgotten_through=int(page["forgotten_through"]),
+        complete_from=found["complete_from"] if found["dropped"] else None,
+        checkpoint=request.checkpoint,
+    )

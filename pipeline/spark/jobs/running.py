@@ -10,12 +10,13 @@ from types import FrameType
 from typing import Final, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.client import Service
-from pipeline.errors import JobFailedError, PipelineError
+from pipeline.errors import JobFailedError, PipelineError, ServiceUnreachableError
 from pipeline.spark.jobs.asked import (
     ArchiveRequest,
     BackfillRequest,
@@ -157,7 +158,7 @@ def until_ended(query: StreamingQuery, stop: Stop, look: Callable[[], None]) -> 
     A query that is stopped leaves its micro-batch as if it had never begun: the next run repeats it.
 
     Raises:
-        JobFailedError: it ended by itself, and not at its end.
+        JobFailedError, ServiceUnreachableError: it ended by itself, and not at its end.
     """
     try:
         with spark_errors_told():
@@ -165,7 +166,7 @@ def until_ended(query: StreamingQuery, stop: Stop, look: Callable[[], None]) -> 
                 look()
                 if stop():
                     return True
-    except JobFailedError:
+    except PipelineError:
         if not stop():
             raise
         return True
@@ -180,25 +181,55 @@ def spark_errors_told() -> Iterator[None]:
 
     Raises:
         JobFailedError: in the place of Spark's.
+        ServiceUnreachableError: in the place of Spark's, where that is what a part of the job has raised last.
     """
     try:
         yield
     except PySparkException as error:
-        raise JobFailedError(said_last(str(error))) from error
+        raise _told(str(error)) from error
     except Py4JJavaError as error:  # of a job that was cancelled, for one
-        raise JobFailedError(said_last(str(error.java_exception))) from error
+        raise _told(str(error.java_exception)) from error
     except Py4JError as error:
-        raise JobFailedError(f"Spark is gone: {error}") from error
+        raise _gone(error) from error
+    except (OSError, EOFError) as error:  # Py4J's as well, where it connects once more
+        if can_go_on():
+            raise
+        raise _gone(error) from error
+
+
+def can_go_on() -> bool:
+    """Return whether Spark can be asked for more: not where it has stopped by itself, or its JVM is gone."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - nothing else tells
+    try:
+        return context is not None and not context._jsc.sc().isStopped()  # noqa: SLF001
+    except (Py4JError, OSError):
+        return False
 
 
 def said_last(message: str) -> str:
     """Return what an error of Spark's says: what was raised in Python where it was, else its own first words."""
+    kind, text = _raised_last(message)
+    return text if kind is None or kind in _kinds(PipelineError) else f"{kind}: {text}"
+
+
+def _told(message: str) -> JobFailedError | ServiceUnreachableError:
+    """Return what stands for an error of Spark's."""
+    kind, _ = _raised_last(message)
+    is_away = kind == ServiceUnreachableError.__name__
+    return (ServiceUnreachableError if is_away else JobFailedError)(said_last(message))
+
+
+def _gone(error: Exception) -> JobFailedError:
+    said = str(error) or type(error).__name__
+    return JobFailedError(f"Spark is gone: {said}. Start the job again.")
+
+
+def _raised_last(message: str) -> tuple[str | None, str]:
+    """Return kind and text of what was raised in Python last; no kind and Spark's first words where nothing was."""
     raised = list(_RAISED.finditer(message))
     if not raised:
-        return _until_end(_STREAM_FAILED.sub("", message.strip()))
-    kind, text = raised[-1][1], _until_end(message[raised[-1].end() :])
-    known = any(kind == one.__name__ for one in _kinds(PipelineError))
-    return text if known else f"{kind}: {text}"
+        return None, _until_end(_STREAM_FAILED.sub("", message.strip()))
+    return raised[-1][1], _until_end(message[raised[-1].end() :])
 
 
 def _until_end(text: str) -> str:
@@ -207,9 +238,9 @@ def _until_end(text: str) -> str:
     return text if end is None else text[: end.start()]
 
 
-def _kinds(root: type[PipelineError]) -> Iterator[type[PipelineError]]:
+def _kinds(root: type[PipelineError]) -> Iterator[str]:
     for one in root.__subclasses__():
-        yield one
+        yield one.__name__
         yield from _kinds(one)
 
 
