@@ -61,12 +61,12 @@ def test_error_that_is_not_expected_fails_its_history_alone(
 ):
     """Its asker reads kind and text, the log has the place, and the history behind it is computed."""
     fails, answered = asked(service, "odd"), asked(service, "even")
-    raise_once(monkeypatch, TypeError("half of \udcff: " + "text " * 1_000))
+    raise_once(monkeypatch, TypeError("half: " + "text " * 1_000))
     told = compute(spark, psoup_url)
     assert [("failed", 0), ("done", 40)] == [(one.state, one.rows) for one in told]
     state, detail = state_of(service, fails)
     assert "failed" == state
-    assert "does not expect, TypeError: half of ?: text" in detail
+    assert "does not expect, TypeError: half: text" in detail
     assert detail.endswith("...")
     (logged,) = (one for one in caplog.records if one.name == "psoup.history")
     assert logged.exc_info is not None
@@ -74,6 +74,13 @@ def test_error_that_is_not_expected_fails_its_history_alone(
     assert 40 == service.invoke(answered, history="true")["count"]
     for stream in ("odd", "even"):
         service.drop(stream, cascade=True)
+
+
+def test_reason_is_text_that_can_be_sent():
+    """A path may have half a character, and an error pages of text."""
+    assert "half of ?" == job._sendable("half of \udcff")
+    assert "a" * 1_000 == job._sendable("a" * 1_000)
+    assert "a" * 997 + "..." == job._sendable("a" * 1_001)
 
 
 def test_job_that_is_interrupted_ends(spark, psoup_url, service, monkeypatch):
