@@ -73,7 +73,7 @@ local function sweep_histories(index, queries, gen)
 end
 
 ---- Append --------------------------------------------------------------------------------------------------
--- keys: head log sizes streams queries names readers apps producers owners holds (trimmed histories)
+-- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories)
 -- args: meta kind header body rows backlog_operations backlog_bytes count_max, then by kind:
 --   declare  name declaration
 --   drop     name stream_id declared (query_id)*
@@ -85,7 +85,7 @@ end
 -- meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-local TRIMMED, HISTORIES = 12, 13 -- of what frees
+local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
 local COUNT_MAX, FIRST = 8, 9
 
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
@@ -267,7 +267,8 @@ local function add_entry(k, seq, ts, kind, tuple_id, header, body)
 end
 
 -- What is known of a batch beside its entry.
-local function enter_batch(k, seq, stream_id, size)
+local function enter_batch(k, seq, stream_id, size, rows)
+  if tonumber(rows) == 0 then redis.call('HSET', k[EMPTY], seq, '') end
   redis.call('HSET', k[SIZES], seq, int(size))
   redis.call('HSET', k[OWNERS], seq, stream_id)
 end
@@ -285,7 +286,7 @@ local function append(k, a)
   if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end -- after the duplicates: they add nothing
   local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
   add_entry(k, seq, ts, kind, head[3], a[3], a[4])
-  if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4]) end
+  if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4], a[5]) end
   enter[kind](k, a, seq)
   redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', int(tonumber(head[3]) + tonumber(a[5])),
     'bytes', int(tonumber(head[4]) + #a[4]), 'waiting', int(tonumber(head[5]) + #a[4]))
@@ -431,7 +432,7 @@ local function drop_parts(parts, seq, mark)
   return size
 end
 
--- keys: head log sizes streams apps owners index bodies (producers)*
+-- keys: head log sizes streams apps owners index bodies empty (producers)*
 -- args: meta prefix mark_bytes digests_kept apps_max backlog_operations backlog_bytes bytes_max app version streams
 --   (stream_id digest)* (stage_id header)*
 -- Each of so many streams has the key of its producers, and the digest of all its rows in this commit. A part whose
@@ -440,11 +441,11 @@ local function commit(keys, a)
   local meta = redis.call('HMGET', a[1], 'run', 'applied')
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   local k = {[HEAD] = keys[1], [LOG] = keys[2], [SIZES] = keys[3], [STREAMS] = keys[4], [APPS] = keys[5],
-    [OWNERS] = keys[6]}
+    [OWNERS] = keys[6], [EMPTY] = keys[9]}
   local now, staged = sweep(k[HEAD], keys[7], a[2], a[3])
   local kept, app, version, streams, past = a[4], a[9], a[10], {}, 12 + 2 * tonumber(a[11])
   for i = 12, past - 1, 2 do
-    streams[a[i]] = {digest = a[i + 1], producers = keys[9 + (i - 12) / 2]}
+    streams[a[i]] = {digest = a[i + 1], producers = keys[10 + (i - 12) / 2]}
   end
   local mark, parts, missing, size, rows = version .. ' ' .. app, {}, {}, 0, 0
   for i = past, #a, 2 do
@@ -472,7 +473,7 @@ local function commit(keys, a)
   for _, part in ipairs(parts) do
     seq = seq + 1
     add_entry(k, int(seq), ts, 'rows', int(tuple_id), part.header, '')
-    enter_batch(k, int(seq), part.stream_id, part.size)
+    enter_batch(k, int(seq), part.stream_id, part.size, part.rows)
     redis.call('HSET', keys[8], int(seq), part.id)
     leave_mark(part, int(tonumber(head[1]) + #parts), mark)
     tuple_id = tuple_id + part.rows
@@ -709,11 +710,12 @@ local function tell(k, a)
   return {'OK'}
 end
 
--- keys: meta head log sizes owners holds index bodies histories queries streams trimmed
+-- keys: meta head log sizes owners holds index bodies histories queries streams trimmed empty
 -- args: epoch nonce below prefix mark_bytes (seq of a batch)*
 -- Forgets expired parts and histories as well: nobody may be staging or asking any more. A batch past its stream's hold
--- stays: its stream and seq stand in the answer. Of one that goes its stream keeps the seq, if that is the largest so
--- far: who has read up to there has missed nothing, in whatever order batches go. Control entries are looked for from where the last call stopped,
+-- stays: its stream and seq stand in the answer. Of one with rows that goes its stream keeps the seq, if that is the
+-- largest so far: who has read up to there has missed nothing, in whatever order batches go. One without rows goes
+-- at once, and nobody misses it. Control entries are looked for from where the last call stopped,
 -- UNPACK_MAX at a time; the answer says how far.
 local function trim(k, a)
   local refused, applied = barred(k[1], a)
@@ -733,29 +735,33 @@ local function trim(k, a)
       if not size then doomed[#doomed + 1] = range[i] .. '-0' end
     end
   end
-  local answer, any_held, gone = {'OK', int(past)}, redis.call('HLEN', k[6]) > 0, {}
+  local answer, any_held, going, gone = {'OK', int(past)}, redis.call('HLEN', k[6]) > 0, {}, {}
   for i = 6, #a do
     local owner = redis.call('HGET', k[5], a[i])
     local through = any_held and owner and redis.call('HGET', k[6], owner)
     if through and tonumber(a[i]) > tonumber(through) then
       answer[#answer + 1], answer[#answer + 2] = owner, a[i]
     else
-      bytes = bytes - tonumber(redis.call('HGET', k[4], a[i]) or '0')
-      redis.call('HDEL', k[4], a[i])
-      redis.call('HDEL', k[5], a[i])
-      local part = redis.call('HGET', k[8], a[i])
-      if part then
-        redis.call('UNLINK', body_of(a[4] .. part))
-        redis.call('HDEL', k[8], a[i])
+      going[#going + 1] = a[i]
+      if owner and redis.call('HEXISTS', k[13], a[i]) == 0 then
+        gone[owner] = math.max(gone[owner] or 0, tonumber(a[i]))
       end
-      doomed[#doomed + 1] = a[i] .. '-0'
-      if owner then gone[owner] = math.max(gone[owner] or 0, tonumber(a[i])) end
     end
   end
-  for _, row in ipairs(redis.call('HVALS', k[11])) do
+  for _, row in ipairs(redis.call('HVALS', k[11])) do -- told before it is so
     local stream_id = string.match(row, '^%d+')
     local known = gone[stream_id] and tonumber(redis.call('HGET', k[12], stream_id) or '0')
     if known and gone[stream_id] > known then redis.call('HSET', k[12], stream_id, int(gone[stream_id])) end
+  end
+  for _, seq in ipairs(going) do
+    bytes = bytes - tonumber(redis.call('HGET', k[4], seq) or '0')
+    for _, key in ipairs({k[4], k[5], k[13]}) do redis.call('HDEL', key, seq) end
+    local part = redis.call('HGET', k[8], seq)
+    if part then
+      redis.call('UNLINK', body_of(a[4] .. part))
+      redis.call('HDEL', k[8], seq)
+    end
+    doomed[#doomed + 1] = seq .. '-0'
   end
   call_sliced('XDEL', k[3], doomed, 1, #doomed)
   redis.call('HSET', k[2], 'bytes', int(bytes), 'controls_from', int(past))

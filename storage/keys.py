@@ -29,6 +29,7 @@ LOG_APPS: Final = "{ps}:log:a"
 OWNERS: Final = "{ps}:log:o"
 HOLDS: Final = "{ps}:log:k"
 TRIMMED: Final = "{ps}:log:t"
+EMPTY: Final = "{ps}:log:z"
 PARTS: Final = "{ps}:log:e"
 BODIES: Final = "{ps}:log:y"
 

@@ -42,7 +42,7 @@ class MemoryLog:
         """Beside the log: a query that is removed takes its own along."""
         self._holds: dict[StreamId, Seq] = {}
         self._trimmed: dict[StreamId, Seq] = {}
-        """Of streams in force: the largest seq of a batch that was trimmed."""
+        """Of streams in force: the largest seq of a batch with rows that was trimmed."""
         self._entries: dict[int, Operation] = {}
         """By seq."""
         self._head = Seq(0)
@@ -168,7 +168,7 @@ class MemoryLog:
         return found[:limit]
 
     def trimmed_through(self, stream_id: StreamId) -> Seq:
-        """Return the largest seq of a batch of a stream that was trimmed (`Log.trimmed_through`)."""
+        """Return the largest seq of a batch with rows that was trimmed (`Log.trimmed_through`)."""
         with self.lock:
             return self._trimmed.get(stream_id, Seq(0))
 
@@ -336,9 +336,10 @@ class MemoryLog:
             return
         self._bytes -= body_bytes(operation.content)
         content = operation.content
-        if isinstance(content, Rows) and self._catalogue.is_declared(content.stream_id):
+        if isinstance(content, Rows) and content.rows:
             stream_id = content.stream_id
-            self._trimmed[stream_id] = max(seq, self._trimmed.get(stream_id, Seq(0)))
+            if self._catalogue.is_declared(stream_id):
+                self._trimmed[stream_id] = max(seq, self._trimmed.get(stream_id, Seq(0)))
 
 
 def body_bytes(content: Content) -> int:

@@ -45,6 +45,7 @@ def append_call(content: Content) -> tuple[str, list[str], list[Argument]]:
             _producers_key(content),
             keys.OWNERS,
             keys.HOLDS,
+            keys.EMPTY,
             *([keys.TRIMMED, keys.HISTORIES] if freeing else []),
         ],
         [

@@ -25,16 +25,19 @@ from storage.redis_composites import composite_fields
 
 def check_log(client: RedisClient) -> None:
     """Assert the log's invariants and that the catalogue's parts fit together."""
-    entries, head_flat, sizes_flat, owners_flat, bodies_flat, trimmed_flat, applied = client.fetch(
-        [
-            ("XRANGE", keys.LOG, "-", "+"),
-            ("HGETALL", keys.HEAD),
-            ("HGETALL", keys.SIZES),
-            ("HGETALL", keys.OWNERS),
-            ("HGETALL", keys.BODIES),
-            ("HGETALL", keys.TRIMMED),
-            ("HGET", keys.META, "applied"),
-        ]
+    entries, head_flat, sizes_flat, owners_flat, bodies_flat, trimmed_flat, empty, applied = (
+        client.fetch(
+            [
+                ("XRANGE", keys.LOG, "-", "+"),
+                ("HGETALL", keys.HEAD),
+                ("HGETALL", keys.SIZES),
+                ("HGETALL", keys.OWNERS),
+                ("HGETALL", keys.BODIES),
+                ("HGETALL", keys.TRIMMED),
+                ("HKEYS", keys.EMPTY),
+                ("HGET", keys.META, "applied"),
+            ]
+        )
     )
     head = {name.decode(): int(value) for name, value in _pairs(head_flat).items()}
     sizes = {int(seq): int(size) for seq, size in _pairs(sizes_flat).items()}
@@ -64,6 +67,8 @@ def check_log(client: RedisClient) -> None:
         assert owners.get(seq) == (None if batch is None else batch.stream_id)
         assert batch is not None or not more, "nothing comes between the batches of a commit"
         more = batch is not None and batch.more
+        assert (b"%d" % seq in empty) == (batch is not None and not batch.rows)
+    assert {int(seq) for seq in empty} <= sizes.keys(), "a batch without rows has its entry"
     assert not more or seqs[-1] < head["seq"], "a commit is whole, but for what was trimmed"
     unapplied = range(int(applied) + 1, head["seq"] + 1)
     assert [seq for seq in seqs if seq > int(applied)] == list(unapplied), "no gaps above applied"

@@ -118,7 +118,7 @@ def commit_call(commit: Commit, looked: Sequence[Sequence[bytes | None]]) -> Cal
         ]
     touched = [keys.HEAD, keys.LOG, keys.SIZES, keys.LOG_STREAMS, keys.LOG_APPS, keys.OWNERS]
     producers = [keys.producers(stream_id) for stream_id in txns]
-    return "psoup_commit", [*touched, keys.PARTS, keys.BODIES, *producers], arguments
+    return "psoup_commit", [*touched, keys.PARTS, keys.BODIES, keys.EMPTY, *producers], arguments
 
 
 def read_commit(answer: Sequence[bytes]) -> Appended:

@@ -231,7 +231,7 @@ class RedisLog:
         return found[:limit]
 
     def trimmed_through(self, stream_id: StreamId) -> Seq:
-        """Return the largest seq of a batch of a stream that was trimmed (`Log.trimmed_through`)."""
+        """Return the largest seq of a batch with rows that was trimmed (`Log.trimmed_through`)."""
         return Seq(int(self._client.fetch_one("HGET", keys.TRIMMED, stream_id) or 0))
 
     def hold(self, stream_id: StreamId, through: Seq) -> Seq:
@@ -263,7 +263,7 @@ class RedisLog:
         descending = sorted(set(batches), reverse=True)
         batch = [keys.LOG, keys.SIZES, keys.OWNERS]
         touched = [keys.META, keys.HEAD, *batch, keys.HOLDS, keys.PARTS, keys.BODIES]
-        touched += [keys.HISTORIES, keys.LOG_QUERIES, keys.LOG_STREAMS, keys.TRIMMED]
+        touched += [keys.HISTORIES, keys.LOG_QUERIES, keys.LOG_STREAMS, keys.TRIMMED, keys.EMPTY]
         common: list[Argument] = [below, keys.PART_PREFIX, limits.STAGE_MARK_BYTES]
         kept: dict[StreamId, list[Seq]] = {}
         at = 0

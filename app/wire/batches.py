@@ -29,7 +29,7 @@ class BatchList(BaseModel):
     """A page of a stream's batches, ascending, up to the applied position `seq`.
 
     Attributes:
-        forgotten_through: the largest position of a batch of the stream that the log has forgotten; 0 = none.
+        forgotten_through: the largest position of a batch with rows that the log has forgotten; 0 = none.
     """
 
     gen: int

@@ -176,7 +176,7 @@ class Log(Protocol):
         ...
 
     def trimmed_through(self, stream_id: StreamId) -> Seq:
-        """Return the largest seq of a batch of the stream that was trimmed; 0 = none was.
+        """Return the largest seq of a batch of the stream that had rows and was trimmed; 0 = none was.
 
         Whoever asks for it behind a list of `batches_of`, and has all batches up to it, has missed none.
         """

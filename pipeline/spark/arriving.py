@@ -38,11 +38,13 @@ class ReadThrough:
         gen: the history.
         seq: nothing up to this position is read any more.
         batches: how many were read on the way here from where it stood before; 0 = this is where it began.
+        begin: where that was. Spark keeps it but for the first micro-batch, whose begin it asks for anew at a restart.
     """
 
     gen: int
     seq: int
     batches: int = 0
+    begin: int | None = None
 
 
 def columns_arriving(service: Service, stream: str) -> tuple[ColumnSchema, ...]:

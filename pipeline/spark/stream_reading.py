@@ -5,7 +5,7 @@ whenever it is read, so Spark may read it as often as it has to.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from engine.limits import MIB
+from pipeline.archiving import check_history
 from pipeline.client import Service
 from pipeline.errors import ReadRefusedError
 from pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough, columns_arriving
@@ -79,9 +80,10 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             arrivals.hold_all()
         first = arrivals.first()
         seq = int(first["seq"])
-        if starting != "latest":
-            wanted = starting - 1 if isinstance(starting, int) else 0
-            seq = max(wanted, int(first["forgotten_through"]))
+        if isinstance(starting, int):
+            seq = starting - 1
+        elif starting == "earliest":
+            seq = int(first["forgotten_through"])
         return asdict(ReadThrough(int(first["gen"]), seq))
 
     @override
@@ -107,7 +109,9 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = ReadThrough(**start)
         found = self._asked(begin).past(begin, up_to=self._target, most=most)
         self._listed = begin, found
-        return asdict(ReadThrough(begin.gen, found[-1].seq, len(found))) if found else start
+        if not found:
+            return start
+        return asdict(ReadThrough(begin.gen, found[-1].seq, len(found), begin.seq))
 
     @override
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -117,9 +121,12 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             HistoryChangedError, ReadRefusedError: as `latestOffset`; or not all of the batches are there any more.
         """
         begin, until = ReadThrough(**start), ReadThrough(**end)
-        if begin.seq >= until.seq:
+        if begin == until:
             return []
-        if self._listed is not None and self._listed[0] == begin:
+        check_history(until.gen, begin.gen)
+        if until.begin is not None:
+            begin = replace(begin, seq=until.begin)
+        if self._listed is not None and self._listed[0].seq == begin.seq:
             found = [one for one in self._listed[1] if one.seq <= until.seq]
         else:
             found = self._asked(begin).past(begin, up_to=until.seq)

@@ -133,7 +133,7 @@ class History:
         gone = {
             b"%d" % content.stream_id: b"%d" % seq
             for seq, content in enumerate((one.content for one in self.now.operations), start=1)
-            if isinstance(content, Rows) and seq not in entries
+            if isinstance(content, Rows) and content.rows and seq not in entries
         }
         told = {stream_id: seq for stream_id, seq in gone.items() if stream_id in declared}
         assert _hash(data, TRIMMED) == told, "it is told up to where batches of a stream are gone"

@@ -1,7 +1,6 @@
 """Where a history finds the tuples of a stream, and what it says of those that it does not find."""
 
 import dataclasses
-import json
 import shutil
 
 import pytest
@@ -14,17 +13,14 @@ from pipeline.errors import (
     HistoryChangedError,
     HistoryRefusedError,
     JobFailedError,
-    ReadRefusedError,
 )
 from pipeline.spark.agreement import agreeing
 from pipeline.spark.archive_note import (
     CHECKPOINT_FOLDER,
     FOLDER,
-    ArchiveNote,
     read_note,
     write_note,
 )
-from pipeline.spark.history import tuples
 from pipeline.spark.history.archived import archived_rows, archived_through, last_position, within
 from pipeline.spark.history.question import Question, Span, complete_from_us, instant_us, span_of
 from pipeline.spark.history.tuples import find_tuples, is_gone, part_complete_from_us, rows_of
@@ -142,41 +138,6 @@ def test_archive_that_the_log_does_not_go_on_from_says_so(gap):
     assert gap.find(path=gap.path, seq=gap.seqs[1]).known_from_us is None, "no more is asked for"
 
 
-def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once(
-    spark, between, service, tmp_path, monkeypatch
-):
-    """What it has of later batches is not taken; where the log lets go of these, all is looked at anew."""
-    declare(service, "moving", FLIGHTS)
-    seqs = [append(service, "moving", flights(0, 20))]
-    archive_of(spark, between.url, "moving", tmp_path)
-    seqs += [append(service, "moving", flights(first, first + 20)) for first in (20, 40)]
-    page = service.batch_list("moving")
-    question = Question(
-        "h_1", "SELECT * FROM moving", page["gen"], page["seq"], instant_us("2024-05-02")
-    )
-    looked = []
-
-    def archive_goes_on(*given):
-        found = archived_through(*given)
-        looked.append(found)
-        if len(looked) == 1:
-            archive_of(spark, between.url, "moving", tmp_path)
-            between.forget("moving", *seqs)
-        return found
-
-    monkeypatch.setattr(tuples, "archived_through", archive_goes_on)
-    connection = Connection(url=between.url, retry_s=5.0)
-    path = str(tmp_path / "moving")
-    with Service(between.url) as seen:
-        found = find_tuples(agreeing(spark), seen, question, "moving", path)
-    assert ([], None, [seqs[0], seqs[2]]) == (found.live, found.known_from_us, looked)
-    assert 60 == rows_of(agreeing(spark), connection, question, found, OPEN).count()
-    assert found.archived is not None
-    earlier = dataclasses.replace(found.archived, through=seqs[0])
-    as_of = dataclasses.replace(found, archived=earlier)
-    assert 20 == rows_of(agreeing(spark), connection, question, as_of, OPEN).count()
-
-
 def test_stream_without_an_archive_is_refused_where_the_log_does_not_reach(gap):
     """With what to do; where its window begins later, it is answered."""
     gap.drop(gap.seqs[0])
@@ -266,33 +227,9 @@ def test_archive_without_its_checkpoint_is_read_and_not_gone_on_with(gap, tmp_pa
     with pytest.raises(DefinitionError, match="has its checkpoint in its own folder"):
         archive(gap.spark, named, lambda _: None, never)
     shutil.rmtree(f"{path}/{CHECKPOINT_FOLDER}")
-    with pytest.raises(DefinitionError, match="is gone: nobody knows"):
+    with pytest.raises(DefinitionError, match="are not of one moment"):
         archive_of(gap.spark, gap.between.url, "gap", tmp_path)
-    assert gap.seqs[1] == archived_through(gap.spark, gap.path, gap_note(gap))
-
-
-def test_columns_of_any_name_are_read_from_an_archive(spark, psoup_url, service, tmp_path):
-    """A dot, a star, a backtick mean nothing; a name that Spark's readers add is refused as that."""
-    names = ["a.b", "*", "tick`ed", "1"]
-    columns = [{"name": name, "type": "int64"} for name in names]
-    service.declare("named", {"columns": columns})
-    row = json.dumps(dict(zip(names, range(4), strict=True))).encode()
-    for _ in range(2):
-        service.append("named", row, content_type="application/x-ndjson")
-        if not (tmp_path / "named").exists():
-            archive_of(spark, psoup_url, "named", tmp_path)
-    page = service.batch_list("named")
-    question = Question(
-        "h_1", "SELECT 1 FROM named", page["gen"], page["seq"], instant_us("2099-01-01")
-    )
-    own = agreeing(spark)
-    found = find_tuples(own, service, question, "named", str(tmp_path / "named"))
-    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), question, found, OPEN)
-    assert [(0, 1, 2, 3)] * 2 == [tuple(one)[3:] for one in rows.collect()]
-    taken = [*columns, {"name": "_Seq", "type": "int64"}]
-    service.declare("taken", {"columns": taken})
-    with pytest.raises(ReadRefusedError, match=r"'_Seq' of its own.*under another name"):
-        archive_of(spark, psoup_url, "taken", tmp_path)
+    assert gap.seqs[1] == archived_through(gap.spark, path, gap_note(gap)), "by the files' ends"
 
 
 def test_days_that_no_window_meets_are_not_read(gap):
@@ -331,26 +268,6 @@ def test_completeness_is_that_of_the_earliest_window():
     assert complete_from_us([early, late], 100, 51) == 51
     assert complete_from_us([late], 100, 51) is None
     assert complete_from_us([Window()], 100, 51) == 51
-
-
-def test_archive_of_a_stream_declared_anew_goes_on_nowhere(spark, psoup_url, service, tmp_path):
-    """Its rows would stand beside those of the stream of before, under positions that say nothing of either."""
-    declare(service, "anew", FLIGHTS)
-    append(service, "anew", flights(0, 5))
-    gen = service.batch_list("anew")["gen"]
-    note = ArchiveNote(
-        gen=gen,
-        declared=service.stream("anew")["declared"],
-        forgotten_through=0,
-        complete_from=None,
-        checkpoint=None,
-    )
-    write_note(spark, str(tmp_path / "anew"), note)
-    service.drop("anew")
-    declare(service, "anew", FLIGHTS)
-    with pytest.raises(DefinitionError, match="Name another --path for the new stream"):
-        archive_of(spark, psoup_url, "anew", tmp_path)
-    assert service.held("anew") is None
 
 
 def test_archive_whose_hold_was_ended_says_so_once_and_goes_on(spark, gap, archives):

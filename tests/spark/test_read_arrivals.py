@@ -197,24 +197,29 @@ def test_arrivals_are_read_between_offsets_as_often_as_asked(psoup_url, service,
 
 
 def test_arrivals_begin_where_they_are_told_to(psoup_url, between, service, stream):
-    """At the first batch that is there, at a position, or with what comes next; never before what is forgotten."""
+    """At the first batch that is there, at a position, or with what comes next; nothing forgotten is passed over."""
     seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
     begins = {"earliest": seqs, "latest": [], str(seqs[1]): seqs[1:]}
     for told, expected in begins.items():
         assert expected == seqs_read(psoup_url, stream, startingSeq=told)
     between.forget(stream, seqs[0])
-    for told in ("earliest", "1", str(seqs[0])):
+    for told in ("earliest", str(seqs[1])):
         assert seqs[1:] == seqs_read(between.url, stream, startingSeq=told)
+    with pytest.raises(ReadRefusedError, match="gone unread"):
+        seqs_read(between.url, stream, startingSeq=str(seqs[0]))
+    known = {"startingSeq": str(seqs[0]), "lossKnownThrough": str(seqs[0])}
+    assert seqs[1:] == seqs_read(between.url, stream, **known)
 
 
 def seqs_read(url, stream, **options):
     """Return the positions that a new query would read first."""
     reader = reader_of(url, stream, **options)
-    start = reader.initialOffset()
-    end = reader.latestOffset(start, ReadAllAvailable())
-    parts = reader.partitions(start, end)
-    reader.stop()
-    return [seq for part in parts for seq in part.seqs]
+    try:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        return [seq for part in reader.partitions(start, end) for seq in part.seqs]
+    finally:
+        reader.stop()
 
 
 def test_arrivals_available_now_end_where_they_began_to(psoup_url, service, stream):
@@ -274,8 +279,28 @@ def test_arrivals_that_are_gone_fail_the_task_and_the_plan(between, service, str
     with pytest.raises(ReadRefusedError, match=r"Of the 3 batches .* only 2 are there"):
         replayed.partitions(start, end | {"batches": 3})
     with pytest.raises(HistoryChangedError):
+        replayed.partitions(start | {"gen": start["gen"] + 1}, end)
+    with pytest.raises(HistoryChangedError):
         list(replayed.read(dataclasses.replace(part, gen=part.gen + 1)))
     replayed.stop()
+
+
+def test_first_micro_batch_is_planned_from_where_it_was(between, service, stream):
+    """Spark asks anew for its begin when it is repeated; what is gone since is missed, unless that is known."""
+    seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
+    reader = reader_of(between.url, stream)
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    reader.stop()
+    for gone in (seqs[:1], seqs):
+        between.forget(stream, *gone)
+        replayed = reader_of(between.url, stream)
+        with pytest.raises(ReadRefusedError, match=r"past position 0, .* are gone unread"):
+            replayed.partitions(replayed.initialOffset(), end)
+        replayed.stop()
+        known = reader_of(between.url, stream, lossKnownThrough=str(gone[-1]))
+        parts = known.partitions(known.initialOffset(), end)
+        assert seqs[len(gone) :] == [seq for part in parts for seq in part.seqs]
+        known.stop()
 
 
 def test_arrivals_of_a_stream_declared_anew_are_not_cast(psoup_url, service, stream):

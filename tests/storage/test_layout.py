@@ -103,6 +103,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     store.log.commit(commit(2, app="app name", version=1))
     store.log.hold(StreamId(1), Seq(2))
     store.log.trim(batches=[Seq(2)], below=Seq(1))
+    store.log.append(rows(1, "stream_name", count=0))
     finished(store)
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)

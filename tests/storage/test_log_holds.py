@@ -90,6 +90,13 @@ def test_held_batches_past_the_hold_are_not_trimmed(log):
 def test_trimmed_through_is_the_largest_that_went(store, log):
     """In whatever order batches go; what a hold keeps is not gone, and a stream declared anew has lost none."""
     assert (0, 0) == (log.trimmed_through(A), log.trimmed_through(B))
+    empty = log.append(rows(1, count=0)).seq
+    log.stage(staged(1, count=0))
+    empties = [empty, log.commit(commit(1)).seq]
+    store.results.publish(Delta(expect=Seq(7), seq=log.head(), arrival_us=1))
+    log.check()
+    trim(log, *empties)
+    assert 0 == log.trimmed_through(A), "what had no rows is missed by nobody"
     log.hold(A, Seq(5))
     trim(log, 7, 5, 6, 2)
     assert (5, 6) == (log.trimmed_through(A), log.trimmed_through(B))

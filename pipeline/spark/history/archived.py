@@ -18,7 +18,7 @@ from pipeline.errors import HistoryRefusedError
 from pipeline.spark.archive_note import ArchiveNote, checkpoint_of
 from pipeline.spark.arriving import with_arrival
 from pipeline.spark.history.question import Span
-from pipeline.spark.jobs.kept import committed_offset
+from pipeline.spark.jobs.kept import last_written, read_checkpoint
 from pipeline.spark.schema import struct_type
 from pipeline.spark.transforms.event_time import DAY
 from pipeline.spark.transforms.mapping import column
@@ -40,7 +40,7 @@ def archived_rows(
     Raises:
         HistoryRefusedError: its columns are others.
     """
-    rows = written(spark, path)
+    rows = _written(spark, path)
     if rows is None:
         return None
     expected = struct_type(with_arrival(columns)).add(StructField(DAY, DateType()))
@@ -53,26 +53,17 @@ def archived_rows(
     return rows
 
 
-def written(spark: SparkSession, path: str) -> DataFrame | None:
-    """Return what Spark has written to an archive, as it is; None = no rows yet."""
-    try:
-        return spark.read.parquet(path)
-    except AnalysisException as error:
-        if error.getCondition() in _NOTHING_THERE:
-            return None
-        raise
-
-
 def archived_through(spark: SparkSession, path: str, note: ArchiveNote) -> int:
     """Return the position up to which an archive has everything that came since its note.
 
-    Spark's checkpoint knows it. Where that is not at hand, the last batch that has rows tells it.
-    Ask this before `archived_rows`, which has what was written meanwhile as well.
+    Spark's checkpoint knows it. Where that is not at hand, or is ahead of the files beside it, as in a copy, the last
+    batch that has rows tells it. Ask this before `archived_rows`, which has what was written meanwhile as well.
     """
-    offset = committed_offset(spark, checkpoint_of(path, note.checkpoint))
-    if offset is not None and offset["gen"] == note.gen:
-        return int(offset["seq"])
-    return last_position(spark, path)
+    known = read_checkpoint(spark, checkpoint_of(path, note.checkpoint))
+    offset = known.offset
+    if offset is None or offset["gen"] != note.gen or known.committed > last_written(spark, path):
+        return last_position(spark, path)
+    return int(offset["seq"])
 
 
 def last_position(spark: SparkSession, path: str) -> int:
@@ -83,9 +74,19 @@ def last_position(spark: SparkSession, path: str) -> int:
     own = spark.newSession()
     for name, value in _FROM_FOOTERS.items():
         own.conf.set(name, value)
-    rows = written(own, path)
+    rows = _written(own, path)
     found = None if rows is None else rows.agg(functions.max(SEQ)).first()
     return int(found[0]) if found is not None and found[0] is not None else 0
+
+
+def _written(spark: SparkSession, path: str) -> DataFrame | None:
+    """Return what Spark has written to an archive, as it is; None = no rows yet."""
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        if error.getCondition() in _NOTHING_THERE:
+            return None
+        raise
 
 
 def within(rows: DataFrame, *, up_to: int, span: Span) -> DataFrame:

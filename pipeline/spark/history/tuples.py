@@ -209,9 +209,9 @@ def _archived(
     if path is None:
         return None
     description = _described(service, stream)
-    note = read_note(spark, path)
-    through = 0
-    if note is not None:
+    note, through = None, 0
+    while (present := read_note(spark, path)) is not None and present != note:
+        note = present  # until nothing was noted while the checkpoint was read
         _check_note(question, stream, path, note, description)
         through = archived_through(spark, path, note)
     rows = archived_rows(spark, path, columns_of(description))

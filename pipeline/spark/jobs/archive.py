@@ -68,6 +68,7 @@ def _refuse_own_day(stream: JsonObject) -> None:
 def _reader_options(request: ArchiveRequest, note: ArchiveNote) -> dict[str, str]:
     """Return what `format("psoup")` is told to read: all, that it waits for being archived, and what is gone."""
     told = {"url": request.url, "stream": request.stream, "token": request.token, "hold": "true"}
+    told["startingSeq"] = str(note.forgotten_through + 1)
     told["lossKnownThrough"] = str(note.forgotten_through)
     return {name: value for name, value in told.items() if value is not None}
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -13,6 +14,7 @@ from pipeline.errors import DefinitionError
 FOLDER: Final = "psoup"
 """In the checkpoint, beside Spark's own."""
 _FILES_OF_SOURCE: Final = "sources/0"
+_FILES_OF_SINK: Final = "_spark_metadata"
 
 
 def kept(
@@ -57,20 +59,58 @@ def files_done(spark: SparkSession, checkpoint: str) -> frozenset[str]:
     return frozenset(file_name(str(orjson.loads(line).get("path"))) for line in lines)
 
 
-def committed_offset(spark: SparkSession, checkpoint: str) -> Mapping[str, Any] | None:
-    """Return the source's offset behind the last micro-batch that Spark has committed; None where none is known.
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a checkpoint says that a query has come.
+
+    Attributes:
+        committed: number of the last micro-batch that was committed; -1 = none was.
+        planned: of the last one that was planned; -1 = none was.
+        offset: the source's behind the last one committed.
+    """
+
+    committed: int
+    planned: int
+    offset: Mapping[str, Any] | None
+
+
+def read_checkpoint(spark: SparkSession, checkpoint: str) -> Checkpoint:
+    """Return how far a query has come.
 
     Cost: Spark keeps some hundred small files there, and all of them are read.
     """
     done, planned = (_by_batch(spark, f"{checkpoint}/{of}") for of in ("commits", "offsets"))
-    known = done.keys() & planned.keys()
-    if not known:
-        return None
-    _, _, offset = planned[max(known)].split("\n")[
-        :3
-    ]  # a version, what Spark needs, the source's own
-    found: Mapping[str, Any] = orjson.loads(offset)
-    return found
+    known, last = max(done.keys() & planned.keys(), default=-1), max(planned, default=-1)
+    if known < 0:
+        return Checkpoint(known, last, None)
+    _, _, offset = planned[known].split("\n")[:3]  # a version, Spark's own, the source's
+    return Checkpoint(known, last, orjson.loads(offset))
+
+
+def last_written(spark: SparkSession, path: str) -> int:
+    """Return the number of the last micro-batch that Spark's file sink has written to a folder; -1 = none was.
+
+    Spark's readers pass over where that stands, so the file system is asked.
+    """
+    system, at = _in_its_system(spark, f"{path}/{_FILES_OF_SINK}")
+    if not system.exists(at):
+        return -1
+    names = [one.getPath().getName().partition(".")[0] for one in system.listStatus(at)]
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def qualified(spark: SparkSession, path: str) -> str:
+    """Return a path in full, as any process with the same file systems reads it."""
+    system, at = _in_its_system(spark, path)
+    return str(system.makeQualified(at).toString())
+
+
+def _in_its_system(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return the file system of a path and the path, as Hadoop has them."""
+    context = spark.sparkContext
+    jvm: Any = context._jvm  # noqa: SLF001 - PySpark has nothing that lists a folder
+    at = jvm.org.apache.hadoop.fs.Path(path)
+    return at.getFileSystem(context._jsc.hadoopConfiguration()), at  # noqa: SLF001
 
 
 def _by_batch(spark: SparkSession, folder: str) -> dict[int, str]:
@@ -91,16 +131,13 @@ def text_lines(spark: SparkSession, folder: str) -> list[str]:
     return [] if rows is None else [row["value"] for row in rows.collect()]
 
 
-def has_text(spark: SparkSession, folder: str) -> bool:
-    """Return whether there is a line of text in the files of a folder: Spark makes folders before it needs them."""
-    rows = _text(spark, folder)
-    return rows is not None and bool(rows.take(1))
-
-
 def _text(spark: SparkSession, folder: str, *, whole: bool = False) -> DataFrame | None:
-    """Return the lines of the text files in a folder, or `whole` files; None where there is no such folder."""
+    """Return the lines of the text files in a folder, or `whole` files; None where there is no such folder.
+
+    Files that are gone when they are read are passed over: Spark clears its old ones away.
+    """
     try:
-        return spark.read.text(folder, wholetext=whole)
+        return spark.read.option("ignoreMissingFiles", "true").text(folder, wholetext=whole)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return None
