@@ -94,6 +94,16 @@ def _answer(service: Service, handle: str, parameters: Mapping[str, str | int]) 
 ENVELOPE = ("count", "seq", "now", "window", "complete_from")
 
 
+def asked(service: Service, stream: str, *, query: str = "SELECT flight FROM {}") -> str:
+    """Declare a stream that keeps less than it is sent, and ask for all of it; return the query's handle."""
+    declare(service, stream, FLIGHTS, retention={"rows": 5})
+    for first in (0, 20):
+        append(service, stream, flights(first, first + 20))
+    handle = str(service.register(query.format(stream))["id"])
+    assert "queued" == service.invoke(handle, history="true")["history"]["state"]
+    return handle
+
+
 def archive_of(spark: "SparkSession", url: str, stream: str, archives: Path) -> "JobEnd":
     """Archive what a stream was sent since the last time."""
     from pipeline.spark.jobs.archive import archive

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 
 import pytest
@@ -15,8 +16,12 @@ from pipeline.spark.history import tuples
 from pipeline.spark.history.archived import archived_through
 from pipeline.spark.history.question import Question, instant_us
 from pipeline.spark.history.tuples import find_tuples, rows_of
+from pipeline.spark.jobs import kept
+from pipeline.spark.jobs.archive import archive
+from pipeline.spark.jobs.asked import ArchiveRequest
 from pipeline.spark.options import Connection
-from tests.spark.history_world import archive_of
+from tests.app.processes import wait_until
+from tests.spark.history_world import archive_of, never
 from tests.spark.read_world import FLIGHTS, append, declare, flights
 
 OPEN = (Window(),)
@@ -90,16 +95,67 @@ def test_archive_whose_checkpoint_was_put_back_is_not_gone_on_with(
     assert first == archived_through(spark, str(path), note)
 
 
+def test_archive_with_a_checkpoint_of_its_own_goes_on_however_that_is_written(
+    spark, psoup_url, service, tmp_path
+):
+    """It is noted in full, so that who reads the archive elsewhere finds it."""
+    declare(service, "apart", FLIGHTS)
+    path, full = str(tmp_path / "apart"), str(tmp_path / "checkpoint")
+    for checkpoint in (os.path.relpath(full), full):
+        last = append(service, "apart", flights(0, 20))
+        request = ArchiveRequest(stream="apart", path=path, url=psoup_url, checkpoint=checkpoint)
+        assert 20 == archive(spark, request, lambda _: None, never).rows
+        note = read_note(spark, path)
+        assert note is not None
+        assert (1, f"file:{full}") == (note.number, note.checkpoint)
+        assert last == archived_through(spark, path, note)
+
+
+def test_note_that_comes_while_the_checkpoint_is_read_counts(
+    spark, psoup_url, service, tmp_path, monkeypatch
+):
+    """The archive may have gone on behind a gap meanwhile, which the note of before knows nothing of."""
+    declare(service, "renoted", FLIGHTS)
+    append(service, "renoted", flights(0, 20))
+    archive_of(spark, psoup_url, "renoted", tmp_path)
+    path, instant = str(tmp_path / "renoted"), "2024-05-01T12:00:05Z"
+
+    def noted_anew(*given):
+        found = archived_through(*given)
+        if given[2].number == 1:
+            note = dataclasses.replace(given[2], number=2, complete_from=instant)
+            write_note(spark, path, note)
+        return found
+
+    monkeypatch.setattr(tuples, "archived_through", noted_anew)
+    found = find_tuples(agreeing(spark), service, question_of(service, "renoted"), "renoted", path)
+    assert instant_us(instant) == found.known_from_us
+
+
+def test_checkpoint_that_is_cleared_while_it_is_read_tells_the_rest(spark, tmp_path):
+    """Spark keeps a hundred micro-batches and removes the others, of which nobody wants to know."""
+    for number in range(3):
+        (tmp_path / str(number)).write_text(f"batch {number}")
+    rows = kept._text(spark, str(tmp_path))
+    assert rows is not None
+    (tmp_path / "0").unlink()
+    assert ["batch 1", "batch 2"] == sorted(row["value"] for row in rows.collect())
+
+
 def test_batches_without_rows_are_missed_by_nobody(spark, psoup_url, service, tmp_path):
     """The log forgets them at once: an archive that begins then has all that was sent, and so has a history."""
     declare(service, "sparse", FLIGHTS)
     for first in (0, 20):
         append(service, "sparse", flights(first, first + 20))
-    service.append("sparse", b"[]", content_type="application/json")
+    empty = int(str(service.append("sparse", b"[]", content_type="application/json")["seq"]))
     append(service, "sparse", flights(40, 60))
+
+    def is_gone():
+        return empty not in [one["seq"] for one in service.batches("sparse")]
+
+    wait_until(is_gone, "the batch without rows is forgotten")
     assert 0 == service.batch_list("sparse")["forgotten_through"]
     assert 60 == archive_of(spark, psoup_url, "sparse", tmp_path).rows
-    service.append("sparse", b"[]", content_type="application/json")
     question = question_of(service, "sparse")
     own = agreeing(spark)
     found = find_tuples(own, service, question, "sparse", str(tmp_path / "sparse"))

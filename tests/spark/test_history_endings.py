@@ -21,21 +21,10 @@ from pipeline.spark.jobs.asked import HistoryRequest
 from pipeline.spark.jobs.running import spark_errors_told
 from pipeline.spark.options import Connection
 from tests.spark.between import Rule
-from tests.spark.history_world import compute, never
-from tests.spark.read_world import FLIGHTS, append, declare, flights
+from tests.spark.history_world import asked, compute, never
 
 WAIT_S = 60.0
 REFUSED = ConnectionRefusedError(111, "Connection refused")
-
-
-def asked(service, stream):
-    """Declare a stream that keeps less than it is sent, and ask for all of it; return the query's handle."""
-    declare(service, stream, FLIGHTS, retention={"rows": 5})
-    for first in (0, 20):
-        append(service, stream, flights(first, first + 20))
-    handle = service.register(f"SELECT flight FROM {stream}")["id"]
-    service.invoke(handle, history="true")
-    return handle
 
 
 def state_of(service, handle):

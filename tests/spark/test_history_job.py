@@ -24,21 +24,10 @@ from pipeline.spark.jobs import history as job
 from pipeline.spark.jobs.asked import HistoryRequest, archive_places
 from pipeline.spark.jobs.history import HistoryProgress, line_of
 from tests.spark.between import Answer, Rule
-from tests.spark.history_world import archive_of, compute, never
-from tests.spark.read_world import FLIGHTS, append, declare, flights
+from tests.spark.history_world import archive_of, asked, compute, never
 
 WAIT_S = 60.0
 HOUR_US = 3_600_000_000
-
-
-def asked(service, stream, *, query="SELECT flight FROM {}"):
-    """Declare a stream that keeps less than it is sent, and ask for all of it; return the query's handle."""
-    declare(service, stream, FLIGHTS, retention={"rows": 5})
-    for first in (0, 20):
-        append(service, stream, flights(first, first + 20))
-    handle = service.register(query.format(stream))["id"]
-    assert "queued" == service.invoke(handle, history="true")["history"]["state"]
-    return handle
 
 
 def state_of(service, handle):

@@ -17,8 +17,7 @@ from engine.limits import HISTORY_CLAIM_S
 from pipeline.client import ARROW_STREAM
 from tests.app.processes import wait_until
 from tests.spark.between import Between, Rule
-from tests.spark.history_world import archive_of, compute
-from tests.spark.read_world import FLIGHTS, append, declare, flights
+from tests.spark.history_world import archive_of, asked, compute
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,11 +50,7 @@ def done(service, handle):
 def test_job_killed_amid_its_work_is_followed_by_another(psoup_url, service, way):
     """SIGKILL of it and its Java while a part travels: its claim lapses, the next one begins anew. SIGTERM: exit 0."""
     stream = f"killed_{way}"
-    declare(service, stream, FLIGHTS, retention={"rows": 5})
-    for first in (0, 20):
-        append(service, stream, flights(first, first + 20))
-    handle = service.register(f"SELECT flight FROM {stream}")["id"]
-    service.invoke(handle, history="true")
+    handle = asked(service, stream)
     is_sending = threading.Event()
     with Between(psoup_url).open() as between:
 
@@ -98,11 +93,7 @@ def java_of(process):
 def test_job_whose_java_is_killed_says_so(psoup_url, service, tmp_path, way, code):
     """SIGKILL of its Java alone, while a part travels: a sentence and an exit code, and the history is another's."""
     stream = f"without_java_{way}"
-    declare(service, stream, FLIGHTS, retention={"rows": 5})
-    for first in (0, 20):
-        append(service, stream, flights(first, first + 20))
-    handle = service.register(f"SELECT flight FROM {stream}")["id"]
-    service.invoke(handle, history="true")
+    handle = asked(service, stream)
     said = tmp_path / "stderr"
     with Between(psoup_url).open() as between, said.open("wb") as errors:
 

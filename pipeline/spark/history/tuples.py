@@ -114,12 +114,12 @@ def find_tuples(
     before = -1
     while True:
         archived = _archived(spark, service, question, stream, path, may_lack=may_lack)
-        through = 0 if archived is None else archived.through
+        through, excused = (
+            (0, 0) if archived is None else (archived.through, archived.forgotten_through)
+        )
         live, forgotten = _listed(service, question, stream, through)
         description = _described(service, stream)
-        is_continued = through >= question.seq or forgotten <= (
-            0 if archived is None else archived.forgotten_through
-        )
+        is_continued = through >= question.seq or forgotten <= excused
         if is_continued or through <= before:
             break
         before = through
