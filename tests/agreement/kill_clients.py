@@ -11,6 +11,7 @@ from random import Random
 
 import httpx
 
+from tests.patience import WAIT_S
 from tests.strategies import EPOCH_US
 
 STREAMS = {
@@ -51,7 +52,7 @@ class Client(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.told = told
         self.versions = versions
-        self._client = httpx.Client(base_url=url, timeout=20)
+        self._client = httpx.Client(base_url=url, timeout=WAIT_S)
         self._rng = Random(seed)
         self._ending = threading.Event()
         self.failure: BaseException | None = None
@@ -74,7 +75,7 @@ class Client(threading.Thread):
 
     def finish(self, url: str) -> None:
         """Repeat what had no answer, where a version makes that safe."""
-        with httpx.Client(base_url=url, timeout=20) as self._client:
+        with httpx.Client(base_url=url, timeout=WAIT_S) as self._client:
             for batch in sorted(self.told.batches.keys() - self.told.acknowledged):
                 if self.versions:
                     self._send(batch)

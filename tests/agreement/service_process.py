@@ -6,14 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import httpx
 
-START_S = 30.0
-"""A start on a busy machine takes a second or two; past this it has failed."""
+from tests.patience import PATIENT_ENVIRONMENT, wait_until
 
 
 def free_port() -> int:
@@ -40,8 +37,9 @@ class ServiceProcess:
         self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "app.cli", "serve"]
         command += ["--data", str(self.data), "--port", str(port)]
+        environment = {**os.environ, **PATIENT_ENVIRONMENT}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         self._wait_ready()
 
     def kill(self) -> None:
@@ -63,12 +61,12 @@ class ServiceProcess:
 
     def _wait_ready(self) -> None:
         assert self._process is not None
-        latest = time.monotonic() + START_S
-        pause = threading.Event()
-        while time.monotonic() < latest:
-            assert self._process.poll() is None, self.log.read_text()[-4_000:]
+        process = self._process
+
+        def is_ready() -> bool:
+            assert process.poll() is None, self.log.read_text()[-4_000:]
             with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/readyz").status_code == 200:
-                    return
-            pause.wait(0.05)
-        raise AssertionError(f"not ready in {START_S} s: {self.log.read_text()[-4_000:]}")
+                return httpx.get(f"{self.url}/readyz").status_code == 200
+            return False
+
+        wait_until(is_ready, "it is ready")

@@ -18,6 +18,7 @@ from engine.query.binder import bind
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.agreement.kill_clients import STREAMS, Client, Told
 from tests.agreement.service_process import ServiceProcess
+from tests.patience import WAIT_S
 from tests.reference import bounds
 from tests.reference_values import holds, value_of
 
@@ -100,7 +101,7 @@ def torture(folder: Path, *, seed: int, cycles: int) -> dict[str, int]:
     pause = threading.Event()
     try:
         service.start()
-        with httpx.Client(base_url=service.url, timeout=20) as http:
+        with httpx.Client(base_url=service.url, timeout=WAIT_S) as http:
             assert http.put("/v1/streams/events", json=STREAMS["events"]).status_code == 201
             everything = http.post("/v1/queries", json={"sql": EVERYTHING}).json()["id"]
         for cycle in range(cycles):
@@ -121,7 +122,7 @@ def torture(folder: Path, *, seed: int, cycles: int) -> dict[str, int]:
             service.start()
             for client in clients:
                 client.finish(service.url)
-            with httpx.Client(base_url=service.url, timeout=20) as http:
+            with httpx.Client(base_url=service.url, timeout=WAIT_S) as http:
                 assert ["events"] == [
                     one["name"] for one in http.get("/v1/streams").json()["streams"]
                 ]

@@ -9,9 +9,7 @@ from typing import Any
 from app.service import Service
 from engine.clock import Clock
 from storage import Store, open_store
-
-WAIT_S = 20.0
-"""A test that waits longer has failed."""
+from tests.patience import WAIT_S
 
 
 class Interfered:

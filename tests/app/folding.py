@@ -19,7 +19,7 @@ from engine.results.answer import Request
 from engine.results.clause_cache import ClauseCache
 from engine.tuples.batch import Seq
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
-from tests.app.faults import WAIT_S
+from tests.patience import WAIT_S
 from tests.world import World
 
 KEPT_US = 10 * SECOND_US

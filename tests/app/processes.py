@@ -5,14 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
-START_S = 90.0
-"""A start takes a second or two; where kernels have to be compiled on a busy machine first, much longer."""
-POLL_S = 0.02
+from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 
 
 class Process:
@@ -26,7 +22,7 @@ class Process:
         self._arguments += ["--log-format", "json"]
         if command != "api":  # workers keep no data
             self._arguments += ["--data", str(folder / "data")]
-        self._environment = {**os.environ, "PSOUP_LEASE_S": str(lease_s)}
+        self._environment = {**os.environ, **PATIENT_ENVIRONMENT, "PSOUP_LEASE_S": str(lease_s)}
         self._process: subprocess.Popen[bytes] | None = None
         self._read_from = 0
 
@@ -46,7 +42,7 @@ class Process:
     def wait(self) -> int:
         """Return its exit code."""
         assert self._process is not None
-        return self._process.wait(START_S)
+        return self._process.wait(WAIT_S)
 
     def events(self) -> list[dict[str, Any]]:
         """Return what it has logged since its start, as far as it is whole."""
@@ -72,11 +68,3 @@ class Process:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-
-
-def wait_until(condition: Any, what: str) -> None:
-    """Return once `condition()` is true."""
-    latest, pause = time.monotonic() + START_S, threading.Event()
-    while not condition():
-        assert time.monotonic() < latest, f"not in {START_S} s: {what}"
-        pause.wait(POLL_S)

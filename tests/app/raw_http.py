@@ -2,7 +2,8 @@
 
 import socket
 
-from tests.app.serving import WAIT_S, Address
+from tests.app.serving import Address
+from tests.patience import WAIT_S
 
 
 def head(method: str, path: str, *lines: str) -> bytes:

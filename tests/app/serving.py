@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from app.server import handles_of, listen, make_server
 from app.settings import Settings
 from tests.app.support import application
+from tests.patience import WAIT_S
 
-WAIT_S = 20.0
-"""A test that waits longer for an answer has failed."""
 Address = tuple[str, int]
 
 

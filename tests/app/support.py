@@ -13,16 +13,18 @@ from fastapi import FastAPI
 from app.fold_loop import FoldLoop
 from app.main import create_app, create_worker_app
 from app.problems import PROBLEM_TYPES
+from app.rates import Rates
 from app.service import Service
 from app.settings import Settings
 from app.store import Store
 from engine.clock import ManualClock
 from engine.limits import SECOND_US
+from tests.patience import PATIENT
 from tests.stores import SharedServer
 
 START_US = 1_795_255_200 * SECOND_US
 """2026-11-21T10:00:00Z."""
-SETTINGS = Settings(store="memory://", port=0)
+SETTINGS = Settings(store="memory://", port=0, **PATIENT)
 COLUMNS = [
     {"name": "ts", "type": "timestamp"},
     {"name": "sym", "type": "string"},
@@ -187,3 +189,8 @@ def hurried(api: Api, *deadlines: str) -> Iterator[None]:
         yield
     finally:
         service.settings = patient
+
+
+def fill_no_more(api: Api) -> None:
+    """Fill all buckets of rates to the brim, and never again: what a test takes is gone however long it takes."""
+    api.app.state.context.rates = Rates(monotonic_s=lambda: 0.0)

@@ -11,7 +11,6 @@ from app.wire.tuples import ARROW, COLUMNS
 from engine import limits
 from engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
 from tests.app import joining
-from tests.app.faults import WAIT_S
 from tests.app.support import (
     MOVES_THE_CLOCK,
     START_US,
@@ -20,6 +19,7 @@ from tests.app.support import (
     assert_problem,
     row,
 )
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 Body = dict[str, Any]

@@ -20,8 +20,9 @@ from app.api_process import Workers, run_api
 from app.process import EXIT_ADDRESS, EXIT_OK, EXIT_SETTINGS
 from app.settings import Settings
 from engine.limits import SECOND_US
-from tests.app.processes import START_S, Process, wait_until
+from tests.app.processes import Process
 from tests.app.support import STREAM
+from tests.patience import WAIT_S, wait_until
 from tests.stores import SharedServer
 
 LEASE_S = 1.0
@@ -53,9 +54,13 @@ class Api:
         ended = [one["worker"] for one in events if one["event"] == "worker-ended"]
         return [pid for pid in begun if pid not in ended]
 
+    def await_end(self, pid: int) -> None:
+        """Return once the parent has seen that a worker is gone."""
+        wait_until(lambda: pid not in self.workers(), "it is seen")
+
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Ask, on a connection of its own."""
-        return httpx.request(method, f"{self.url}{path}", timeout=START_S, **more)
+        return httpx.request(method, f"{self.url}{path}", timeout=WAIT_S, **more)
 
     def figure(self, name: str) -> float:
         """Return a meter's value; 0 where there is none, or no answer."""
@@ -210,7 +215,7 @@ def test_workers_that_are_killed_are_back_and_end_in_good_order(
     assert 200 == api.append(1).status_code
     for pid in api.workers():
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda pid=pid: pid not in api.workers(), "it is seen")
+        api.await_end(pid)
     wait_until(lambda: len(api.workers()) == 2, "two workers")
     wait_until(lambda: api.figure("psoup_workers") == 2, "two workers answer")
     assert 200 == api.append(2).status_code
@@ -230,7 +235,7 @@ def test_worker_that_hangs_holds_up_nobody(engine: Process, api: Api):
     hanging, killed = api.workers()
     os.kill(hanging, signal.SIGSTOP)
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: killed not in api.workers(), "it is seen")
+    api.await_end(killed)
     assert hanging in api.workers()
     wait_until(lambda: api.readiness() == {200}, "there is another one")
     os.kill(hanging, signal.SIGCONT)

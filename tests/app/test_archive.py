@@ -11,7 +11,6 @@ import pytest
 from app.wire.tuples import ARROW, COLUMNS
 from engine import limits
 from engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
-from tests.app.faults import WAIT_S
 from tests.app.staged import staged_commit
 from tests.app.support import (
     MOVES_THE_CLOCK,
@@ -23,6 +22,7 @@ from tests.app.support import (
     running,
 )
 from tests.app.test_rows import EXPECTED, SCHEMA, TABLE, arrow_body
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 BATCHES = "/v1/streams/trades/batches"

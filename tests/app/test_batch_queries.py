@@ -13,7 +13,7 @@ import pytest
 
 from app.keys import REGISTER
 from app.problems import PROBLEM_TYPES
-from app.rates import RATES, Rates
+from app.rates import RATES
 from app.routes import batch_queries, registering
 from app.routes.batch_queries import SLICE
 from engine import limits
@@ -21,8 +21,18 @@ from engine.clock import ManualClock
 from engine.errors import OverloadedError, StaleDeclarationError
 from engine.tuples.batch import Seq
 from storage.errors import StoreUnavailableError
-from tests.app.faults import WAIT_S, FaultyStore
-from tests.app.support import SETTINGS, START_US, WINDOW, Api, assert_problem, row, running
+from tests.app.faults import FaultyStore
+from tests.app.support import (
+    SETTINGS,
+    START_US,
+    WINDOW,
+    Api,
+    assert_problem,
+    fill_no_more,
+    row,
+    running,
+)
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -365,7 +375,7 @@ async def test_batch_counts_as_requests_of_a_key_by_its_lines(tmp_path):
     digest = hashlib.sha256(b"secret").hexdigest()
     keys.write_text(json.dumps({"id": "k", "sha256": digest, "scopes": [REGISTER, "admin"]}) + "\n")
     async with running(dataclasses.replace(SETTINGS, keys_file=keys)) as api:
-        api.app.state.context.rates = Rates(monotonic_s=lambda: 0.0)  # no bucket fills meanwhile
+        fill_no_more(api)
         api.client.headers["Authorization"] = "Bearer secret"
         line = orjson.dumps({"sql": "x"})
         lines = limits.BATCH_QUERIES_MAX - 2 * batch_queries.LINES_PER_UNIT

@@ -10,8 +10,8 @@ from app.bodies import BodyBudget, HeldBody
 from app.wire.tuples import NDJSON
 from engine import limits
 from engine.errors import OverloadedError
-from tests.app.faults import WAIT_S
 from tests.app.support import Api, assert_problem, row
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 

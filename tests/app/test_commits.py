@@ -12,9 +12,10 @@ from engine.log.operation import Staged, StageId
 from engine.tuples.arrow import arrow_schema, encode_batch
 from engine.tuples.batch import Seq
 from storage.errors import StoreUnavailableError
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.staged import commit, stage, staged_commit
 from tests.app.support import INTERFERES, START_US, Api, assert_problem, hurried, row, running
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 SQL = "SELECT qty FROM trades"

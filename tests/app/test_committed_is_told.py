@@ -13,9 +13,10 @@ from app.routes import batch_queries
 from app.service import ANSWER_THREADS
 from engine.clock import ManualClock
 from engine.errors import OverloadedError, StaleDeclarationError
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.folding import folding, numbers, quicken, schema
 from tests.app.support import SETTINGS, START_US, Api, row, running
+from tests.patience import WAIT_S
 from tests.world import World
 
 pytestmark = pytest.mark.anyio

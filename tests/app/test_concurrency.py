@@ -9,7 +9,7 @@ from app.applied import AppliedPosition
 from app.work_pool import WorkPool
 from engine.errors import OverloadedError
 from engine.tuples.batch import Seq
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.support import (
     INTERFERES,
     MOVES_THE_CLOCK,
@@ -19,6 +19,7 @@ from tests.app.support import (
     row,
     running,
 )
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 

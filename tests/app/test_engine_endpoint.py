@@ -13,10 +13,10 @@ from app.keys import load_keys
 from engine.clock import ManualClock
 from engine.log.operation import Rows
 from storage.errors import StoreUnavailableError
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.folding import Folding, numbers, quicken, schema
-from tests.app.processes import wait_until
 from tests.app.support import START_US, assert_problem
+from tests.patience import WAIT_S, wait_until
 from tests.world import World
 
 pytestmark = pytest.mark.anyio

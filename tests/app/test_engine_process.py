@@ -18,7 +18,8 @@ from engine.tuples.arrow import encode_batch
 from engine.tuples.schema import StreamId
 from storage import open_worker_store
 from tests.app.folding import numbers, schema
-from tests.app.processes import Process, wait_until
+from tests.app.processes import Process
+from tests.patience import wait_until
 from tests.stores import SharedServer
 from tests.world import record_batch
 

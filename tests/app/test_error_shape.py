@@ -5,7 +5,6 @@ import dataclasses
 import importlib
 import pkgutil
 import threading
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -20,8 +19,9 @@ from engine.clock import ManualClock
 from engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
 from engine.tuples.batch import Seq
 from storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, hurried, row, running
+from tests.patience import WAIT_S, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -231,10 +231,7 @@ async def test_store_down_until_it_is_back(faulty: Api, store: FaultyStore):
 
 def until_published(api: Api, seq: Seq) -> None:
     """Return once the store holds what operation `seq` did."""
-    latest = time.monotonic() + WAIT_S
-    while api.service.backend.figures().published < seq:
-        assert time.monotonic() < latest, "it is published"
-        time.sleep(0.01)
+    wait_until(lambda: api.service.backend.figures().published >= seq, "it is published")
 
 
 async def test_publish_whose_answer_was_lost_is_not_done_twice(faulty: Api, store: FaultyStore):

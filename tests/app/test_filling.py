@@ -12,8 +12,9 @@ from app.filling import Filling, FillingQuery
 from engine import limits
 from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, running
+from tests.patience import WAIT_S
 
 pytestmark = [pytest.mark.anyio, INTERFERES]
 

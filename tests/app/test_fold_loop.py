@@ -10,9 +10,10 @@ from engine import limits
 from engine.clock import ManualClock
 from storage.errors import CommitUnknownError, RecoveringError, StoreUnavailableError
 from storage.memory import MemoryStore
-from tests.app.faults import WAIT_S, FaultyStore, Interfered
+from tests.app.faults import FaultyStore, Interfered
 from tests.app.folding import KEPT_US, Folding, folding, numbers, quicken, schema
 from tests.app.support import START_US
+from tests.patience import WAIT_S
 from tests.stores import SharedServer
 from tests.world import World
 

@@ -15,9 +15,10 @@ from storage.errors import (
     StoreUnavailableError,
 )
 from storage.redis_client import RedisClient
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.folding import KEPT_US, Folding, ShortRun, folding, numbers, quicken, schema
 from tests.app.support import START_US
+from tests.patience import WAIT_S
 from tests.world import World
 
 CALLS = {

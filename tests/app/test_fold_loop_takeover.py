@@ -13,9 +13,10 @@ from engine.clock import ManualClock
 from engine.errors import IntegrityError
 from engine.log.operation import QueryId
 from storage.errors import FencedError, RecoveringError, StoreUnavailableError, StoreUnsuitableError
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.folding import KEPT_US, Folding, folding, numbers, quicken, schema
 from tests.app.support import START_US
+from tests.patience import WAIT_S
 from tests.world import World
 
 

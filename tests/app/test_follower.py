@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from engine.results.contract import Gen, Position
 from engine.tuples.batch import Seq
 from storage.errors import RecoveringError, StoreUnavailableError
-from tests.app.faults import WAIT_S
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 

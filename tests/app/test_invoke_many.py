@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.rates import RATES, Rates
+from app.rates import RATES
 from app.routes.invoke_many import QUERIES_PER_UNIT
 from engine import limits
 from engine.clock import ManualClock
@@ -23,6 +23,7 @@ from tests.app.support import (
     WINDOW,
     Api,
     assert_problem,
+    fill_no_more,
     row,
     running,
 )
@@ -284,7 +285,7 @@ async def test_invoke_counts_as_invocations_of_a_key_by_its_handles(tmp_path):
     digest = hashlib.sha256(b"secret").hexdigest()
     keys.write_text(orjson.dumps({"id": "k", "sha256": digest, "scopes": ["read"]}).decode())
     async with running(dataclasses.replace(SETTINGS, keys_file=keys)) as api:
-        api.app.state.context.rates = Rates(monotonic_s=lambda: 0.0)  # no bucket fills meanwhile
+        fill_no_more(api)
         api.client.headers["Authorization"] = "Bearer secret"
         assert limits.INVOKE_QUERIES_MAX == len(
             (await invoke(api, [GONE] * limits.INVOKE_QUERIES_MAX))["results"]
@@ -292,7 +293,7 @@ async def test_invoke_counts_as_invocations_of_a_key_by_its_handles(tmp_path):
         assert_problem(
             await api.send("POST", "/v1/invoke", json={"queries": [GONE]}), "rate-limited"
         )
-        api.app.state.context.rates = Rates(monotonic_s=lambda: 0.0)
+        fill_no_more(api)
         for _ in range(int(RATES["invoke"].burst)):
             await invoke(api, [GONE] * QUERIES_PER_UNIT)
         answer = await api.send("POST", "/v1/invoke", json={"queries": [GONE]})

@@ -10,7 +10,7 @@ from app.errors import RateLimitedError, SettingError
 from app.keys import load_keys
 from app.rates import RATES, Rates
 from app.settings import check_settings
-from tests.app.support import SETTINGS, STREAM, assert_problem, row, running
+from tests.app.support import SETTINGS, STREAM, assert_problem, fill_no_more, row, running
 
 pytestmark = pytest.mark.anyio
 
@@ -99,6 +99,7 @@ async def test_keys_over_their_rate_of_rows_stage_no_more(keyed):
     """Rows that are staged count as rows that are sent."""
     async with running(keyed) as api:
         await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        fill_no_more(api)
         api.app.state.context.rates.take("feeder", "rows", RATES["rows"].burst)
         path = "/v1/streams/trades/stages"
         refused = await api.send("POST", path, json=[row()] * 99_999, headers=bearer("feeder"))
@@ -120,6 +121,7 @@ async def test_keys_unknown_are_all_refused_alike(keyed, headers):
 async def test_keys_over_their_rate_are_refused_until_it_is_refilled(keyed):
     """Registrations past the burst are 429 with Retry-After and RateLimit; other kinds go on."""
     async with running(keyed) as api:
+        fill_no_more(api)
         answers = [
             await api.send("DELETE", "/v1/streams/nope", headers=bearer("all"))
             for _ in range(int(RATES["register"].burst) + 20)

@@ -8,7 +8,7 @@ import pytest
 
 from app.lease import Lease, LeaseStatistics
 from storage.errors import FencedError, RecoveringError, StoreUnavailableError
-from tests.app.faults import WAIT_S
+from tests.patience import WAIT_S
 
 LEASE_S = 0.005
 """Renewed every millisecond."""

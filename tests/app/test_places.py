@@ -14,7 +14,8 @@ from app.settings import Settings
 from engine import limits
 from engine.errors import OverloadedError
 from tests.app.raw_http import connected, head, read_answer
-from tests.app.serving import WAIT_S, served
+from tests.app.serving import served
+from tests.patience import WAIT_S
 
 ORIGIN = "https://a.example"
 SETTINGS = Settings(

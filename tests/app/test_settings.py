@@ -18,6 +18,8 @@ from app.settings import SETTINGS, Settings, load_settings
 from engine.clock import ManualClock
 from storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
+from tests.children import child
+from tests.patience import WAIT_S
 
 
 def test_settings_are_all_described():
@@ -101,11 +103,11 @@ def test_serve_ends_as_asked_with_code_zero(number):
     program = "from app.main import serve; from app.settings import Settings; import sys;"
     program += "sys.exit(serve(Settings(store='memory://', port=0, log_format='json')))"
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with child(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         lines = map(json.loads, process.stderr)
         url = next(line["url"] for line in lines if line["event"] == "listening")
         assert 200 == httpx.get(f"{url}/readyz").status_code
         process.send_signal(number)
         assert "ended" == [line["event"] for line in lines][-1]
-        assert 0 == process.wait(20)
+        assert 0 == process.wait(WAIT_S)

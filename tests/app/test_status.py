@@ -13,8 +13,8 @@ from app.wire.tuples import NDJSON
 from engine import limits
 from engine.limits import CHUNK_ROWS
 from storage.store import StoreHealth
-from tests.app.faults import WAIT_S
 from tests.app.support import KEEPS_HITS, Api, assert_problem, row
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 

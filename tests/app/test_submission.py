@@ -12,8 +12,9 @@ from engine import limits
 from engine.clock import ManualClock
 from engine.errors import OverloadedError
 from engine.tuples.batch import Seq
-from tests.app.faults import WAIT_S, FaultyStore
+from tests.app.faults import FaultyStore
 from tests.app.support import START_US
+from tests.patience import WAIT_S
 from tests.storage.samples import commit, declare, register, rows, staged, txn
 
 pytestmark = pytest.mark.anyio

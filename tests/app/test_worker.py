@@ -14,9 +14,9 @@ from app.main import create_worker_app
 from engine import limits
 from engine.clock import ManualClock
 from storage import keys
-from tests.app.faults import WAIT_S
 from tests.app.staged import commit, stage
 from tests.app.support import SETTINGS, START_US, Api, answering, assert_problem, row
+from tests.patience import WAIT_S
 from tests.stores import SharedServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]

@@ -14,6 +14,7 @@ from app.main import create_app
 from app.server import listen, make_server
 from app.settings import Settings
 from pipeline.client import Service
+from tests.patience import PATIENT
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Psoup:
 @pytest.fixture
 def psoup() -> Iterator[Psoup]:
     """Yield the command line against a fresh service on memory://, in a thread."""
-    settings = Settings(store="memory://", port=0)
+    settings = Settings(store="memory://", port=0, **PATIENT)
     with listen(settings) as listener:
         server = make_server(create_app(settings), settings)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -18,6 +18,7 @@ from app.demo_data import LATEST_US, ROOMS, TICK_US, readings
 from app.demo_queries import demo_queries
 from app.demo_screen import Frame, Shown, screen, tables
 from engine.limits import SECOND_US
+from tests.children import child
 
 START_US = 1_795_255_200 * SECOND_US
 QUERIES = len(demo_queries(START_US))
@@ -142,7 +143,7 @@ def test_demo_interrupted_stops_its_service(ending, tmp_path):
     """Ctrl-C and a polite kill end it in order: exit 0, nothing answers, no socket or file stays."""
     command = [*COMMAND, "600"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as demo:
+    with child(command, stdout=subprocess.PIPE, text=True, env=environment) as demo:
         assert demo.stdout is not None
         url = None
         while url is None:

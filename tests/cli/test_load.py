@@ -1,8 +1,6 @@
 """`psoup load` against a service: what is declared, what is loaded, what is skipped."""
 
 import lzma
-import os
-import signal
 import subprocess
 import sys
 
@@ -13,6 +11,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from app.cli_common import ExitCode
+from tests.children import child
 
 CSV = "ts,name,n,x,ok\n" + "".join(
     f"2024-01-01T00:00:{i % 60:02d}.{i:06d}Z,{'' if i % 7 == 0 else f'n{i}'},{i},{i / 4},"
@@ -138,10 +137,9 @@ def test_load_killed_and_repeated_loads_every_row_once(psoup, tmp_path):
     command += ["--time", "ts", "--batch-rows", "100", "--url", psoup.url]
     reached = []
     for share in (0.2, 0.5, 0.8):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as loader:
+        with child(command, stdout=subprocess.DEVNULL) as loader:
             while psoup.rows("s") < share * total and loader.poll() is None:
                 pass  # each look is a request: nothing is timed here
-            os.kill(loader.pid, signal.SIGKILL)
         reached.append(psoup.rows("s"))
     assert reached[0] < total, "the loader was killed before its end"
     run = subprocess.run(command, capture_output=True, text=True, check=True)

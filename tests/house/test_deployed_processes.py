@@ -15,10 +15,10 @@ import pytest
 from pipeline.client import Service
 from storage.server import find_executable
 from tests.house.deployment import compose, psoup_services
+from tests.patience import WAIT_S, wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.redis]
 
-WAIT_S = 60.0
 LEASE_S = "1"
 """Of the engines: a test need not wait as long as an operator would."""
 SQL = "SELECT * FROM readings BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
@@ -144,10 +144,7 @@ def test_compose_processes_work_together_and_outlive_their_engine(deployment):
 
 def _fed_since(service: Service, rows: int) -> None:
     """Wait until the stream has more than so many tuples."""
-    deadline = time.monotonic() + WAIT_S
-    while (service.stream("readings") or {"rows": 0})["rows"] <= rows:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: (service.stream("readings") or {"rows": 0})["rows"] > rows, "it is fed")
 
 
 def _end_session(child: subprocess.Popen[bytes]) -> None:

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from pipeline.client import Service
 from tests.agreement.service_process import ServiceProcess
-from tests.app.processes import Process, wait_until
+from tests.app.processes import Process
 from tests.oracle_duckdb import ID, TIME
+from tests.patience import wait_until
 from tests.spark.read_world import FLIGHTS, WEATHER, append, declare, flights, weather
 from tests.stores import SharedServer
 

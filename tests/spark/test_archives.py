@@ -20,7 +20,7 @@ from pipeline.spark.jobs import kept
 from pipeline.spark.jobs.archive import archive
 from pipeline.spark.jobs.asked import ArchiveRequest
 from pipeline.spark.options import Connection
-from tests.app.processes import wait_until
+from tests.patience import wait_until
 from tests.spark.history_world import archive_of, never
 from tests.spark.read_world import FLIGHTS, append, declare, flights
 

@@ -20,10 +20,10 @@ from pipeline.spark.jobs import history as job, running
 from pipeline.spark.jobs.asked import HistoryRequest
 from pipeline.spark.jobs.running import spark_errors_told
 from pipeline.spark.options import Connection
+from tests.patience import WAIT_S
 from tests.spark.between import Rule
 from tests.spark.history_world import asked, compute, never
 
-WAIT_S = 60.0
 REFUSED = ConnectionRefusedError(111, "Connection refused")
 
 

@@ -23,10 +23,10 @@ from pipeline.spark.history.question import instant_us
 from pipeline.spark.jobs import history as job
 from pipeline.spark.jobs.asked import HistoryRequest, archive_places
 from pipeline.spark.jobs.history import HistoryProgress, line_of
+from tests.patience import WAIT_S
 from tests.spark.between import Answer, Rule
 from tests.spark.history_world import archive_of, asked, compute, never
 
-WAIT_S = 60.0
 HOUR_US = 3_600_000_000
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from engine.limits import HISTORY_CLAIM_S
 from pipeline.client import ARROW_STREAM
-from tests.app.processes import wait_until
+from tests.patience import wait_until
 from tests.spark.between import Between, Rule
 from tests.spark.history_world import archive_of, asked, compute
 

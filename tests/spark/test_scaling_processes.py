@@ -18,9 +18,10 @@ from app.process import EXIT_OK
 from app.store import WorkerStore
 from pipeline.client import Service
 from storage import open_worker_store
+from tests import patience
 from tests.agreement.join_world import tuples
-from tests.app import processes as waiting
-from tests.app.processes import Process, wait_until
+from tests.app.processes import Process
+from tests.patience import wait_until
 from tests.spark.scaling_programs import KEYS
 from tests.stores import SharedServer
 from tests.strategies import EPOCH_US
@@ -153,7 +154,7 @@ class Producer:
 
 def test_engine_with_spark_answers_as_if_there_were_none(processes, monkeypatch):
     """Queries come and go while tuples stream in; the JVM is killed meanwhile, and all ends at SIGTERM."""
-    monkeypatch.setattr(waiting, "START_S", START_S)
+    monkeypatch.setattr(patience, "WAIT_S", START_S)
     server, engine, api = processes
     engine.start("--spark", "local[2]", "--port", "0")
     assert engine._process is not None

@@ -19,6 +19,7 @@ from storage.errors import (
 )
 from storage.redis_client import RedisClient
 from storage.redis_store import RedisStore
+from tests.patience import WAIT_S
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, query_id, register, rows
@@ -27,7 +28,6 @@ from tests.stores import SharedServer
 pytestmark = pytest.mark.redis
 CLOCK = ManualClock(0)
 SHORT_LEASE_S = 0.3
-WAIT_S = 20.0
 
 
 def contents(server: SharedServer) -> list[object]:
@@ -189,8 +189,13 @@ def test_lease_that_is_prolonged_does_not_end(server, tmp_path):
     second = server.standby(tmp_path / "second", lease_s=SHORT_LEASE_S)
     begun = time.monotonic()
     while time.monotonic() - begun < 3 * SHORT_LEASE_S:
+        renewed = time.monotonic()
         first.renew()
-        assert second.take_over() > 0.0
+        if second.take_over() == 0.0:
+            assert time.monotonic() - renewed > SHORT_LEASE_S, (
+                "it may where this machine stood still"
+            )
+            break
     taken_over(second)
     with pytest.raises(FencedError):
         first.renew()

@@ -15,6 +15,7 @@ from storage.errors import (
     StoreUnsuitableError,
 )
 from storage.redis_store import RedisStore
+from tests.patience import WAIT_S
 from tests.storage.histories import (
     OTHER,
     WORKER,
@@ -179,7 +180,7 @@ def test_of_workers_that_claim_at_once_one_has_it(embedded_store):
     go, won = threading.Barrier(8), []
 
     def claim(name):
-        go.wait(20)
+        go.wait(WAIT_S)
         try:
             store.histories.claim(history_id(1), name, done=0, of=None)
         except Exception as error:  # noqa: BLE001 (its kind is asserted)
@@ -191,7 +192,7 @@ def test_of_workers_that_claim_at_once_one_has_it(embedded_store):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(WAIT_S)
     assert ["HistoryTakenError"] * 7 == sorted(won)[:7]
     assert sorted(won)[7].startswith("worker-")
 

@@ -27,6 +27,7 @@ from storage.redis_client import RedisClient
 from storage.redis_store import RedisStore
 from storage.server import EmbeddedServer, find_executable
 from storage.store import Durability
+from tests.children import child
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, register, rows
@@ -164,9 +165,8 @@ def test_second_psoup_on_a_folder_is_refused_by_name(tmp_path):
 def test_server_of_a_killed_psoup_is_taken_over(tmp_path):
     """Kill -9 of psoup leaves the server; the next start finds it, with all that was acknowledged."""
     script = Path(__file__).with_name("serve_until_killed.py")
-    with subprocess.Popen(
-        [sys.executable, script, tmp_path / "data"], stdout=subprocess.PIPE, text=True
-    ) as process:
+    command = [sys.executable, script, tmp_path / "data"]
+    with child(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for _ in range(50):
             acknowledged = int(process.stdout.readline())

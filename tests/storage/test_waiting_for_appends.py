@@ -10,10 +10,9 @@ from engine.results.contract import Position
 from engine.tuples.batch import Seq
 from storage.memory import MemoryStore
 from tests.app.folding import schema
+from tests.patience import WAIT_S
 from tests.stores import SharedServer
 from tests.world import World
-
-WAIT_S = 20.0
 
 
 @pytest.mark.redis

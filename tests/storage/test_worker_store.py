@@ -19,12 +19,12 @@ from storage.errors import (
 )
 from storage.redis_client import RedisClient
 from storage.redis_store import RedisStore
+from tests.patience import WAIT_S
 from tests.storage.driver import assert_shows, do, plain_pages, rows_of
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, join, query_id, register, rows
 
 pytestmark = pytest.mark.redis
-WAIT_S = 20.0
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from storage.errors import (
 )
 from storage.redis_client import RedisClient
 from storage.redis_store import RedisStore
+from tests.patience import WAIT_S
 from tests.storage.driver import do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare
 
 pytestmark = pytest.mark.redis
-WAIT_S = 20.0
 
 
 @pytest.fixture

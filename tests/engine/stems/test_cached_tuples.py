@@ -18,6 +18,7 @@ from engine.results.source import Span
 from engine.stems.cached_stem import CachedSteM
 from engine.tuples.batch import Seq
 from tests.engine.stems.growing import CLAUSES, JOINS, Growing, begun
+from tests.patience import WAIT_S
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -206,7 +207,7 @@ def test_threads_that_ask_at_once_while_tuples_come_read_the_same_as_the_engine(
         growing.send("r", count)
     done.set()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(WAIT_S)
         assert not thread.is_alive()
     assert not failures
     growing.cached.check()
@@ -260,7 +261,7 @@ def test_another_history_is_taken_note_of_amid_a_question_and_by_nobody_waited_f
         """Call `forget` as another thread would whose answer tells of the history."""
         thread = threading.Thread(target=growing.cached.forget, daemon=True)
         thread.start()
-        thread.join(timeout=20)
+        thread.join(WAIT_S)
         waited.append(thread.is_alive())
 
     def telling(asked_id, after):
