@@ -305,6 +305,8 @@ SCALED_SCAN_EXPRESSIONS_MIN: Final = 32
 """So many such expressions meet each row that is sent: an evaluation takes 40 ns, and sending a row a microsecond."""
 SCALED_JOB_S_MAX: Final = 60.0
 """A job that takes longer is given up, and the engine does its work."""
+SCALED_START_S_MAX: Final = 180.0
+"""Executors have come and loaded the engine within this, or none of them are used: some 10 s on a machine at rest."""
 SCALED_RETRY_S: Final = 30.0
 """After a job that came to nothing the engine works alone so long."""
 

@@ -21,13 +21,13 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",  # as psoup writes and reads every time
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.python.filterPushdown.enabled": "true",  # else the source's reader is refused
+    "spark.ui.showConsoleProgress": "false",  # it would be drawn into the log, and into psoup's own bars
 }
 """For every session."""
 LOCAL_SETTINGS: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",  # 200 tasks of nothing cost seconds a micro-batch
 }
 """For a session on this machine alone."""

@@ -12,11 +12,11 @@ END_S = 500.0
 
 
 class JobProcess:
-    """`tests.spark.file_job` with its arguments: started, killed, started again."""
+    """A job of `tests.spark` with its arguments: started, killed, started again."""
 
-    def __init__(self, log: Path, *arguments: str) -> None:
+    def __init__(self, log: Path, *arguments: str, job: str = "file_job") -> None:
         self._log = log
-        self._command = [sys.executable, "-m", "tests.spark.file_job", *arguments]
+        self._command = [sys.executable, "-m", f"tests.spark.{job}", *arguments]
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self) -> bool:

@@ -22,6 +22,7 @@ from tests import patience
 from tests.agreement.join_world import tuples
 from tests.app.processes import Process
 from tests.patience import wait_until
+from tests.spark.cluster import running_cluster
 from tests.spark.scaling_programs import KEYS
 from tests.stores import SharedServer
 from tests.strategies import EPOCH_US
@@ -152,11 +153,21 @@ class Producer:
                 assert (where, [n for (n,) in asked]) == (where, found)
 
 
-def test_engine_with_spark_answers_as_if_there_were_none(processes, monkeypatch):
+@pytest.fixture(params=["local", "cluster"])
+def master(request, tmp_path) -> Iterator[str]:
+    """Yield where the executors are: in the JVM that the engine starts, or processes of two hosts."""
+    if request.param == "local":
+        yield "local[2]"
+        return
+    with running_cluster(tmp_path) as cluster:
+        yield cluster.master
+
+
+def test_engine_with_spark_answers_as_if_there_were_none(processes, master, monkeypatch):
     """Queries come and go while tuples stream in; the JVM is killed meanwhile, and all ends at SIGTERM."""
     monkeypatch.setattr(patience, "WAIT_S", START_S)
     server, engine, api = processes
-    engine.start("--spark", "local[2]", "--port", "0")
+    engine.start("--spark", master, "--port", "0")
     assert engine._process is not None
     pid = engine._process.pid
     engine.wait_for("executors-ready")

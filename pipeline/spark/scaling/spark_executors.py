@@ -65,7 +65,7 @@ class SparkExecutors:
 
         Raises:
             JavaMissingError: there is no Java to start it with.
-            ExecutorsError: it does not start.
+            ExecutorsError: it does not start, or no executor is ready within SCALED_START_S_MAX.
         """
         self._opened, self._ended = opened, ended
         self._opening: threading.Thread | None = None
@@ -130,7 +130,7 @@ class SparkExecutors:
         with self._told("A job for the engine has failed"):
             session = self._open()
             asked = pa.Table.from_batches([write_task(task) for task in tasks])
-            with _limited(session, limits.SCALED_JOB_S_MAX):
+            with _limited(session, limits.SCALED_JOB_S_MAX, "A job for the engine was not done"):
                 frame = session.createDataFrame(asked).mapInArrow(work, columns)
                 found: list[pa.RecordBatch] = frame.toArrow().to_batches()
                 return found
@@ -155,7 +155,11 @@ class SparkExecutors:
             self._session = self._ready()
 
     def _ready(self) -> SparkSession:
-        """Return a new session whose executors, and its JVM, have done once what jobs will have them do."""
+        """Return a new session whose executors, and its JVM, have done once what jobs will have them do.
+
+        Raises:
+            ExecutorsError: they have not within SCALED_START_S_MAX, as where the cluster has no room for them.
+        """
         session = self._opened()
         tasks = session.sparkContext.defaultParallelism
         asked = pa.Table.from_batches([write_task(ChunkTask(StreamId(0), 0, 0, ()))] * tasks)
@@ -166,7 +170,12 @@ class SparkExecutors:
                 for task in read_tasks(batch):
                     yield write_block(task.stream_id, task.first_chunk, EMPTY)
 
-        session.createDataFrame(asked).mapInArrow(work, BLOCKS_DDL).toArrow()
+        try:
+            with _limited(session, limits.SCALED_START_S_MAX, "Spark's executors were not ready"):
+                session.createDataFrame(asked).mapInArrow(work, BLOCKS_DDL).toArrow()
+        except (*_GONE, ExecutorsError):
+            self._ended(session)
+            raise
         return session
 
     @contextmanager
@@ -206,10 +215,12 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def _limited(session: SparkSession, seconds: float) -> Iterator[None]:
-    """Cancel the session's jobs after so many seconds: its caller then sees one fail."""
+def _limited(session: SparkSession, seconds: float, what: str) -> Iterator[None]:
+    """Cancel the session's jobs after so many seconds. Raises ExecutorsError then: `what`, and in which time."""
+    is_over = threading.Event()
 
     def cancel() -> None:
+        is_over.set()
         with suppress(*_GONE):
             session.sparkContext.cancelAllJobs()
 
@@ -218,6 +229,10 @@ def _limited(session: SparkSession, seconds: float) -> Iterator[None]:
     timer.start()
     try:
         yield
+    except _GONE as error:
+        if is_over.is_set():
+            raise ExecutorsError(f"{what} in {seconds:g} s, and given up.") from error
+        raise
     finally:
         timer.cancel()
         timer.join()
