@@ -72,6 +72,10 @@ class ArrivalOptions:
     fail_on_loss: bool = True
     loss_known_through: int = 0
 
+    def may_lack(self, seq: int) -> bool:
+        """Return whether the batch at this position may be gone unread, and the query goes on."""
+        return not self.fail_on_loss or seq <= self.loss_known_through
+
 
 def reads_stream(given: Mapping[str, str]) -> bool:
     """Return whether the options are those of a stream's rows, not of a query's answer."""

@@ -51,7 +51,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     With the option `hold` the service keeps every batch until this query has processed it, and nothing can be
     missed. A stream has one such hold: one query a stream may ask for it, and whoever gives that query up for good
     ends the hold (DELETE /v1/streams/{name}/archive), or the log grows. Without it retention may drop batches that
-    were not read yet; the query then fails (`failOnDataLoss`).
+    were not read yet; the query then fails, also where they were planned to be read (`failOnDataLoss`).
 
     One process asks for offsets and partitions, tasks in others read. Spark copies the reader before it asks it
     anything, so the connection is opened with the first question.
@@ -130,8 +130,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found = [one for one in self._listed[1] if one.seq <= until.seq]
         else:
             found = self._asked(begin).past(begin, up_to=until.seq)
-        is_known = begin.seq < self._options.loss_known_through
-        if len(found) != until.batches and not is_known:
+        if len(found) != until.batches and not self._options.may_lack(begin.seq + 1):
             raise ReadRefusedError(
                 f"Of the {until.batches} batches of stream {self._options.stream!r} past position {begin.seq} and up"
                 f" to {until.seq} only {len(found)} are there: retention dropped the others before they were read."
@@ -145,7 +144,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises:
             HistoryChangedError: a batch is one of another history.
-            ReadRefusedError: a batch is gone.
+            ReadRefusedError: a batch is gone that may not be.
             SchemaMismatchError: the stream was declared anew, with other columns.
         """
         if not isinstance(partition, BatchesPartition):
@@ -154,6 +153,8 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with open_service(self._options.connection) as service:
             for seq in partition.seqs:
                 body = service.batch(self._options.stream, seq, gen=partition.gen)
+                if body is None and self._options.may_lack(seq):
+                    continue
                 if body is None:
                     raise ReadRefusedError(
                         f"The batch of stream {self._options.stream!r} at position {seq} is gone: retention dropped"

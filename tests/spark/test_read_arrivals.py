@@ -285,6 +285,27 @@ def test_arrivals_that_are_gone_fail_the_task_and_the_plan(between, service, str
     replayed.stop()
 
 
+def test_arrivals_that_may_be_gone_are_passed_over_where_they_were_planned(
+    between, service, stream
+):
+    """Nobody minds, or that one is known: the task reads what is there, and so does the plan when it is repeated."""
+    seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
+    gone = f"/v1/streams/{stream}/batches/{seqs[0]}"
+    for told in ({"failOnDataLoss": "false"}, {"lossKnownThrough": str(seqs[0])}):
+        between.rules.clear()
+        reader = reader_of(between.url, stream, **told)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        (part,) = reader.partitions(start, end)
+        between.refuse("GET", gone, 404, times=1, code="not-found", retryable=False)
+        assert [seqs[1]] == [batch["_seq"][0].as_py() for batch in reader.read(part)]
+        reader.stop()
+        between.forget(stream, seqs[0])
+        repeated = reader_of(between.url, stream, **told)
+        assert [(seqs[1],)] == [one.seqs for one in repeated.partitions(start, end)]
+        repeated.stop()
+
+
 def test_first_micro_batch_is_planned_from_where_it_was(between, service, stream):
     """Spark asks anew for its begin when it is repeated; what is gone since is missed, unless that is known."""
     seqs = [append(service, stream, flights(first, first + 10)) for first in (0, 10)]
