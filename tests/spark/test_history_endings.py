@@ -1,6 +1,7 @@
 """How a history ends that is not done: errors that nobody expects, outages, Spark that is gone, time that is over."""
 
 import threading
+import uuid
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PythonException
 
+from pipeline.client import Service
 from pipeline.errors import (
     DefinitionError,
     JobFailedError,
@@ -117,6 +119,31 @@ def test_history_whose_tasks_meet_an_outage_is_left(spark, service, between, mon
     assert ("503 overloaded" if status else "does not answer") in told.detail
     assert ("running", None) == state_of(service, handle)
     service.drop("outage", cascade=True)
+
+
+def test_history_that_is_left_again_and_again_fails(spark, service, between, monkeypatch):
+    """Its tasks do not reach what its job reaches: the asker reads so, in place of waiting for ever."""
+    handle = asked(service, "unreached")
+    between.rules.append(Rule("GET", "/v1/streams/unreached/batches/", lambda _: None, 1_000))
+    monkeypatch.setattr(job, "AWAY_S", 0.2)
+    with (
+        monkeypatch.context() as patch
+    ):  # claims lapse after half a minute: let it claim its own again
+        patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=1))
+        listed = Service.histories
+        patch.setattr(
+            Service,
+            "histories",
+            lambda self, **_: [
+                one for one in listed(self) if one["query"] == handle and one["state"] != "failed"
+            ],
+        )
+        told = compute(spark, between.url)
+    assert [*["left"] * (job.OUTAGES_MAX - 1), "failed"] == [one.state for one in told]
+    state, detail = state_of(service, handle)
+    assert "failed" == state
+    assert f"Begun {job.OUTAGES_MAX} times" in detail
+    service.drop("unreached", cascade=True)
 
 
 def test_task_tells_an_outage_from_a_refusal():

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -35,6 +36,8 @@ EVERY_S: Final = 2.0
 AWAY_S: Final = 10.0
 """How long a service that is away is waited for at a time, by the job, which is told to end in between, and by tasks:
 a history that is left is begun anew as soon as its claim has lapsed."""
+OUTAGES_MAX: Final = 5
+"""So often one worker leaves a history for an outage; then it fails: what is away for its tasks alone stays away."""
 
 _LOG = logging.getLogger("psoup.history")
 
@@ -109,6 +112,8 @@ class _Worker:
         self._places = Places(by_stream, folder)
         self._connection = Connection(url=request.url, token=request.token, retry_s=AWAY_S)
         self._at_most_s = seconds_of(request.at_most, option="--at-most")
+        self._outages = Counter[str]()
+        """How often each history that is not ended was left for an outage."""
 
     def answer(self, service: Service, record: JsonObject) -> int | None:
         """Claim a history, compute it and say so; return the rows of its answer, None where there is none.
@@ -139,15 +144,17 @@ class _Worker:
             with spark_errors_told(), tasks, claim:
                 found = self._computed(service, record, worker)
         except Exception as error:  # whatever it is, the histories behind this one wait
-            if claim.is_lost or self._stop() or _is_over(error) or _is_away(error):
+            if claim.is_lost or self._stop() or _is_over(error) or self._is_left(name, error):
                 tell("left", "" if self._stop() else str(error))
                 return None
             if not can_go_on():
                 raise
             reason = self._reason(error, name, is_overdue=claim.is_overdue)
             was_told = self._give_up(service, name, worker, reason)
+            del self._outages[name]
             tell("failed" if was_told else "left", reason)
             return None
+        del self._outages[name]
         complete_from = found.complete_from
         detail = "" if complete_from is None else f"complete from {complete_from}"
         tell("done", detail, found.parts.rows)
@@ -172,12 +179,22 @@ class _Worker:
         )
         return found
 
+    def _is_left(self, name: str, error: Exception) -> bool:
+        """Return whether a history is to be begun anew later, because the service was away; counts how often."""
+        self._outages[name] += _is_away(error)
+        return _is_away(error) and self._outages[name] < OUTAGES_MAX
+
     def _reason(self, error: Exception, name: str, *, is_overdue: bool) -> str:
         """Return why a history fails, for its asker: whatever is not meant to be read goes to the log."""
         if is_overdue and isinstance(error, JobFailedError):  # Spark's word for being cancelled
             return (
                 f"It took longer than {self._request.at_most}, which is the most that the job gives one. Ask for less:"
                 " a narrower window, streams that are joined by equality; or start the job with a larger --at-most."
+            )
+        if _is_away(error):
+            return (
+                f"Begun {OUTAGES_MAX} times, and each time the service was away for it, most likely for the tasks of"
+                f" Spark alone: the job's --url has to be one that executors reach. The last time: {error}"
             )
         if isinstance(error, PipelineError):
             return str(error) or error.code
