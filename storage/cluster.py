@@ -29,6 +29,14 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """The largest seq that somebody was told is committed, and is applied."""
+
+    head: Seq
+    applied: Seq
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterStatistics:
     """What is on disk (None = nothing yet), and how often it could not be written."""
 
@@ -65,15 +73,14 @@ class ClusterMemory:
         """What the file says; None = this folder has had no store yet."""
         return self._file
 
-    @property
-    def head(self) -> Seq:
-        """The largest seq this process was told is committed."""
-        return self._head
+    def told(self) -> Told:
+        """Return what this process, or the last one with this folder, was told: a store that has less has lost it.
 
-    @property
-    def applied(self) -> Seq:
-        """The largest seq this process was told is applied."""
-        return self._applied
+        Ask before the store is asked, because appends go on meanwhile.
+        """
+        with self._lock:
+            seq = Seq(0) if self._file is None else self._file.seq
+            return Told(max(self._head, seq), self._applied)
 
     def belong_to(self, cluster: str, gen: Gen, head: Seq) -> None:
         """Remember a verified store. Returns once that is on disk, but for the seq, which may lag.

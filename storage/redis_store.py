@@ -17,7 +17,7 @@ from engine.limits import SECOND_US
 from engine.results.contract import Gen, Position
 from engine.tuples.batch import Seq
 from storage import keys
-from storage.cluster import ClusterMemory
+from storage.cluster import ClusterMemory, Told
 from storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
 from storage.redis_client import RedisClient
 from storage.redis_histories import RedisHistories
@@ -246,10 +246,11 @@ class RedisStore:
 
     def _enter(self, *, starting: bool) -> None:
         """Open the server's present run, unless it is open."""
+        told = self._known.told()
         state = read_state(self._client)
         assert state.head is not None
         assert state.cluster is not None
-        gen = self._generation(state, starting=starting)
+        gen = self._generation(state, told, starting=starting)
         if not state.verified:
             if gen != state.gen:
                 self._token.call("psoup_reserve", [keys.META], [gen])
@@ -309,24 +310,25 @@ class RedisStore:
             )
         return False
 
-    def _generation(self, state: StoreState, *, starting: bool) -> Gen:
+    def _generation(self, state: StoreState, told: Told, *, starting: bool) -> Gen:
         """Return the generation to go on in: a later one iff operations may have been lost.
+
+        `told` is from before `state` was read.
 
         Raises:
             IntegrityError: they were lost under a process that has told others of them.
         """
         file = self._known.file
-        head = max(self._known.head, Seq(0) if file is None else file.seq)
         earlier = max(state.gen, Gen(0) if file is None else file.gen)
         assert state.head is not None
-        behind = state.head < head or state.applied < self._known.applied
+        behind = state.head < told.head or state.applied < told.applied
         # Whatever a server at everysec lost in its last second nobody may have written down: others append as well.
         unclean = (file is None or not file.clean) if starting else not self._stops_server
         unsure = self._durability is Durability.EVERYSEC and not state.verified and unclean
         if not starting and (behind or unsure or state.gen < earlier):
             self._known.close(clean=False)
             raise IntegrityError(
-                f"The store came back at operation {state.head}, after {head} or more had been"
+                f"The store came back at operation {state.head}, after {told.head} or more had been"
                 " acknowledged. Start psoup again: it then begins a new generation."
             )
         if behind or state.gen < earlier or unsure:

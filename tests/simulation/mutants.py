@@ -157,7 +157,7 @@ MUTANTS = (
         "gen not changed after a regression",
         RedisStore,
         "_generation",
-        lambda _, __, state, *, starting: state.gen,
+        lambda _, __, state, told, *, starting: state.gen,
     ),
     code("batch trimmed before its retention ends", Trimming, "trim", _trimmed_early),
     Mutant("staged pages of an unfinished publish visible", _untidy),

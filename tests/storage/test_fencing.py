@@ -242,9 +242,9 @@ def test_generation_begins_in_an_open_run_although_the_head_moves(server, tmp_pa
     path.write_text(re.sub(r'"seq":\d+', '"seq":9', path.read_text()))
     generation = RedisStore._generation
 
-    def appended(entering, state, **how):
+    def appended(entering, *looked, **how):
         store.log.append(Tick())
-        return generation(entering, state, **how)
+        return generation(entering, *looked, **how)
 
     monkeypatch.setattr(RedisStore, "_generation", appended)
     assert server.store(tmp_path).results.cut().gen > gen

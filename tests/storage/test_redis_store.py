@@ -9,10 +9,11 @@ from engine.clock import ManualClock
 from engine.errors import EngineError, IntegrityError
 from engine.log.operation import Remove, Tick
 from engine.results.contract import Counts
-from storage import open_store
+from storage import open_store, redis_store
 from storage.cluster import ClusterMemory
 from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
 from storage.redis_client import RULES, RedisClient
+from storage.redis_state import read_state
 from storage.store import Durability
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold
@@ -204,6 +205,23 @@ def test_run_that_nobody_opened_takes_nothing(server, tmp_path):
     assert gen == store.results.cut().gen
     do(store, fold, [rows(1)])
     assert_shows(store, fold)
+
+
+def test_reopen_beside_appends_loses_nothing(server, tmp_path, monkeypatch):
+    """What is committed behind the look at the store is not missing from it."""
+    store = server.empty_store(tmp_path)
+    before = store.results.cut().gen
+
+    def looked(client):
+        state = read_state(client)
+        store.log.append(Tick())
+        return state
+
+    monkeypatch.setattr(redis_store, "read_state", looked)
+    store.reopen()
+    monkeypatch.undo()
+    assert (before, 1) == (store.results.cut().gen, store.log.head())
+    store.log.check()
 
 
 def test_reopen_of_an_open_store_changes_nothing(embedded_store):
