@@ -1,5 +1,6 @@
 """What tests of the web side share: a running application, a stream, and what an error looks like."""
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -19,7 +20,7 @@ from app.settings import Settings
 from app.store import Store
 from engine.clock import ManualClock
 from engine.limits import SECOND_US
-from tests.patience import PATIENT
+from tests.patience import PATIENT, WAIT_S
 from tests.stores import SharedServer
 
 START_US = 1_795_255_200 * SECOND_US
@@ -121,6 +122,8 @@ async def running(
     clock = ManualClock(START_US)
     with application(settings, clock=clock, store=store, **more) as app:
         async with answering(app, clock) as api:
+            if store is None:  # of another a test may hold recovery up
+                await asyncio.to_thread(api.service.backend.wait_recovered, WAIT_S)
             yield api
 
 
