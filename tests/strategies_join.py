@@ -6,6 +6,7 @@ an inequality or a band. As in `strategies_sql.py` a query carries the tree it w
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from hypothesis import strategies as st
 
@@ -26,6 +27,8 @@ from engine.query.window import Window
 from engine.tuples.schema import ColumnType, StreamSchema
 from tests import strategies_sql as sql
 from tests.strategies_sql import NUMBERS, Drawn, DrawnQuery, DrawnWindow, Scope, columns
+
+TIMES = (ColumnType.TIMESTAMP,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,14 @@ def sides(draw: st.DrawFn, scope: Scope, pair: tuple[int, int]) -> tuple[Drawn, 
 
 
 @st.composite
-def bands(draw: st.DrawFn, scope: Scope, pair: tuple[int, int]) -> Drawn:
+def bands(
+    draw: st.DrawFn,
+    scope: Scope,
+    pair: tuple[int, int],
+    of: Sequence[Sequence[ColumnType]] = (NUMBERS, TIMES),
+) -> Drawn:
     """Draw a condition that holds a number or an instant of one source near that of another."""
-    kinds = draw(st.sampled_from([NUMBERS, (ColumnType.TIMESTAMP,)]))
+    kinds = draw(st.sampled_from(of))
     one, other = (
         draw(st.sampled_from(columns(scope.only(at), *kinds)))
         for at in draw(st.sampled_from([pair, pair[::-1]]))
@@ -223,8 +231,10 @@ def queries(
     schemas: Mapping[str, StreamSchema],
     *,
     sources: Sequence[int] = (2, 2, 2, 3, 3, 4),
+    by_time: bool = False,
 ) -> DrawnJoin:
-    """Draw a whole query over some of the streams."""
+    """Draw a whole query over some of the streams; with `by_time` bands of time are all that holds them together."""
+    factors = partial(bands, of=(TIMES,)) if by_time else join_factors
     count = draw(st.sampled_from(sources))
     origin = draw(froms(sorted(schemas), count))
     named = zip(origin.aliases, origin.streams, strict=True)
@@ -232,9 +242,9 @@ def queries(
     held: list[list[Drawn]] = [[]]
     for place in range(1, count):
         pair = (draw(st.integers(0, place - 1)), place)
-        held.append([draw(join_factors(scope, pair))])
+        held.append([draw(factors(scope, pair))])
         if draw(st.integers(0, 5)) == 5:
-            held[-1].append(draw(join_factors(scope, pair)))
+            held[-1].append(draw(factors(scope, pair)))
     rest = draw(further(scope))
     starred, listed = draw(shown(scope))
     distinct = draw(st.integers(0, 5)) == 5

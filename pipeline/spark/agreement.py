@@ -48,6 +48,7 @@ from engine.query.syntax import (
     StarSyntax,
 )
 from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from pipeline.spark.buckets import columns_of, conditions_of, free_prefix, time_buckets
 from pipeline.spark.expressions import expression_sql, instant_sql, interval_sql, name_sql
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def spark_query(
     *,
     now_us: int,
     tables: Mapping[str, str] | None = None,
+    in_buckets: bool = False,
 ) -> SparkQuery:
     """Return what Spark SQL has to be asked, in a session that is `agreeing`.
 
@@ -118,6 +120,8 @@ def spark_query(
         now_us: NOW, in microseconds.
         tables: what stands for a stream in FROM, by its name: a view, a table, or a query in brackets. By
             default a table named as the stream is.
+        in_buckets: whether joins by a band of time are told as equalities besides, by what the binder knows of
+            them. The answer is the same, and no longer found by comparing each tuple with each.
 
     Raises:
         SqlError: psoup does not take the text.
@@ -128,21 +132,29 @@ def spark_query(
     scope = Scope(syntax.sources, streams)
     given = tables or {}
     now = f"TIMESTAMP '{format_instant(now_us)}'"
+    buckets = time_buckets(bound.clause) if in_buckets else ()
+    prefix = free_prefix(schemas)
     sources = [
         _Source(
             name_sql(name),
             given.get(schema.name, name_sql(schema.name)),
             name_sql(schema.time or ARRIVAL),
             _window(one, syntax, now),
+            columns_of(buckets, place, prefix),
         )
-        for name, one, schema in zip(scope.names, syntax.sources, scope.schemas, strict=True)
+        for place, (name, one, schema) in enumerate(
+            zip(scope.names, syntax.sources, scope.schemas, strict=True)
+        )
     ]
     named = bound.clause.outputs
     shown = [sql for entry in syntax.outputs for sql in _shown(entry, scope, sources)]
     listed = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(zip(shown, named, strict=True))]
     parts = ["SELECT", ", ".join([*_ids(sources), *listed]), "FROM", _from(syntax, scope, sources)]
+    wanted = conditions_of(buckets, [source.name for source in sources], prefix)
     if syntax.where is not None:
-        parts += ["WHERE", _sql(syntax.where, scope, sources)]
+        wanted.append(f"({_sql(syntax.where, scope, sources)})")
+    if wanted:
+        parts += ["WHERE", " AND ".join(wanted)]
     rows = " ".join(parts)
     if syntax.distinct:
         rows = _distinct(rows, len(named))
@@ -160,12 +172,16 @@ class _Window:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """One entry of FROM: its name, its table and the column that dates its tuples, as SQL; and its window."""
+    """One entry of FROM: its name, its table and the column that dates its tuples, as SQL; and its window.
+
+    `added` are columns that it has besides those of its table.
+    """
 
     name: str
     table: str
     time: str
     window: _Window
+    added: Sequence[str] = ()
 
     @property
     def sql(self) -> str:
@@ -173,7 +189,8 @@ class _Source:
         window, time = self.window, self.time
         conditions = [f"{time} <= {end}" for end in dict.fromkeys(window.ends)]
         conditions += [] if window.begin is None else [f"{time} >= {window.begin}"]
-        kept = " ".join(["SELECT * FROM", self.table, "WHERE", " AND ".join(conditions)])
+        columns = ", ".join(["*", *self.added])
+        kept = " ".join(["SELECT", columns, "FROM", self.table, "WHERE", " AND ".join(conditions)])
         return f"({kept}) AS {self.name}"
 
 

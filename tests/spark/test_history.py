@@ -19,6 +19,8 @@ QUERIES = {
     " BEGIN (NOW - INTERVAL '2' MINUTE) END (NOW - 5)",
     "join": "SELECT a.flight, b.flight AS other, w.visib, w.ts FROM flights AS a [RANGE 150], flights AS b [RANGE 40],"
     " weather AS w WHERE a.carrier = b.carrier AND a.late = b.late AND b.origin = w.station",
+    "near": "SELECT a.flight, b.carrier FROM flights AS a [RANGE 150], flights AS b [RANGE 140]"
+    " WHERE b.ts BETWEEN a.ts - INTERVAL '3' SECOND AND a.ts + INTERVAL '1' SECOND",
 }
 EARLIER = "2024-05-01T12:01:00Z"
 """Of the query of that name: before anything that is kept."""

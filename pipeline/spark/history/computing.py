@@ -118,7 +118,9 @@ def _computed(
     latest_us = max((one for one in froms if one is not None), default=None)
     rows = {one.name: rows_of(spark, connection, question, one, windows[one.name]) for one in found}
     with _views(rows) as tables:
-        asked = spark_query(question.sql, schemas, now_us=question.now_us, tables=tables)
+        asked = spark_query(
+            question.sql, schemas, now_us=question.now_us, tables=tables, in_buckets=True
+        )
         sent = send_parts(
             spark.sql(asked.rows),
             asked.outputs,

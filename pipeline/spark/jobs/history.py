@@ -189,7 +189,7 @@ class _Worker:
         if is_overdue and isinstance(error, JobFailedError):  # Spark's word for being cancelled
             return (
                 f"It took longer than {self._request.at_most}, which is the most that the job gives one. Ask for less:"
-                " a narrower window, streams that are joined by equality; or start the job with a larger --at-most."
+                " a narrower window, streams that are joined by equality or by a band of time; or start the job with a larger --at-most."
             )
         if _is_away(error):
             return (

@@ -1,0 +1,75 @@
+"""Which joins are told in buckets of time. The answers are compared in tests/agreement/test_spark_programs.py."""
+
+import pytest
+
+from engine.limits import SECOND_US
+from engine.query.binder import bind
+from engine.query.expression import ColumnRef
+from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from pipeline.spark.agreement import spark_query
+from pipeline.spark.buckets import free_prefix, time_buckets
+
+COLUMNS = (
+    ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),
+    ColumnSchema("at", ColumnType.TIMESTAMP),
+    ColumnSchema("k", ColumnType.INT64),
+)
+SCHEMAS = [StreamSchema(name, COLUMNS, "ts", ClockKind.HIGH_WATER) for name in ("a", "b", "c")]
+STREAMS = {schema.name: (StreamId(i), schema) for i, schema in enumerate(SCHEMAS, start=1)}
+NEAR = "a.ts BETWEEN b.ts - INTERVAL '2' SECOND AND b.ts + INTERVAL '1' SECOND"
+
+
+def found(condition: str, sources: str = "a, b") -> list[tuple[str, str, int, int]]:
+    """Return the buckets of a join."""
+    clause = bind(f"SELECT a.k FROM {sources} WHERE {condition}", STREAMS).clause
+    return [
+        (named(one.left), named(one.right), one.low_us, one.high_us) for one in time_buckets(clause)
+    ]
+
+
+def named(column: ColumnRef) -> str:
+    """Return a column as a text names it."""
+    return f"{'abc'[column.source]}.{column.name}"
+
+
+def test_buckets_are_those_of_bands_of_time_with_two_ends():
+    """Between columns, wherever the bounds stand, and whichever is named first."""
+    assert [("a.ts", "b.ts", -2 * SECOND_US, SECOND_US)] == found(NEAR)
+    assert [("a.at", "b.ts", 0, SECOND_US)] == found(
+        "b.ts <= a.at AND b.ts >= a.at - INTERVAL '1' SECOND"
+    )
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f"{NEAR} AND a.k = b.k",  # which Spark looks up
+        "a.ts >= b.ts - INTERVAL '2' SECOND",
+        "a.k BETWEEN b.k - 2 AND b.k + 1",
+        f"a.k < b.k AND ({NEAR} OR a.k = 1)",
+        "a.ts > b.ts + INTERVAL '1' SECOND AND a.ts < b.ts",
+    ],
+)
+def test_buckets_of_other_joins_there_are_none(condition):
+    """And their text is the one that it is without."""
+    assert [] == found(condition)
+    text = f"SELECT a.k FROM a, b WHERE {condition}"
+    plain, told = (spark_query(text, SCHEMAS, now_us=0, in_buckets=one) for one in (False, True))
+    assert plain == told
+
+
+def test_buckets_are_one_a_source():
+    """A tuple that stood once for each bucket of two bands would meet another more than once."""
+    chain = f"{NEAR} AND c.ts BETWEEN a.at AND a.at + INTERVAL '1' SECOND AND c.at BETWEEN b.at AND b.at"
+    both = found(chain, "a, b, c")
+    assert ["b.ts", "c.ts"] == sorted(right for _, right, _, _ in both)
+    by_key = found(f"{chain} AND c.k = b.k", "a, b, c")
+    assert ["b.ts"] == [right for _, right, _, _ in by_key], "an equality joins the third"
+
+
+def test_buckets_have_names_of_their_own():
+    """A column may be called as they would be."""
+    taken = StreamSchema(
+        "d", (*COLUMNS, ColumnSchema("_bucket0", ColumnType.INT64)), "ts", ClockKind.HIGH_WATER
+    )
+    assert ("_bucket", "_bucket_") == (free_prefix(SCHEMAS), free_prefix([*SCHEMAS, taken]))
