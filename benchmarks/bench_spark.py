@@ -3,7 +3,7 @@
 The same rows of five types, made by Spark itself: by one `df.write`, and by a streaming query whose
 micro-batches are files. psoup is the durable default with no query standing; a run ends when all rows are
 committed. The no-op sink is what making and moving the rows costs; it stores nothing, so its answer is
-that of its source.
+that of its source. And what histories ask of Spark (`spark_bands.py`).
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks import spark_bands
 from benchmarks.bench import Contender, Contest, Size
 from benchmarks.service import running
 from pipeline.client import Service
@@ -43,7 +44,7 @@ MASTER = "local[2]"
 
 
 def contests(size: Size) -> Iterator[Contest]:
-    """Yield a contest for `write`, and one for `writeStream`, over one session and one service."""
+    """Yield contests for `write`, for `writeStream`, and for joins of histories, over one session and one service."""
     if find_spec("pyspark") is None:
         return
     count = size.pick(smoke=2_000, full=2_000_000)
@@ -53,6 +54,7 @@ def contests(size: Size) -> Iterator[Contest]:
         if size is Size.FULL:  # the same parts, at half a second each
             title = f"rows by df.writeStream, {MICRO_BATCHES} micro-batches"
             yield Contest("spark-stream", title, "row", count, ways.streaming())
+        yield from spark_bands.contests(size, lambda: ways.spark)
 
 
 class Ways:
