@@ -92,7 +92,9 @@ class Bands:
 
         own = agreeing(self._session())
         for name, table in self._tables.items():
-            own.createDataFrame(table).createOrReplaceTempView(name)
+            made = own.createDataFrame(table).cache()
+            made.count()  # what Spark reads of Arrow is no part of the join
+            made.createOrReplaceTempView(name)
         text = f"SELECT a.v FROM a JOIN b ON {NEAR}"
         asked = spark_query(text, SCHEMAS, now_us=NOW, in_buckets=in_buckets)
         return own, f"SELECT count(*), sum(ids[0] * 7 + ids[1]) FROM ({asked.rows})"

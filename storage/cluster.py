@@ -76,7 +76,8 @@ class ClusterMemory:
     def told(self) -> Told:
         """Return what this process, or the last one with this folder, was told: a store that has less has lost it.
 
-        Ask before the store is asked, because appends go on meanwhile.
+        Ask before the store is asked, because appends go on meanwhile. An append whose answer has come and was not
+        noted yet is not in it: a store that loses just that within a moment is not found out.
         """
         with self._lock:
             seq = Seq(0) if self._file is None else self._file.seq

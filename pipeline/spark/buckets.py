@@ -51,32 +51,51 @@ class TimeBuckets:
 
 
 def time_buckets(clause: StandingQueryClause) -> tuple[TimeBuckets, ...]:
-    """Return what stands for the bands of time of a join: one a source, where no equality joins it to earlier ones."""
-    joined = {
-        source
-        for factor in clause.factors
-        if isinstance(factor, EquiFactor)
-        for source in sources_of(factor.right)
-    }
+    """Return what stands for the bands of time of a join: as many as hold together what no equality does."""
+    together = {source: source for source in range(len(clause.sources))}
+    """Sources that are held together have one number."""
+    for factor in clause.factors:
+        if isinstance(factor, EquiFactor):
+            (left,), (right,) = sources_of(factor.left), sources_of(factor.right)
+            _hold(together, left, right)
+    repeated: set[int] = set()
+    """Sources whose tuples stand once for each of several buckets: twice over, pairs would meet more than once."""
     found: list[TimeBuckets] = []
     for factor in clause.factors:
-        if not isinstance(factor, BandFactor):
+        one = _bounded(factor) if isinstance(factor, BandFactor) else None
+        if one is None or together[one.left.source] == together[one.right.source]:
             continue
-        left, right, low, high = factor.left, factor.right, factor.low, factor.high
-        if (
-            isinstance(left, ColumnRef)
-            and isinstance(right, ColumnRef)
-            and isinstance(low, int)
-            and isinstance(high, int)
-            and left.type is ColumnType.TIMESTAMP
-            and low <= high
-            and right.source not in joined
-        ):
-            joined.add(right.source)
-            found.append(
-                TimeBuckets(left, right, max(low, -_APART_MAX_US), min(high, _APART_MAX_US))
-            )
+        if one.right.source in repeated:
+            one = TimeBuckets(one.right, one.left, -one.high_us, -one.low_us)
+        if one.right.source not in repeated:
+            repeated.add(one.right.source)
+            _hold(together, one.left.source, one.right.source)
+            found.append(one)
     return tuple(found)
+
+
+def _bounded(factor: BandFactor) -> TimeBuckets | None:
+    """Return a band of time between columns with two ends; None where the factor is none."""
+    left, right, low, high = factor.left, factor.right, factor.low, factor.high
+    if (
+        isinstance(left, ColumnRef)
+        and isinstance(right, ColumnRef)
+        and isinstance(low, int)
+        and isinstance(high, int)
+        and left.type is ColumnType.TIMESTAMP
+        and low <= high
+    ):
+        low, high = (max(-_APART_MAX_US, min(end, _APART_MAX_US)) for end in (low, high))
+        return TimeBuckets(left, right, low, high)
+    return None
+
+
+def _hold(together: dict[int, int], left: int, right: int) -> None:
+    """Note that two sources, and all that each is held to, are held together."""
+    former, number = together[right], together[left]
+    for source, one in together.items():
+        if one == former:
+            together[source] = number
 
 
 def free_prefix(schemas: Collection[StreamSchema]) -> str:

@@ -154,6 +154,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for seq in partition.seqs:
                 body = service.batch(self._options.stream, seq, gen=partition.gen)
                 if body is None and self._options.may_lack(seq):
+                    self._check_stream(service, partition.gen)
                     continue
                 if body is None:
                     raise ReadRefusedError(
@@ -176,6 +177,12 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._service is not None:
             self._service.close()
         self._service = self._arrivals = None
+
+    def _check_stream(self, service: Service, gen: int) -> None:
+        """Make sure that what is not there was dropped from this stream, of this history."""
+        stream = self._options.stream
+        check_history(gen, int(service.batch_list(stream, limit=1)["gen"]))
+        check_declared(self._schema, columns_arriving(service, stream))
 
     def _asked(self, start: ReadThrough | None = None) -> Arrivals:
         """Return the stream's arrivals; on the first call open the connection, and compare the columns.

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from engine.errors import NowOutOfRangeError
-from engine.limits import SECOND_US
+from engine.limits import SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from engine.log.operation import Materialize, QueryId
-from engine.tuples.schema import Retention
+from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests import strategies, strategies_join, strategies_sql, strategies_streams
 from tests.oracle_spark import Compared, SparkOracle
 from tests.reference import Reference
@@ -55,6 +55,29 @@ def several_streams(data: st.DataObject, oracle: SparkOracle, *, by_time: bool =
             )
             world.clock.advance(data.draw(st.sampled_from([0, SECOND_US])))
     note(data, oracle, world, standing)
+
+
+def far_apart(oracle: SparkOracle) -> None:
+    """Join tuples of the first and the last instant there are, by bands that reach from one to the other and beyond."""
+    world, columns = World(), (ColumnSchema("at", ColumnType.TIMESTAMP),)
+    for name in ("a", "b"):
+        world.declare(StreamSchema(name, columns, None, ClockKind.SERVER, Retention()))
+    near = "SELECT a.at, b.at AS other FROM a JOIN b ON a.at BETWEEN b.at {} AND b.at {}"
+    back, on = "- INTERVAL '{}' DAY", "+ INTERVAL '{}' DAY"
+    reaches = [
+        ("", ""),
+        (back.format(3_652_058), on.format(3_652_058)),
+        (on.format(4_000_000), on.format(5_000_000)),
+        (back.format(5_000_000), back.format(4_000_000)),
+    ]
+    standing = [near.format(*reach) for reach in reaches]
+    handles = [world.register(sql) for sql in standing]
+    for name in ("a", "b"):
+        world.append(name, [{"at": at} for at in (TIMESTAMP_US_MIN, -1, 0, TIMESTAMP_US_MAX, None)])
+    kept = Reference.fold(world.history).streams.values()
+    program = oracle.add_program([(one.schema, one.retained()) for one in kept])
+    for handle, sql in zip(handles, standing, strict=True):
+        oracle.ask(program, sql, world.invoke(handle))
 
 
 def note(
@@ -101,6 +124,7 @@ def test_oracle_joins_by_a_band_of_time_answer_the_same_in_buckets(spark):
     """Told as equalities besides they find what they find without; streams are in any order, times NULL and equal."""
     oracle = SparkOracle(spark)
     drawn(oracle, partial(several_streams, by_time=True), 12)
+    far_apart(oracle)
     compared = oracle.compare(in_buckets=True)
     assert compared.queries == len(oracle.questions)
     assert compared.found > 0.4 * compared.queries > 0, compared

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
+from tests import patience
+from tests.patience import PATIENT_ENVIRONMENT, wait_until
 
 
 class Process:
@@ -42,7 +43,7 @@ class Process:
     def wait(self) -> int:
         """Return its exit code."""
         assert self._process is not None
-        return self._process.wait(WAIT_S)
+        return self._process.wait(patience.WAIT_S)
 
     def events(self) -> list[dict[str, Any]]:
         """Return what it has logged since its start, as far as it is whole."""

@@ -58,13 +58,30 @@ def test_buckets_of_other_joins_there_are_none(condition):
     assert plain == told
 
 
-def test_buckets_are_one_a_source():
+def test_buckets_hold_together_what_nothing_else_does():
     """A tuple that stood once for each bucket of two bands would meet another more than once."""
     chain = f"{NEAR} AND c.ts BETWEEN a.at AND a.at + INTERVAL '1' SECOND AND c.at BETWEEN b.at AND b.at"
     both = found(chain, "a, b, c")
     assert ["b.ts", "c.ts"] == sorted(right for _, right, _, _ in both)
-    by_key = found(f"{chain} AND c.k = b.k", "a, b, c")
-    assert ["b.ts"] == [right for _, right, _, _ in by_key], "an equality joins the third"
+    assert 1 == len(found(f"{chain} AND c.k = b.k", "a, b, c")), "b and c are held by an equality"
+
+
+def test_buckets_do_not_hang_on_the_order_of_the_streams():
+    """What an equality joins to one stream may be held to another by its times alone."""
+    text = "c.ts BETWEEN a.ts AND a.ts + INTERVAL '2' SECOND AND b.k = c.k"
+    assert [("a.ts", "c.ts", -2 * SECOND_US, 0)] == found(text, "a, b, c")
+    star = f"{NEAR} AND c.ts BETWEEN b.at AND b.at + INTERVAL '2' SECOND"
+    assert [("a.ts", "b.ts"), ("b.at", "c.ts")] == [one[:2] for one in found(star, "a, b, c")]
+    both = "c.ts BETWEEN a.ts AND a.ts AND c.at BETWEEN b.ts AND b.ts + INTERVAL '3' SECOND"
+    assert [("a.ts", "c.ts", 0, 0), ("c.at", "b.ts", 0, 3 * SECOND_US)] == found(both, "a, b, c")
+
+
+def test_buckets_of_bands_further_than_any_two_instants_are_apart():
+    """Nothing meets there, and nothing may overflow."""
+    far = "a.ts BETWEEN b.ts {0} INTERVAL '{1}' DAY AND b.ts {0} INTERVAL '{2}' DAY"
+    for text in (far.format("+", 4_000_000, 5_000_000), far.format("-", 5_000_000, 4_000_000)):
+        ((_, _, low, high),) = found(text)
+        assert -(2**59) < low <= high < 2**59
 
 
 def test_buckets_have_names_of_their_own():

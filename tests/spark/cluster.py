@@ -49,31 +49,34 @@ class Cluster:
             limits = ("--cores", "1", "--memory", "1g")
             self._start(f"worker{number}", "worker.Worker", *where, *limits, self.master)
         wait_until(
-            lambda: log.read_text().count("Registering worker") == len(HOSTS), "workers register"
+            lambda: log.read_text().count("Registering worker") >= len(HOSTS), "workers register"
         )
 
     def executors(self) -> list[int]:
         """Return the process ids of the executors that live."""
-        found = []
-        for place in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, ValueError):
-                told = (place / "cmdline").read_bytes()
-                if b"ExecutorBackend" in told and os.getsid(int(place.name)) in self._sessions():
-                    found.append(int(place.name))
-        return found
+        return [pid for pid, told in self._members().items() if b"ExecutorBackend" in told]
 
     def stop(self) -> None:
         """Kill everything that was started, and what that has started."""
-        sessions = self._sessions()
-        for place in Path("/proc").iterdir():
-            with contextlib.suppress(ValueError, ProcessLookupError):
-                if os.getsid(pid := int(place.name)) in sessions:
+        while (
+            members := self._members()
+        ):  # a worker may start an executor between a look and its end
+            for pid in members:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        for process in self._processes:
-            process.wait()
+            for process in self._processes:
+                process.wait()
 
-    def _sessions(self) -> set[int]:
-        return {process.pid for process in self._processes}
+    def _members(self) -> dict[int, bytes]:
+        """Return what lives of the sessions that were started, by pid, with its command line."""
+        sessions = {process.pid for process in self._processes}
+        found = {}
+        for place in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                told = (place / "cmdline").read_bytes()  # of one that has ended there is none
+                if told and os.getsid(int(place.name)) in sessions:
+                    found[int(place.name)] = told
+        return found
 
     def _start(self, name: str, program: str, *arguments: str) -> Path:
         """Start a part of the cluster in a session of its own; return where its log is."""

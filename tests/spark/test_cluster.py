@@ -6,15 +6,16 @@ import threading
 
 import pytest
 
-from tests.patience import WAIT_S
 from tests.spark.between import COMMIT, Rule
-from tests.spark.cluster import running_cluster
+from tests.spark.cluster import HOSTS, running_cluster
 from tests.spark.killing import JobProcess
 from tests.spark.stored import stored_numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(900)]
 ROWS, PARTS, STREAM = 800, 8, "clustered"
 STAGES = f"/v1/streams/{STREAM}/stages"
+HELD_S = 60.0
+"""Less than a client waits for an answer before it asks again."""
 READ = f"read {ROWS} {sum(range(ROWS))}"
 
 
@@ -48,14 +49,15 @@ def test_tasks_that_spark_starts_twice_write_each_row_once(
     job, between, service, tmp_path, commits
 ):
     """The first part to be staged is answered once another task has staged it as well: one of the two counts."""
-    pause = threading.Event()
+    is_doubled = threading.Event()
 
     def answered_late(forward):
         answer = forward()
-        for _ in range(int(WAIT_S / 0.05)):
+        for _ in range(int(HELD_S / 0.05)):
             if between.count("POST", STAGES) >= PARTS:  # the others, and one of them the same again
+                is_doubled.set()
                 break
-            pause.wait(0.05)
+            is_doubled.wait(0.05)
         return answer
 
     between.rules.append(Rule("POST", STAGES, answered_late))
@@ -63,25 +65,29 @@ def test_tasks_that_spark_starts_twice_write_each_row_once(
     assert written.run(), written.log()[-4_000:]
     assert READ in written.log()
     assert list(range(ROWS)) == stored_numbers(service, STREAM, "id")
-    assert between.count("POST", STAGES) > commits * PARTS, "a task was started twice"
+    assert is_doubled.is_set(), "a task was started twice: its client was still waiting"
+    assert between.count("POST", STAGES) > commits * PARTS
     named = [stage for commit in between.commits() for stage in commit["stages"]]
     assert commits * PARTS == len(named) == len(set(named))
     assert commits == len(between.commits())
 
 
 def test_executors_that_die_while_they_stage_write_each_row_once(job, cluster, between, service):
-    """Both are killed with a part staged and not answered: the tasks run again in others."""
+    """Both are killed, one with a part staged and not answered: the tasks run again in others."""
+    dead = []
 
     def killed(forward):
         assert 201 == forward().status
         for pid in cluster.executors():
             os.kill(pid, signal.SIGKILL)
+            dead.append(pid)
 
     between.rules.append(Rule("POST", STAGES, lambda forward: forward()))
     between.rules.append(Rule("POST", STAGES, killed))
     written = job()
     assert written.run(), written.log()[-4_000:]
     assert READ in written.log()
+    assert len(dead) == len(HOSTS)
     assert between.count("POST", STAGES) > PARTS, "a part was staged again"
     assert 1 == between.count(*COMMIT)
     assert list(range(ROWS)) == stored_numbers(service, STREAM, "id")

@@ -8,10 +8,21 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from pyspark.sql.types import StructType
 
 from pipeline.archiving import check_history
-from pipeline.errors import HistoryChangedError, OptionError, ReadRefusedError, SchemaMismatchError
+from pipeline.errors import (
+    HistoryChangedError,
+    OptionError,
+    ReadRefusedError,
+    SchemaMismatchError,
+    ServiceProblem,
+)
 from pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough
 from pipeline.spark.reading import schema_to_read
-from pipeline.spark.stream_reading import PARTITION_BYTES, PsoupStreamReader, grouped
+from pipeline.spark.stream_reading import (
+    PARTITION_BYTES,
+    BatchesPartition,
+    PsoupStreamReader,
+    grouped,
+)
 from tests.spark.read_world import FLIGHTS, append, declare, flights, rows_of
 
 GEN = 7
@@ -304,6 +315,22 @@ def test_arrivals_that_may_be_gone_are_passed_over_where_they_were_planned(
         repeated = reader_of(between.url, stream, **told)
         assert [(seqs[1],)] == [one.seqs for one in repeated.partitions(start, end)]
         repeated.stop()
+
+
+def test_arrivals_that_may_be_gone_are_of_the_stream_as_it_was(psoup_url, service, stream):
+    """Another history, other columns or no stream at all are no loss to retention, whatever may be missing."""
+    part = BatchesPartition(int(service.batch_list(stream)["gen"]), (10**9,))
+    reader = reader_of(psoup_url, stream, failOnDataLoss="false")
+    assert [] == list(reader.read(part))
+    with pytest.raises(HistoryChangedError):
+        list(reader.read(dataclasses.replace(part, gen=part.gen + 1)))
+    service.drop(stream)
+    with pytest.raises(ServiceProblem, match="404"):
+        list(reader.read(part))
+    service.declare(stream, {"columns": [{"name": "flight", "type": "string"}]})
+    with pytest.raises(SchemaMismatchError):
+        list(reader.read(part))
+    reader.stop()
 
 
 def test_first_micro_batch_is_planned_from_where_it_was(between, service, stream):

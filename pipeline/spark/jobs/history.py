@@ -37,7 +37,7 @@ AWAY_S: Final = 10.0
 """How long a service that is away is waited for at a time, by the job, which is told to end in between, and by tasks:
 a history that is left is begun anew as soon as its claim has lapsed."""
 OUTAGES_MAX: Final = 5
-"""So often one worker leaves a history for an outage; then it fails: what is away for its tasks alone stays away."""
+"""So often one worker begins a history and meets an outage; then it fails: what is away for its tasks stays away."""
 
 _LOG = logging.getLogger("psoup.history")
 
@@ -139,19 +139,25 @@ class _Worker:
             at_most_s=self._at_most_s,
             report=lambda done, of: self._report(replace(told, done=done, of=of)),
         )
+        is_claimed = False
         try:
             service.claim_history(name, worker)
+            is_claimed = True
             with spark_errors_told(), tasks, claim:
                 found = self._computed(service, record, worker)
         except Exception as error:  # whatever it is, the histories behind this one wait
-            if claim.is_lost or self._stop() or _is_over(error) or self._is_left(name, error):
+            is_elsewhere = claim.is_lost or _is_over(error)
+            if is_elsewhere:
+                del self._outages[name]
+            if is_elsewhere or self._stop() or self._is_left(name, error, is_claimed=is_claimed):
                 tell("left", "" if self._stop() else str(error))
                 return None
             if not can_go_on():
                 raise
             reason = self._reason(error, name, is_overdue=claim.is_overdue)
             was_told = self._give_up(service, name, worker, reason)
-            del self._outages[name]
+            if was_told:
+                del self._outages[name]
             tell("failed" if was_told else "left", reason)
             return None
         del self._outages[name]
@@ -179,9 +185,9 @@ class _Worker:
         )
         return found
 
-    def _is_left(self, name: str, error: Exception) -> bool:
-        """Return whether a history is to be begun anew later, because the service was away; counts how often."""
-        self._outages[name] += _is_away(error)
+    def _is_left(self, name: str, error: Exception, *, is_claimed: bool) -> bool:
+        """Return whether a history is to be begun anew later, because the service was away; counts how often it was."""
+        self._outages[name] += is_claimed and _is_away(error)
         return _is_away(error) and self._outages[name] < OUTAGES_MAX
 
     def _reason(self, error: Exception, name: str, *, is_overdue: bool) -> str:

@@ -1,6 +1,7 @@
 """The executors of a Spark session of the engine's own."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -37,6 +38,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",  # a job has one stage: there is nothing to adapt
 }
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+LOOK_S: Final = 0.2
+"""Between two looks at whether a job is to be given up."""
 _REASON_CHARACTERS: Final = 500
 _GONE: Final = (PySparkException, Py4JError, OSError, EOFError)
 """What is raised where a task, an executor, or the JVM itself is gone."""
@@ -69,6 +72,7 @@ class SparkExecutors:
         """
         self._opened, self._ended = opened, ended
         self._opening: threading.Thread | None = None
+        self._closing = threading.Event()
         self._session: SparkSession | None = None
         with self._told("The Spark session does not start"):
             self._session = self._ready()
@@ -116,6 +120,7 @@ class SparkExecutors:
 
     def close(self) -> None:
         """Stop the session, and the JVM with it; one that was lost is no reason to fail. Twice is harmless."""
+        self._closing.set()
         if self._opening is not None:
             self._opening.join()
         self._end()
@@ -130,7 +135,9 @@ class SparkExecutors:
         with self._told("A job for the engine has failed"):
             session = self._open()
             asked = pa.Table.from_batches([write_task(task) for task in tasks])
-            with _limited(session, limits.SCALED_JOB_S_MAX, "A job for the engine was not done"):
+            with self._limited(
+                session, limits.SCALED_JOB_S_MAX, "A job for the engine was not done"
+            ):
                 frame = session.createDataFrame(asked).mapInArrow(work, columns)
                 found: list[pa.RecordBatch] = frame.toArrow().to_batches()
                 return found
@@ -171,7 +178,8 @@ class SparkExecutors:
                     yield write_block(task.stream_id, task.first_chunk, EMPTY)
 
         try:
-            with _limited(session, limits.SCALED_START_S_MAX, "Spark's executors were not ready"):
+            what = "Spark's executors were not ready"
+            with self._limited(session, limits.SCALED_START_S_MAX, what):
                 session.createDataFrame(asked).mapInArrow(work, BLOCKS_DDL).toArrow()
         except (*_GONE, ExecutorsError):
             self._ended(session)
@@ -183,10 +191,41 @@ class SparkExecutors:
         """Let what Spark raises be ExecutorsErrors; a session that was lost is opened again the next time."""
         try:
             yield
-        except _GONE as error:
+        except (*_GONE, ExecutorsError) as error:
             if not self._lives():
                 self._end()
+            if isinstance(error, ExecutorsError):
+                raise
             raise ExecutorsError(f"{what}: {type(error).__name__}: {_reason(error)}") from error
+
+    @contextmanager
+    def _limited(self, session: SparkSession, seconds: float, what: str) -> Iterator[None]:
+        """Cancel the session's jobs after so many seconds, or when all is to end.
+
+        Raises:
+            ExecutorsError: then: `what`, and in which time.
+        """
+        is_done, is_over = threading.Event(), threading.Event()
+        ends_s = time.monotonic() + seconds
+
+        def cancel() -> None:
+            while not is_done.wait(LOOK_S):
+                if self._closing.is_set() or time.monotonic() >= ends_s:
+                    is_over.set()
+                    with suppress(*_GONE):
+                        session.sparkContext.cancelAllJobs()  # again and again: one may begin later
+
+        watching = threading.Thread(target=cancel, name="psoup-limit", daemon=True)
+        watching.start()
+        try:
+            yield
+        except _GONE as error:
+            if is_over.is_set():
+                raise ExecutorsError(f"{what} in {seconds:g} s, and given up.") from error
+            raise
+        finally:
+            is_done.set()
+            watching.join()
 
     def _lives(self) -> bool:
         """Return whether the session can be asked at all."""
@@ -212,27 +251,3 @@ def _reason(error: Exception) -> str:
     causes = [line for line in lines if line.startswith("Caused by: ")]
     told = [line for line in lines if not line.startswith((" ", "\t"))]
     return (causes or told)[-1].strip()[:_REASON_CHARACTERS]
-
-
-@contextmanager
-def _limited(session: SparkSession, seconds: float, what: str) -> Iterator[None]:
-    """Cancel the session's jobs after so many seconds. Raises ExecutorsError then: `what`, and in which time."""
-    is_over = threading.Event()
-
-    def cancel() -> None:
-        is_over.set()
-        with suppress(*_GONE):
-            session.sparkContext.cancelAllJobs()
-
-    timer = threading.Timer(seconds, cancel)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except _GONE as error:
-        if is_over.is_set():
-            raise ExecutorsError(f"{what} in {seconds:g} s, and given up.") from error
-        raise
-    finally:
-        timer.cancel()
-        timer.join()
