@@ -14,7 +14,7 @@ LOOK_S: Final = 0.02
 PATIENT: Final[Mapping[str, Any]] = {
     "ingest_deadline_s": 60.0,
     "register_deadline_s": 60.0,
-    "invoke_deadline_s": 30.0,
+    "invoke_deadline_s": 10.0,
 }
 """Settings of a service under test: a deadline that is to pass is set by the test."""
 PATIENT_ENVIRONMENT: Final = {

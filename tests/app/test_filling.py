@@ -13,7 +13,7 @@ from engine import limits
 from engine.log.operation import QueryId
 from engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
-from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, running
+from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, hurried, running
 from tests.patience import WAIT_S
 
 pytestmark = [pytest.mark.anyio, INTERFERES]
@@ -106,7 +106,8 @@ async def test_join_filling_is_listed_under_each_of_its_streams():
             for stream in ("trades", "other"):
                 found = (await api.get(f"/v1/queries?stream={stream}")).json()["queries"]
                 assert [body] == found
-            assert_problem(await api.get(body["links"]["results"]), "query-filling")
+            with hurried(api, "invoke_deadline_s"):
+                assert_problem(await api.get(body["links"]["results"]), "query-filling")
         assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
         assert body | {"state": "live"} == (await api.get(body["links"]["self"])).json()
 
