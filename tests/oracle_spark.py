@@ -99,10 +99,14 @@ class SparkOracle:
         compared = Compared(programs=len(self.programs))
         asked = self.questions
         if in_buckets:
-            asked = [one for one in asked if self._translated(one) != self._translated(one, True)]
+            asked = [
+                one
+                for one in asked
+                if self._translated(one) != self._translated(one, in_buckets=True)
+            ]
         for start in range(0, len(asked), QUERIES_PER_STATEMENT):
             part = asked[start : start + QUERIES_PER_STATEMENT]
-            translated = [self._translated(question, in_buckets) for question in part]
+            translated = [self._translated(question, in_buckets=in_buckets) for question in part]
             found = answers(own, translated)
             for question, query, rows in zip(part, translated, found, strict=True):
                 assert list(question.answered) == rows, self._described(question, query)
@@ -111,7 +115,7 @@ class SparkOracle:
                 compared.found += bool(rows)
         return compared
 
-    def _translated(self, question: Question, in_buckets: bool = False) -> SparkQuery:
+    def _translated(self, question: Question, *, in_buckets: bool = False) -> SparkQuery:
         schemas = self.programs[question.program]
         tables = {
             name: f"(SELECT {_listed(schema)} FROM {TABLE}"

@@ -48,7 +48,7 @@ from engine.query.syntax import (
     StarSyntax,
 )
 from engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from pipeline.spark.buckets import columns_of, conditions_of, free_prefix, time_buckets
+from pipeline.spark.buckets import time_buckets
 from pipeline.spark.expressions import expression_sql, instant_sql, interval_sql, name_sql
 
 if TYPE_CHECKING:
@@ -132,15 +132,14 @@ def spark_query(
     scope = Scope(syntax.sources, streams)
     given = tables or {}
     now = f"TIMESTAMP '{format_instant(now_us)}'"
-    buckets = time_buckets(bound.clause) if in_buckets else ()
-    prefix = free_prefix(schemas)
+    buckets = time_buckets(bound.clause, schemas) if in_buckets else ()
     sources = [
         _Source(
             name_sql(name),
             given.get(schema.name, name_sql(schema.name)),
             name_sql(schema.time or ARRIVAL),
             _window(one, syntax, now),
-            columns_of(buckets, place, prefix),
+            [column for bucket in buckets for column in bucket.columns_of(place)],
         )
         for place, (name, one, schema) in enumerate(
             zip(scope.names, syntax.sources, scope.schemas, strict=True)
@@ -150,7 +149,8 @@ def spark_query(
     shown = [sql for entry in syntax.outputs for sql in _shown(entry, scope, sources)]
     listed = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(zip(shown, named, strict=True))]
     parts = ["SELECT", ", ".join([*_ids(sources), *listed]), "FROM", _from(syntax, scope, sources)]
-    wanted = conditions_of(buckets, [source.name for source in sources], prefix)
+    names = [source.name for source in sources]
+    wanted = [bucket.condition(names) for bucket in buckets]
     if syntax.where is not None:
         wanted.append(f"({_sql(syntax.where, scope, sources)})")
     if wanted:
@@ -181,7 +181,7 @@ class _Source:
     table: str
     time: str
     window: _Window
-    added: Sequence[str] = ()
+    added: Sequence[str]
 
     @property
     def sql(self) -> str:

@@ -23,25 +23,36 @@ _APART_MAX_US: Final = 10_000 * 366 * DAY_US
 
 @dataclass(frozen=True, slots=True)
 class TimeBuckets:
-    """Two columns of time, each of one source: `left` - `right` lies in `[low_us, high_us]`."""
+    """Two columns of time, each of one source: `left` - `right` lies in `[low_us, high_us]`.
+
+    `name` is that of the column that both sources get, as SQL.
+    """
 
     left: ColumnRef
     right: ColumnRef
     low_us: int
     high_us: int
+    name: str
 
-    @property
-    def of_left(self) -> str:
-        """The bucket of a tuple of `left`'s source, a BIGINT; NULL where it has no time."""
-        return self._bucket(f"unix_micros({name_sql(self.left.name)})")
+    def columns_of(self, source: int) -> list[str]:
+        """Return the column that a source gets, as SQL; none where it is of neither side.
 
-    @property
-    def of_right(self) -> str:
-        """A row for each bucket in which a tuple of `right`'s source may meet another; none where it has no time."""
-        time = f"unix_micros({name_sql(self.right.name)})"
-        first = self._bucket(f"({time} + {self.low_us}L)")
-        last = self._bucket(f"({time} + {self.high_us}L)")
-        return f"explode(sequence({first}, {last}))"
+        A tuple of `left`'s source has its bucket, a BIGINT, NULL where it has no time. One of `right`'s stands once for
+        each bucket in which it may meet another, and nowhere where it has no time.
+        """
+        if source == self.left.source:
+            bucket = self._bucket(f"unix_micros({name_sql(self.left.name)})")
+            return [f"{bucket} AS {self.name}"]
+        if source == self.right.source:
+            time = f"unix_micros({name_sql(self.right.name)})"
+            first = self._bucket(f"({time} + {self.low_us}L)")
+            last = self._bucket(f"({time} + {self.high_us}L)")
+            return [f"explode(sequence({first}, {last})) AS {self.name}"]
+        return []
+
+    def condition(self, names: Sequence[str]) -> str:
+        """Return that a pair is of one bucket; `names` are those of the sources, as SQL."""
+        return f"{names[self.left.source]}.{self.name} = {names[self.right.source]}.{self.name}"
 
     def _bucket(self, time: str) -> str:
         width = max(1, self.high_us - self.low_us)
@@ -50,23 +61,28 @@ class TimeBuckets:
         )
 
 
-def time_buckets(clause: StandingQueryClause) -> tuple[TimeBuckets, ...]:
-    """Return what stands for the bands of time of a join: as many as hold together what no equality does."""
-    together = {source: source for source in range(len(clause.sources))}
-    """Sources that are held together have one number."""
+def time_buckets(
+    clause: StandingQueryClause, schemas: Collection[StreamSchema]
+) -> tuple[TimeBuckets, ...]:
+    """Return what stands for the bands of time of a join: as many as hold together what no equality does.
+
+    Their columns are named as none of these streams names one.
+    """
+    together = {source: source for source in range(len(clause.sources))}  # one number: held so
     for factor in clause.factors:
         if isinstance(factor, EquiFactor):
             (left,), (right,) = sources_of(factor.left), sources_of(factor.right)
             _hold(together, left, right)
-    repeated: set[int] = set()
-    """Sources whose tuples stand once for each of several buckets: twice over, pairs would meet more than once."""
+    prefix = _free_prefix(schemas)
+    repeated: set[int] = set()  # whose tuples stand more than once; twice over, pairs would too
     found: list[TimeBuckets] = []
     for factor in clause.factors:
-        one = _bounded(factor) if isinstance(factor, BandFactor) else None
+        name = name_sql(f"{prefix}{len(found)}")
+        one = _bounded(factor, name) if isinstance(factor, BandFactor) else None
         if one is None or together[one.left.source] == together[one.right.source]:
             continue
         if one.right.source in repeated:
-            one = TimeBuckets(one.right, one.left, -one.high_us, -one.low_us)
+            one = TimeBuckets(one.right, one.left, -one.high_us, -one.low_us, name)
         if one.right.source not in repeated:
             repeated.add(one.right.source)
             _hold(together, one.left.source, one.right.source)
@@ -74,7 +90,7 @@ def time_buckets(clause: StandingQueryClause) -> tuple[TimeBuckets, ...]:
     return tuple(found)
 
 
-def _bounded(factor: BandFactor) -> TimeBuckets | None:
+def _bounded(factor: BandFactor, name: str) -> TimeBuckets | None:
     """Return a band of time between columns with two ends; None where the factor is none."""
     left, right, low, high = factor.left, factor.right, factor.low, factor.high
     if (
@@ -86,7 +102,7 @@ def _bounded(factor: BandFactor) -> TimeBuckets | None:
         and low <= high
     ):
         low, high = (max(-_APART_MAX_US, min(end, _APART_MAX_US)) for end in (low, high))
-        return TimeBuckets(left, right, low, high)
+        return TimeBuckets(left, right, low, high, name)
     return None
 
 
@@ -98,31 +114,10 @@ def _hold(together: dict[int, int], left: int, right: int) -> None:
             together[source] = number
 
 
-def free_prefix(schemas: Collection[StreamSchema]) -> str:
+def _free_prefix(schemas: Collection[StreamSchema]) -> str:
     """Return how no column of these begins."""
     prefix = "_bucket"
     names = [column.name for schema in schemas for column in schema.columns]
     while any(name.startswith(prefix) for name in names):
         prefix += "_"
     return prefix
-
-
-def columns_of(buckets: Sequence[TimeBuckets], source: int, prefix: str) -> list[str]:
-    """Return the columns that a source gets, as SQL: at most one of them makes rows."""
-    columns = []
-    for number, one in enumerate(buckets):
-        name = name_sql(f"{prefix}{number}")
-        if one.left.source == source:
-            columns.append(f"{one.of_left} AS {name}")
-        if one.right.source == source:
-            columns.append(f"{one.of_right} AS {name}")
-    return columns
-
-
-def conditions_of(buckets: Sequence[TimeBuckets], names: Sequence[str], prefix: str) -> list[str]:
-    """Return what these columns have to be equal in; `names` are those of the sources, as SQL."""
-    return [
-        f"{names[one.left.source]}.{column} = {names[one.right.source]}.{column}"
-        for number, one in enumerate(buckets)
-        for column in (name_sql(f"{prefix}{number}"),)
-    ]

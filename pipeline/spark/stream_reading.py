@@ -153,14 +153,9 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with open_service(self._options.connection) as service:
             for seq in partition.seqs:
                 body = service.batch(self._options.stream, seq, gen=partition.gen)
-                if body is None and self._options.may_lack(seq):
-                    self._check_stream(service, partition.gen)
-                    continue
                 if body is None:
-                    raise ReadRefusedError(
-                        f"The batch of stream {self._options.stream!r} at position {seq} is gone: retention dropped"
-                        ' it before it was read. Add .option("hold", "true"), so that the next query misses nothing.'
-                    )
+                    self._check_loss(service, partition.gen, seq)
+                    continue
                 for batch in pa.ipc.open_stream(body):
                     yield rows_declared(batch, declared)
 
@@ -178,9 +173,14 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._service.close()
         self._service = self._arrivals = None
 
-    def _check_stream(self, service: Service, gen: int) -> None:
-        """Make sure that what is not there was dropped from this stream, of this history."""
+    def _check_loss(self, service: Service, gen: int, seq: int) -> None:
+        """Raise unless a batch that is not there may be gone, and was dropped from this stream, of this history."""
         stream = self._options.stream
+        if not self._options.may_lack(seq):
+            raise ReadRefusedError(
+                f"The batch of stream {stream!r} at position {seq} is gone: retention dropped it before it was read."
+                ' Add .option("hold", "true"), so that the next query misses nothing.'
+            )
         check_history(gen, int(service.batch_list(stream, limit=1)["gen"]))
         check_declared(self._schema, columns_arriving(service, stream))
 

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests import patience
 from tests.patience import PATIENT_ENVIRONMENT, wait_until
 
 
@@ -43,7 +42,9 @@ class Process:
     def wait(self) -> int:
         """Return its exit code."""
         assert self._process is not None
-        return self._process.wait(patience.WAIT_S)
+        process = self._process
+        wait_until(lambda: process.poll() is not None, "it ends")
+        return process.wait()
 
     def events(self) -> list[dict[str, Any]]:
         """Return what it has logged since its start, as far as it is whole."""

@@ -7,7 +7,7 @@ from engine.query.binder import bind
 from engine.query.expression import ColumnRef
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from pipeline.spark.agreement import spark_query
-from pipeline.spark.buckets import free_prefix, time_buckets
+from pipeline.spark.buckets import time_buckets
 
 COLUMNS = (
     ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),
@@ -23,7 +23,8 @@ def found(condition: str, sources: str = "a, b") -> list[tuple[str, str, int, in
     """Return the buckets of a join."""
     clause = bind(f"SELECT a.k FROM {sources} WHERE {condition}", STREAMS).clause
     return [
-        (named(one.left), named(one.right), one.low_us, one.high_us) for one in time_buckets(clause)
+        (named(one.left), named(one.right), one.low_us, one.high_us)
+        for one in time_buckets(clause, SCHEMAS)
     ]
 
 
@@ -86,7 +87,8 @@ def test_buckets_of_bands_further_than_any_two_instants_are_apart():
 
 def test_buckets_have_names_of_their_own():
     """A column may be called as they would be."""
-    taken = StreamSchema(
-        "d", (*COLUMNS, ColumnSchema("_bucket0", ColumnType.INT64)), "ts", ClockKind.HIGH_WATER
-    )
-    assert ("_bucket", "_bucket_") == (free_prefix(SCHEMAS), free_prefix([*SCHEMAS, taken]))
+    taken = ColumnSchema("_bucket0", ColumnType.INT64)
+    named_so = StreamSchema("d", (*COLUMNS, taken), "ts", ClockKind.HIGH_WATER)
+    clause = bind(f"SELECT a.k FROM a, b WHERE {NEAR}", STREAMS).clause
+    for schemas, name in ((SCHEMAS, "`_bucket0`"), ([*SCHEMAS, named_so], "`_bucket_0`")):
+        assert [name] == [one.name for one in time_buckets(clause, schemas)]

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -113,7 +114,7 @@ class _Worker:
         self._connection = Connection(url=request.url, token=request.token, retry_s=AWAY_S)
         self._at_most_s = seconds_of(request.at_most, option="--at-most")
         self._outages = Counter[str]()
-        """How often each history that is not ended was left for an outage."""
+        """How often in a row the work on each history that is not ended met an outage."""
 
     def answer(self, service: Service, record: JsonObject) -> int | None:
         """Claim a history, compute it and say so; return the rows of its answer, None where there is none.
@@ -139,17 +140,13 @@ class _Worker:
             at_most_s=self._at_most_s,
             report=lambda done, of: self._report(replace(told, done=done, of=of)),
         )
-        is_claimed = False
         try:
             service.claim_history(name, worker)
-            is_claimed = True
-            with spark_errors_told(), tasks, claim:
+            with self._outages_counted(name), spark_errors_told(), tasks, claim:
                 found = self._computed(service, record, worker)
         except Exception as error:  # whatever it is, the histories behind this one wait
-            is_elsewhere = claim.is_lost or _is_over(error)
-            if is_elsewhere:
-                del self._outages[name]
-            if is_elsewhere or self._stop() or self._is_left(name, error, is_claimed=is_claimed):
+            is_later = _is_away(error) and self._outages[name] < OUTAGES_MAX
+            if claim.is_lost or self._stop() or _is_over(error) or is_later:
                 tell("left", "" if self._stop() else str(error))
                 return None
             if not can_go_on():
@@ -160,7 +157,6 @@ class _Worker:
                 del self._outages[name]
             tell("failed" if was_told else "left", reason)
             return None
-        del self._outages[name]
         complete_from = found.complete_from
         detail = "" if complete_from is None else f"complete from {complete_from}"
         tell("done", detail, found.parts.rows)
@@ -185,17 +181,26 @@ class _Worker:
         )
         return found
 
-    def _is_left(self, name: str, error: Exception, *, is_claimed: bool) -> bool:
-        """Return whether a history is to be begun anew later, because the service was away; counts how often it was."""
-        self._outages[name] += is_claimed and _is_away(error)
-        return _is_away(error) and self._outages[name] < OUTAGES_MAX
+    @contextmanager
+    def _outages_counted(self, name: str) -> Iterator[None]:
+        """Count one more where the work on a history ends by an outage, and forget them all where it does not."""
+        try:
+            yield
+        except Exception as error:
+            if _is_away(error):
+                self._outages[name] += 1
+            else:
+                del self._outages[name]
+            raise
+        del self._outages[name]
 
     def _reason(self, error: Exception, name: str, *, is_overdue: bool) -> str:
         """Return why a history fails, for its asker: whatever is not meant to be read goes to the log."""
         if is_overdue and isinstance(error, JobFailedError):  # Spark's word for being cancelled
             return (
                 f"It took longer than {self._request.at_most}, which is the most that the job gives one. Ask for less:"
-                " a narrower window, streams that are joined by equality or by a band of time; or start the job with a larger --at-most."
+                " a narrower window, streams that are joined by equality or by a band of time; or start the job with a"
+                " larger --at-most."
             )
         if _is_away(error):
             return (
