@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ from tests.patience import PATIENT_ENVIRONMENT, wait_until
 class Process:
     """`psoup engine`, `serve` or `api` over a server, with a folder of its own. Not running until `start`."""
 
-    def __init__(self, command: str, url: str, folder: Path, *, lease_s: float) -> None:
+    def __init__(
+        self,
+        command: str,
+        url: str,
+        folder: Path,
+        *,
+        lease_s: float,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare the process; `settings` are further ones of its environment, by name."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "log"
         self._log.touch()
@@ -23,6 +33,8 @@ class Process:
         if command != "api":  # workers keep no data
             self._arguments += ["--data", str(folder / "data")]
         self._environment = {**os.environ, **PATIENT_ENVIRONMENT, "PSOUP_LEASE_S": str(lease_s)}
+        for name, value in (settings or {}).items():
+            self._environment[f"PSOUP_{name.upper()}"] = str(value)
         self._process: subprocess.Popen[bytes] | None = None
         self._read_from = 0
 
@@ -33,6 +45,12 @@ class Process:
             self._process = subprocess.Popen(
                 [*self._arguments, *options], stdout=log, stderr=log, env=self._environment
             )
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the process, which was started."""
+        assert self._process is not None
+        return self._process.pid
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""

@@ -1,0 +1,28 @@
+"""Fixtures of the attacks: one service of each kind for all tests that leave it as it was."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.attack.target import KINDS, Target, launched
+from tests.stores import SharedServer
+
+
+@pytest.fixture(scope="session")
+def attacked_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    """Yield one Redis for all services that are attacked."""
+    shared = SharedServer(tmp_path_factory.mktemp("attacked"))
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def target(
+    request: pytest.FixtureRequest,
+    attacked_server: SharedServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Target]:
+    """Yield a service with its default settings, for all tests of a module, over each kind."""
+    folder = tmp_path_factory.mktemp("target")
+    with launched(request.param, attacked_server, folder) as one:
+        yield one
