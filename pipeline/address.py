@@ -19,9 +19,24 @@ def checked_url(given: str) -> str:
         raise AddressError(
             f"{given!r} is not the URL of a service ({reason}): {expected}."
         ) from error
+    if url.userinfo:
+        raise AddressError(
+            "The URL holds a name or a password, which is not shown here: a service asks for a key."
+            " Give it with --token or PSOUP_TOKEN, and the URL without what stands before its @."
+        )
     if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65_535:
         raise AddressError(f"{given!r} is not the URL of a service: {expected}.")
     return given.rstrip("/")
+
+
+def is_same_origin(one: httpx.URL, other: httpx.URL) -> bool:
+    """Return whether both are of one scheme, host and port: what one may be told the other may be told as well."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    standard = {"http": 80, "https": 443}.get(url.scheme)
+    return url.scheme, url.host, url.port or standard
 
 
 def checked_token(given: str) -> str:

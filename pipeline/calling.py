@@ -5,6 +5,7 @@ its budget of waiting is spent. A request that must not happen twice (rows witho
 query without a name) is repeated only after answers that say nothing was stored.
 """
 
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from typing import Any, Final, Self
 import httpx
 import orjson
 
-from pipeline.address import checked_token, checked_url
-from pipeline.errors import ServiceProblem, ServiceUnreachableError
+from pipeline.address import checked_token, checked_url, is_same_origin
+from pipeline.errors import ForeignAddressError, ServiceProblem, ServiceUnreachableError
 
 JsonObject = dict[str, Any]
 
@@ -77,6 +78,8 @@ class Caller:
             timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             transport=transport,
             trust_env=False,  # a proxy of the surroundings has no business between the two
+            follow_redirects=False,  # psoup answers none, and the token is for this service alone
+            verify=_certificates(self.url),
         )
 
     def __enter__(self) -> Self:
@@ -111,7 +114,7 @@ class Caller:
 
         Args:
             method: the verb.
-            path: below the service's URL, or an absolute path with its own parameters.
+            path: below the service's URL, or an address of the service that it has answered, with its own parameters.
             repeatable: whether doing it twice is the same as once.
             params: query parameters; None keeps those of `path`.
             json: a body, sent as JSON.
@@ -119,6 +122,7 @@ class Caller:
             headers: added to those of every request.
 
         Raises:
+            ForeignAddressError: `path` is an address of another scheme, host or port; nothing was sent.
             ServiceProblem: the answer is a problem that waiting does not cure, or did not.
             ServiceUnreachableError: nothing answers.
         """
@@ -128,6 +132,8 @@ class Caller:
         send = self._http.build_request(
             method, path, params=params or None, content=content, headers=headers
         )
+        if not is_same_origin(send.url, self._http.base_url):
+            raise ForeignAddressError(self.url, str(send.url.copy_with(query=None)))
         started_s = self._retry.clock()
         attempt = 0
         while True:
@@ -173,6 +179,11 @@ class Caller:
             answer = self.request("GET", following)
             yield from json_object(answer)[member]
             following = following_page(answer)
+
+
+def _certificates(url: str) -> ssl.SSLContext | bool:
+    """Return by which authorities a service's certificate is verified: the system's, or those of SSL_CERT_FILE."""
+    return ssl.create_default_context() if url.lower().startswith("https:") else True
 
 
 def may_repeat(

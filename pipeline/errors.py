@@ -120,6 +120,20 @@ class ServiceUnreachableError(PipelineError):
     code = "service-unreachable"
 
 
+class ForeignAddressError(ServiceUnreachableError):
+    """The service named an address of another scheme, host or port: the token is not for that one. Nothing was sent."""
+
+    code = "foreign-address"
+
+    def __init__(self, url: str, named: str) -> None:
+        """Say where the service is, and which address it named."""
+        super().__init__(
+            f"The service at {url} named an address elsewhere, {named}: the token is not sent there."
+            " What answers is not psoup; or a proxy in front of it writes addresses of its own: let it"
+            " leave the answers as they are."
+        )
+
+
 class ServiceProblem(PipelineError):  # noqa: N818 - named after what it carries, a problem body
     """The service refused a request, or gave up on it: carries the problem body it answered."""
 

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from pipeline.address import is_same_origin
 from pipeline.client import Service
 from pipeline.errors import AddressError, ServiceUnreachableError
 
@@ -44,3 +45,26 @@ def test_unreachable_service_is_said_in_sentences_with_one_stop():
     ):
         service.status()
     assert "does not answer: It is refused. Is `psoup serve` running there?" in str(caught.value)
+
+
+def test_url_with_a_password_is_refused_and_not_shown():
+    """What stands before an @ is no key of a service, and every message would show it."""
+    with pytest.raises(AddressError, match="--token") as refused:
+        Service("http://somebody:secret@h")
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://h/a", "http://H:80/b", True),
+        ("https://h", "https://h:443/", True),
+        ("http://h", "https://h", False),
+        ("https://h", "http://h:443", False),
+        ("http://h", "http://h:81", False),
+        ("http://h", "http://h.example", False),
+    ],
+)
+def test_origin_is_scheme_host_and_port(one, other, same):
+    """All three have to be equal; a port that is not named is the scheme's own."""
+    assert same == is_same_origin(httpx.URL(one), httpx.URL(other))
