@@ -14,6 +14,8 @@ from storage.errors import StoreUnsuitableError
 
 SOCKET_PATH_BYTES_MAX: Final = 100
 """Linux takes 107, macOS 103."""
+ROOT: Final = 0
+"""Who may write in any folder anyway."""
 ENGINE_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -24,15 +26,17 @@ class FolderLock:
         """Make the folder if it is not there, and lock it.
 
         An empty one of this user's is closed to others, as one made here is. One with other files in it
-        keeps its mode: it may have other uses, and what is written here is private by its own mode.
+        keeps its mode, as far as only its owner may write in it: it may have other uses, and what is written here
+        is private by its own mode.
 
         Raises:
-            StoreUnsuitableError: another psoup uses it; the message names its process.
+            StoreUnsuitableError: others may write in it, or another psoup uses it; the message names its process.
             OSError: it cannot be made or written.
         """
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         if data.stat().st_uid == os.geteuid() and not any(data.iterdir()):
             data.chmod(0o700)
+        _refuse_writers(data)
         lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         self._file = os.fdopen(lock, "r+", encoding="utf-8")
         if not lock_file(lock):
@@ -49,6 +53,26 @@ class FolderLock:
     def close(self) -> None:
         """Give the folder back. Twice is harmless."""
         self._file.close()
+
+
+def _refuse_writers(data: Path) -> None:
+    """Refuse a folder in which others may put, replace or remove files, whatever the files' own modes are.
+
+    Raises:
+        StoreUnsuitableError: it is another user's than this one or root, or its group or everybody may write in it.
+    """
+    found = data.stat()
+    if found.st_uid not in (os.geteuid(), ROOT):
+        raise StoreUnsuitableError(
+            f"The data folder {data} is of another user (id {found.st_uid}), who may replace its files."
+            f" Give psoup a folder of its own user (id {os.geteuid()}) with --data."
+        )
+    if stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
+        raise StoreUnsuitableError(
+            f"Others may write in the data folder {data} (mode {stat.S_IMODE(found.st_mode):04o}), and replace"
+            f" its files. Take the right from them (chmod go-w {data}), or name a folder inside it with"
+            " --data: psoup makes it, closed to others."
+        )
 
 
 def engine_id(data: Path) -> str:

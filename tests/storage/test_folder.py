@@ -68,6 +68,40 @@ def test_folder_with_other_files_keeps_its_mode(tmp_path):
     assert 0o755 == mode(tmp_path)
 
 
+@pytest.mark.parametrize("writers", [0o770, 0o1777, 0o2775, 0o702])
+def test_folder_that_others_can_write_is_refused(tmp_path, writers):
+    """A group, or everybody, that may replace files: refused with both remedies, and left as it was."""
+    (tmp_path / "other").touch()
+    tmp_path.chmod(writers)
+    with pytest.raises(StoreUnsuitableError, match=rf"{writers:04o}.*chmod go-w .*--data"):
+        FolderLock(tmp_path)
+    assert {"other"} == {path.name for path in tmp_path.iterdir()}
+    FolderLock(tmp_path / "own").close()
+    assert 0o700 == mode(tmp_path / "own") & 0o777
+
+
+def test_folder_that_is_empty_is_closed_to_others(tmp_path):
+    """What nobody has used yet is tightened instead of refused."""
+    tmp_path.chmod(0o777)
+    FolderLock(tmp_path).close()
+    assert 0o700 == mode(tmp_path)
+
+
+@pytest.mark.parametrize("owner", [1, 0])
+def test_folder_of_another_user_is_refused_but_roots(tmp_path, monkeypatch, owner):
+    """Who owns a folder may write in it whatever its mode; root may anyway."""
+    (tmp_path / "other").touch()
+    if os.geteuid() != 0:
+        pytest.skip("only root gives folders away")
+    os.chown(tmp_path, owner, 0)
+    monkeypatch.setattr("storage.folder.os.geteuid", lambda: 2)
+    if owner == 0:
+        FolderLock(tmp_path).close()
+    else:
+        with pytest.raises(StoreUnsuitableError, match=r"another user .id 1.*id 2"):
+            FolderLock(tmp_path)
+
+
 def test_memory_that_cannot_be_written_fails_nothing_that_is_committed(tmp_path, monkeypatch):
     """The file lags, each failure is counted, and the next operation writes it."""
     monkeypatch.setattr("engine.limits.SEQ_REMEMBERED_EVERY", 2)
