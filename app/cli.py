@@ -48,6 +48,9 @@ Host = Annotated[str | None, _text("Where to listen (127.0.0.1).")]
 Port = Annotated[int | None, _text("Where to listen (8000); 0: any free port.")]
 Docs = Annotated[bool | None, _text("Serve the API pages under /docs.")]
 OpenBind = Annotated[bool | None, _text("Listen beyond loopback without keys.")]
+StorePasswordFile = Annotated[
+    Path | None, _text("Password of the store's user, in its first line.")
+]
 KeysFile = Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")]
 LogLevel = Annotated[str | None, _text("debug, info, warning or error.")]
 LogFormat = Annotated[str | None, _text("console or json.")]
@@ -72,6 +75,7 @@ def serve(
     store: Annotated[
         str | None, _text("memory://, redis://host:port/db; default: embedded.")
     ] = None,
+    store_password_file: StorePasswordFile = None,
     data: Annotated[Path | None, _text("Folder of the embedded store (./psoup-data).")] = None,
     host: Host = None,
     port: Port = None,
@@ -89,6 +93,7 @@ def serve(
 
     settings = _settings(
         store=store,
+        store_password_file=store_password_file,
         data=data,
         host=host,
         port=port,
@@ -106,6 +111,7 @@ def engine(
     store: Annotated[
         str | None, _text("redis://host:port/db, which API workers reach too.")
     ] = None,
+    store_password_file: StorePasswordFile = None,
     data: Annotated[Path | None, _text("Folder of this engine alone (./psoup-data).")] = None,
     host: Annotated[str | None, _text("Where to answer operators (127.0.0.1).")] = None,
     port: Annotated[
@@ -125,6 +131,7 @@ def engine(
 
     settings = _settings(
         store=store,
+        store_password_file=store_password_file,
         data=data,
         host=host,
         port=port,
@@ -141,6 +148,7 @@ def api(
     store: Annotated[
         str | None, _text("redis://host:port/db, where an engine folds, now or later.")
     ] = None,
+    store_password_file: StorePasswordFile = None,
     workers: Annotated[int | None, _text("Processes that answer (1).")] = None,
     host: Host = None,
     port: Port = None,
@@ -158,6 +166,7 @@ def api(
 
     settings = _settings(
         store=store,
+        store_password_file=store_password_file,
         workers=workers,
         host=host,
         port=port,
@@ -230,13 +239,9 @@ def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> No
 
 def fsck(
     *,
-    store: Annotated[
-        str | None,
-        typer.Option(envvar="PSOUP_STORE", help="redis://host:port/db; default: embedded."),
-    ] = None,
-    data: Annotated[
-        Path, typer.Option(envvar="PSOUP_DATA", help="Folder of the embedded store.")
-    ] = Path("psoup-data"),
+    store: Annotated[str | None, _text("redis://host:port/db; default: embedded.")] = None,
+    store_password_file: StorePasswordFile = None,
+    data: Annotated[Path | None, _text("Folder of the embedded store (./psoup-data).")] = None,
 ) -> None:
     """Compute what a store keeps anew from its tuples, and compare. Changes nothing.
 
@@ -248,8 +253,12 @@ def fsck(
     from engine.errors import EngineError
     from storage.inspection import inspect_store
 
+    settings = _settings(store=store, store_password_file=store_password_file, data=data)
+    password_file = settings.store_password_file
     try:
-        with closing(inspect_store(store, data=data)) as inspected:
+        with closing(
+            inspect_store(settings.store, data=settings.data, password_file=password_file)
+        ) as inspected:
             differences = compare(inspected, standard_output())
     except EngineError as error:
         standard_error().print(failure(error.detail))

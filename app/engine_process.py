@@ -53,7 +53,12 @@ def _run(settings: Settings, *, listens: bool) -> int:
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(settings)) if listens else None
         store = open_store(
-            url, data=settings.data, clock=SystemClock(), standby=True, lease_s=settings.lease_s
+            url,
+            data=settings.data,
+            clock=SystemClock(),
+            standby=True,
+            lease_s=settings.lease_s,
+            password_file=settings.store_password_file,
         )
         return close_after(store, lambda: _fold(settings, store, listener))
 

@@ -83,7 +83,11 @@ def create_app(
     @asynccontextmanager
     async def serving(context: Context) -> AsyncIterator[Service]:
         opened = store or open_store(
-            settings.store, data=settings.data, clock=used_clock, lease_s=settings.lease_s
+            settings.store,
+            data=settings.data,
+            clock=used_clock,
+            lease_s=settings.lease_s,
+            password_file=settings.store_password_file,
         )
 
         def fold(service: Service) -> Backend:
@@ -138,7 +142,7 @@ def create_worker_app(
             for part in kept:
                 part()
 
-        store = open_worker_store(url, forget=forget)
+        store = open_worker_store(url, forget=forget, password_file=settings.store_password_file)
         rows = CachedTuples(
             store.results,
             store.log,
@@ -243,7 +247,11 @@ def _serve(settings: Settings) -> int:
     clock = SystemClock()
     with listen(settings) as listener:
         store = open_store(
-            settings.store, data=settings.data, clock=clock, lease_s=settings.lease_s
+            settings.store,
+            data=settings.data,
+            clock=clock,
+            lease_s=settings.lease_s,
+            password_file=settings.store_password_file,
         )
         return close_after(store, lambda: _serve_on(listener, settings, clock, store))
 

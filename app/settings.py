@@ -10,21 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from app.errors import SettingError
 from engine import limits
+from engine.store_address import StoreAddress, StoreUrlError, read_store_address
 
 ENVIRONMENT_PREFIX: Final = "PSOUP_"
-SHARED_SCHEMES: Final = ("redis", "rediss", "unix")
-"""Of addresses of stores that several processes can share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a service is started with; `SETTINGS` describes each, `check_settings` judges the values."""
 
-    store: str | None = None
+    store: str | None = dataclasses.field(default=None, repr=False)  # may hold a password
+    store_password_file: Path | None = None
     data: Path = Path("psoup-data")
     host: str = "127.0.0.1"
     port: int = 8000
@@ -84,6 +83,11 @@ class Setting:
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     "store": Setting("URL", "memory:// or redis://host:port/db; empty: embedded.", _optional_text),
+    "store_password_file": Setting(
+        "file",
+        "Password of the store's user, in its first line; read for each connection.",
+        _optional_path,
+    ),
     "data": Setting("folder", "Where the embedded store keeps its files.", Path),
     "host": Setting("address", "Where to listen; beyond loopback only with keys.", str),
     "port": Setting("port", "Where to listen; 0 lets the system choose.", int, (0, 65_535)),
@@ -175,7 +179,8 @@ def load_settings(environment: Mapping[str, str], **given: object) -> Settings:
         given: what the command line said, by name; None = it said nothing.
 
     Raises:
-        SettingError: an unknown name, a value that does not parse or lies outside its bounds.
+        SettingError: an unknown name, a value that does not parse or lies outside its bounds, or a password on the
+            command line.
     """
     values: dict[str, Any] = {}
     for variable, text in environment.items():
@@ -192,6 +197,12 @@ def load_settings(environment: Mapping[str, str], **given: object) -> Settings:
     values |= {name: value for name, value in given.items() if value is not None}
     settings = Settings(**values)
     check_settings(settings)
+    address = store_address(settings)
+    if given.get("store") is not None and address is not None and address.password is not None:
+        raise SettingError(
+            f"--store {address} was given with a password: everybody on this machine can read a command line. Give"
+            " the password with --store-password-file, or the whole address as PSOUP_STORE."
+        )
     return settings
 
 
@@ -212,11 +223,25 @@ def check_settings(settings: Settings) -> None:
                 raise SettingError(
                     f"{one.name} is {value}: expected {least} to {most} {setting.unit}."
                 )
+    if store_address(settings) is None and settings.store_password_file is not None:
+        raise SettingError("store_password_file is given, and no store that asks for a password.")
     if settings.keys_file is None and not settings.open_bind and not is_loopback(settings.host):
         raise SettingError(
             f"host is {settings.host!r}, reachable from elsewhere, and there are no keys: give"
             " keys_file, or open_bind where a proxy in front asks for them."
         )
+
+
+def store_address(settings: Settings) -> StoreAddress | None:
+    """Return the parts of the store's address; None = the embedded store.
+
+    Raises:
+        SettingError: it cannot be read.
+    """
+    try:
+        return None if settings.store is None else read_store_address(settings.store)
+    except StoreUrlError as error:
+        raise SettingError(f"store: {error.detail}") from error
 
 
 def shared_store(settings: Settings) -> str:
@@ -225,10 +250,10 @@ def shared_store(settings: Settings) -> str:
     Raises:
         SettingError: there is none, or it is one process's memory, or of no kind that psoup knows.
     """
-    url = settings.store
-    if url is None or urlsplit(url).scheme not in SHARED_SCHEMES:
+    url, address = settings.store, store_address(settings)
+    if url is None or address is None or not address.is_shared:
         raise SettingError(
-            f"store is {'not given' if url is None else repr(url)}: processes apart share a server of yours."
+            f"store is {'not given' if address is None else address}: processes apart share a server of yours."
             " Give redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, the same to all of them."
         )
     return url

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from engine import limits
 from engine.clock import Clock
+from engine.store_address import MEMORY, StoreUrlError, read_store_address
 from storage.cluster import ClusterMemory
 from storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
-    StoreUrlError,
 )
 from storage.folder import FolderLock, engine_id, unusable
 from storage.memory import MemoryStore
@@ -36,9 +36,6 @@ __all__ = [
 Store = MemoryStore | RedisStore
 """The Log and the Results Structure over one set of data, for the process that folds."""
 
-SHARED_SCHEMES = ("redis", "rediss", "unix")
-SCHEMES = ("memory", *SHARED_SCHEMES)
-
 
 def open_store(
     url: str | None,
@@ -48,6 +45,7 @@ def open_store(
     durability: Durability = Durability.FSYNC,
     standby: bool = False,
     lease_s: float = limits.LEASE_S,
+    password_file: Path | None = None,
 ) -> Store:
     """Return the store at `url`, verified and taken over: no other engine writes to it.
 
@@ -61,46 +59,46 @@ def open_store(
             be asked for; MEMORY is `memory://` alone.
         standby: leave `take_over` to the caller, who waits while another engine has the store.
         lease_s: how long the store stays with an engine that says nothing.
+        password_file: of a server's user, as for `RedisClient`; the address has none then.
 
     Raises:
-        StoreUrlError: the address is of no known kind.
+        StoreUrlError: the address is of no known kind, or the password's file cannot be read.
         StoreUnsuitableError: the server cannot keep what is promised, the message says what to set; or
             the folder cannot be used; or, but for a standby, another engine has the store.
         StoreUnavailableError: no answer.
     """
-    scheme = "" if url is None else urlsplit(url).scheme
-    if url is not None and scheme not in SCHEMES:
-        raise StoreUrlError(
-            f"'{scheme}' is no kind of store. Write memory://, redis://host:6379/0,"
-            " rediss://host:6379/0 or unix:///path/to/socket, or no address for the embedded server."
-        )
-    if scheme == "memory":
+    if url is not None and read_store_address(url).scheme == MEMORY:
         return MemoryStore(clock)
     try:
-        return _open_in(data, url, durability, standby=standby, lease_s=lease_s)
+        return _open_in(
+            data, url, password_file, durability=durability, standby=standby, lease_s=lease_s
+        )
     except OSError as error:
         raise unusable(data, error) from error
 
 
-def open_worker_store(url: str, *, forget: Callable[[], None] = lambda: None) -> RedisWorkerStore:
+def open_worker_store(
+    url: str, *, forget: Callable[[], None] = lambda: None, password_file: Path | None = None
+) -> RedisWorkerStore:
     """Return the store at `url` as an API worker has it: it appends and reads, and an engine does all else.
 
     Args:
         url: as for `open_store`; what lies in another process alone.
         forget: called in the thread that first sees another history, before anything of it is answered: what was
             kept of the one before is not true of it. It must not ask the store.
+        password_file: as for `open_store`.
 
     Raises:
         StoreUrlError: the address is of no kind that several processes can share.
         StoreUnsuitableError: the store is of another layout, or of an engine of another version. A store that does
             not answer yet, or that no engine has begun, is no error here.
     """
-    if urlsplit(url).scheme not in SHARED_SCHEMES:
+    if not read_store_address(url).is_shared:
         raise StoreUrlError(
             "Several processes share a store at redis://host:6379/0, rediss://host:6379/0 or"
             " unix:///path/to/socket alone: memory:// is inside one process."
         )
-    store = RedisWorkerStore(url, forget=forget)
+    store = RedisWorkerStore(url, forget=forget, password_file=password_file)
     try:
         store.position()
     except (RecoveringError, StoreUnavailableError):
@@ -112,14 +110,22 @@ def open_worker_store(url: str, *, forget: Callable[[], None] = lambda: None) ->
 
 
 def _open_in(
-    data: Path, url: str | None, durability: Durability, *, standby: bool, lease_s: float
+    data: Path,
+    url: str | None,
+    password_file: Path | None,
+    *,
+    durability: Durability,
+    standby: bool,
+    lease_s: float,
 ) -> Store:
     folder = FolderLock(data)
     try:
         if url is None:
             store = _open_embedded(data, folder, durability, lease_s)
         else:
-            store = _open_remote(url, data, folder, durability, lease_s)
+            client = RedisClient(url, password_file=password_file)
+            known = _remembered(url, data)
+            store = _open_remote(client, known, data, folder, durability, lease_s=lease_s)
         if not standby:
             _take_over(store)
     except BaseException:
@@ -179,15 +185,24 @@ def _open_embedded(
         raise
 
 
-def _open_remote(
-    url: str, data: Path, folder: FolderLock, durability: Durability, lease_s: float
-) -> RedisStore:
-    """Open a server of the user's own; what is remembered of it is kept under its address."""
+def _remembered(url: str, data: Path) -> ClusterMemory:
+    """Return what is remembered of a server of the user's own: it is kept under its address, whoever asks there."""
     parts = urlsplit(url)
     address = f"{parts.hostname}:{parts.port}{parts.path}?{parts.query}"
     name = hashlib.sha256(address.encode()).hexdigest()[:8]
-    known = ClusterMemory(data / f"cluster-{name}.json")
-    client = RedisClient(url)
+    return ClusterMemory(data / f"cluster-{name}.json")
+
+
+def _open_remote(
+    client: RedisClient,
+    known: ClusterMemory,
+    data: Path,
+    folder: FolderLock,
+    durability: Durability,
+    *,
+    lease_s: float,
+) -> RedisStore:
+    """Open a server of the user's own."""
     try:
         return RedisStore(
             client,

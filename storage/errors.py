@@ -40,12 +40,6 @@ class StoreUnsuitableError(EngineError):
     code = "store-unsuitable"
 
 
-class StoreUrlError(EngineError):
-    """The address names no kind of store that psoup knows."""
-
-    code = "store-url"
-
-
 class FencedError(EngineError):
     """Another engine writes to the store now. This one was taken for dead: it must end, and has nothing to undo."""
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
-from urllib.parse import urlsplit
 
 from engine import limits
 from engine.errors import IntegrityError
@@ -19,11 +18,12 @@ from engine.results.composites import CompositePage
 from engine.results.contract import Checkpoint
 from engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
 from engine.results.page import Page
+from engine.store_address import StoreUrlError, read_store_address
 from engine.tuples.batch import Seq
 from engine.verify.difference import Difference
 from storage import keys
 from storage.encoding import decode_clause, decode_stream
-from storage.errors import StoreUnsuitableError, StoreUrlError
+from storage.errors import StoreUnsuitableError
 from storage.folder import FolderLock, unusable
 from storage.inspection_histories import history_faults
 from storage.inspection_log import catalogue_faults, log_faults
@@ -157,8 +157,10 @@ class Inspection:
                 return
 
 
-def inspect_store(url: str | None, *, data: Path) -> Inspection:
+def inspect_store(url: str | None, *, data: Path, password_file: Path | None = None) -> Inspection:
     """Return the store at `url`, None = that of the data folder; its server is started where none runs.
+
+    `password_file` as for `open_store`.
 
     Raises:
         StoreUrlError: the address is of no kind that can be looked at.
@@ -166,12 +168,12 @@ def inspect_store(url: str | None, *, data: Path) -> Inspection:
         StoreUnavailableError, RecoveringError: no answer.
     """
     if url is not None:
-        if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
+        if not read_store_address(url).is_shared:
             raise StoreUrlError(
                 "Only a store that others can read can be compared: write redis://host:6379/0,"
                 " rediss://host:6379/0 or unix:///path/to/socket, or no address for the embedded server."
             )
-        return _inspected(RedisClient(url), lambda: None)
+        return _inspected(RedisClient(url, password_file=password_file), lambda: None)
     if not (data / "appendonlydir").is_dir():
         raise StoreUnsuitableError(f"There is no store in {data}. Name its folder with --data.")
     try:

@@ -3,6 +3,8 @@
 Nothing is ever sent twice: retries are off, and whoever calls decides whether a lost answer may be asked
 for again. A call borrows a connection from a bounded pool, so threads share it safely.
 """
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
 
 import contextlib
 import hashlib
@@ -13,6 +15,8 @@ from typing import Any, Protocol
 from redis import BlockingConnectionPool
 from redis.backoff import NoBackoff
 from redis.client import PubSub
+from redis.connection import Connection, SSLConnection, UnixDomainSocketConnection
+from redis.credentials import CredentialProvider
 from redis.exceptions import (
     BusyLoadingError,
     ConnectionError as RedisConnectionError,
@@ -25,12 +29,12 @@ from redis.retry import Retry
 
 from engine import limits
 from engine.errors import EngineError, IntegrityError
+from engine.store_address import UNIX, StoreAddress, StoreUrlError, read_store_address
 from storage.errors import (
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
-    StoreUrlError,
 )
 
 LIBRARY = "psoup"
@@ -64,34 +68,34 @@ class RedisClient:
     """Calls of Functions and plain reads over a bounded pool of connections. Thread-safe."""
 
     def __init__(
-        self, url: str, *, answer_s: float = limits.STORE_ANSWER_S, rules: str = RULES
+        self,
+        url: str,
+        *,
+        password_file: Path | None = None,
+        answer_s: float = limits.STORE_ANSWER_S,
+        rules: str = RULES,
     ) -> None:
         """Prepare connections to `redis://`, `rediss://` or `unix://`; none is made yet.
 
         Args:
             url: the address.
+            password_file: holds the password, which is read for each connection: it may be changed meanwhile.
             answer_s: how long one call may take.
             rules: what the ACL has to give this user, for the error where it does not.
 
         Raises:
-            StoreUrlError: the address cannot be read.
+            StoreUrlError: the address is none of a server, or the password's file cannot be read.
         """
-        try:
-            self._pool: Any = BlockingConnectionPool.from_url(
-                url,
-                max_connections=limits.STORE_CONNECTIONS_MAX,
-                timeout=limits.STORE_CONNECTION_WAIT_S,
-                socket_timeout=answer_s,
-                socket_connect_timeout=limits.STORE_CONNECT_S,
-                retry=Retry(NoBackoff(), 0),
-                protocol=2,
-                driver_info=None,  # 7.0 does not know CLIENT SETINFO
-            )
-        except ValueError as error:
-            raise StoreUrlError(
-                "The store's address cannot be read. Write redis://host:6379/0 or"
-                " unix:///path/to/socket?db=0."
-            ) from error
+        self._pool: Any = BlockingConnectionPool(  # type: ignore[no-untyped-call]
+            **_way_to(read_store_address(url), password_file),
+            max_connections=limits.STORE_CONNECTIONS_MAX,
+            timeout=limits.STORE_CONNECTION_WAIT_S,
+            socket_timeout=answer_s,
+            socket_connect_timeout=limits.STORE_CONNECT_S,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+            driver_info=None,  # 7.0 does not know CLIENT SETINFO
+        )
         self._rules = rules
         text = Path(__file__).with_name("functions.lua").read_bytes()
         self._library_text = text
@@ -231,6 +235,58 @@ class RedisClient:
                 "The store cannot be reached, or refuses the connection. Nothing was sent."
             ) from error
         return connection
+
+
+class _PasswordFile(CredentialProvider):
+    """Who a connection is, with the password that the file holds when it is made."""
+
+    def __init__(self, username: str | None, path: Path) -> None:
+        self._username = username
+        self._path = path
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        password = _password(self._path)
+        return (password,) if self._username is None else (self._username, password)
+
+
+def _password(path: Path) -> str:
+    """Return the first line of the file.
+
+    Raises:
+        StoreUrlError: it cannot be read, or is empty.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise StoreUrlError(f"store_password_file {path} cannot be read: {reason}.") from error
+    if not lines or not lines[0]:
+        raise StoreUrlError(f"store_password_file {path} is empty: its first line is the password.")
+    return lines[0]
+
+
+def _way_to(address: StoreAddress, password_file: Path | None) -> dict[str, Any]:
+    """Return how redis-py reaches a server and says who it is.
+
+    Raises:
+        StoreUrlError: the address is of no server, there are two passwords, or the file cannot be read.
+    """
+    if not address.is_shared:
+        raise StoreUrlError(f"There is no server at {address}: it is inside one process.")
+    way: dict[str, Any] = {"db": address.database}
+    if address.scheme == UNIX:
+        way |= {"connection_class": UnixDomainSocketConnection, "path": address.socket}
+    else:
+        kind = SSLConnection if address.scheme == "rediss" else Connection
+        way |= {"connection_class": kind, "host": address.host, "port": address.port}
+    if password_file is None:
+        return way | {"username": address.username, "password": address.password}
+    if address.password is not None:
+        raise StoreUrlError(
+            "The store's address holds a password, and store_password_file is given: use one."
+        )
+    _password(password_file)  # what is wrong with it is said now
+    return way | {"credential_provider": _PasswordFile(address.username, password_file)}
 
 
 class Listener:

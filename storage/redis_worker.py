@@ -6,6 +6,7 @@ yet. Its server may die and come back at any time; until an engine has verified 
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from engine import limits
 from engine.errors import EngineError
@@ -26,17 +27,20 @@ from storage.store import Durability, StoreHealth, memory_is_high
 class RedisWorkerStore:
     """A `WorkerStore` over one server. Thread-safe; of several that `wait` one waits after the other."""
 
-    def __init__(self, url: str, *, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, url: str, *, forget: Callable[[], None], password_file: Path | None = None
+    ) -> None:
         """Prepare connections; the server need not be there.
 
         Args:
             url: its address.
             forget: called as `ServedPosition` says, when another history is first seen.
+            password_file: as for `RedisClient`.
 
         Raises:
             StoreUrlError: the address cannot be read.
         """
-        self._client = RedisClient(url, rules=WORKER_RULES)
+        self._client = RedisClient(url, password_file=password_file, rules=WORKER_RULES)
         self._listener = self._client.listener(keys.NOTICES_CHANNEL)
         self._listening = threading.Lock()
         self._closing = threading.Event()

@@ -24,12 +24,14 @@ class Process:
         lease_s: float,
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Prepare the process; `settings` are further ones of its environment, by name."""
+        """Prepare the process; `settings` are further ones of its environment, by name: `store` instead of `url`."""
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "log"
         self._log.touch()
-        self._arguments = [sys.executable, "-m", "app.cli", command, "--store", url]
+        self._arguments = [sys.executable, "-m", "app.cli", command]
         self._arguments += ["--log-format", "json"]
+        if "store" not in (settings or {}):
+            self._arguments += ["--store", url]
         if command != "api":  # workers keep no data
             self._arguments += ["--data", str(folder / "data")]
         self._environment = {**os.environ, **PATIENT_ENVIRONMENT, "PSOUP_LEASE_S": str(lease_s)}

@@ -10,12 +10,13 @@ import pytest
 from engine.clock import ManualClock
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Materialize
+from engine.store_address import StoreUrlError
 from engine.tuples.arrow import arrow_schema, encode_batch
 from engine.tuples.batch import Seq
 from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from engine.verify.verification import Verification
 from storage import keys
-from storage.errors import StoreUnsuitableError, StoreUrlError
+from storage.errors import StoreUnsuitableError
 from storage.inspection import Inspection, inspect_store
 from storage.server import EmbeddedServer
 from storage.store import Durability

@@ -11,6 +11,7 @@ import pytest
 from engine import limits
 from engine.errors import IntegrityError
 from engine.log.operation import Tick
+from engine.store_address import StoreUrlError
 from storage.cluster import ClusterMemory
 from storage.errors import (
     CommitUnknownError,
@@ -18,7 +19,6 @@ from storage.errors import (
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
-    StoreUrlError,
 )
 from storage.redis_client import RedisClient
 from storage.redis_log import RedisLog

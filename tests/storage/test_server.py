@@ -12,6 +12,7 @@ import pytest
 from engine.clock import ManualClock
 from engine.errors import EngineError
 from engine.log.operation import Rows, Tick
+from engine.store_address import StoreUrlError
 from engine.tuples.batch import Seq
 from storage import open_store
 from storage.errors import (
@@ -19,7 +20,6 @@ from storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
-    StoreUrlError,
 )
 from storage.folder import FolderLock
 from storage.memory import MemoryStore

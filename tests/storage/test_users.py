@@ -52,7 +52,7 @@ def users(request: pytest.FixtureRequest) -> Iterator[SharedServer]:
 
 
 def address(server: SharedServer, user: str) -> str:
-    return server.url.replace("unix://", f"unix://{user}@") + "&password=secret"
+    return server.url.replace("unix://", f"unix://{user}:secret@")
 
 
 def test_users_with_their_rules_can_do_all_their_work(users, tmp_path, monkeypatch):

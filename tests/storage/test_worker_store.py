@@ -8,6 +8,7 @@ from engine import limits
 from engine.errors import NotFoundError
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import Drop, Remove, Tick
+from engine.store_address import StoreUrlError
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import open_worker_store
@@ -15,7 +16,6 @@ from storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
-    StoreUrlError,
 )
 from storage.redis_client import RedisClient
 from storage.redis_store import RedisStore
