@@ -173,7 +173,9 @@ def _run(settings: Settings) -> int:
         )
         with handles_of(listener) as handles:
             workers = Workers(config, handles, meters)
-            _LOG.info("listening", url=url_of(listener), workers=settings.workers)
+            _LOG.info(
+                "listening", url=url_of(listener, tls=config.is_ssl), workers=settings.workers
+            )
             workers.run()
         return EXIT_OK if workers.could_start else EXIT_STORE
 

@@ -51,6 +51,11 @@ OpenBind = Annotated[bool | None, _text("Listen beyond loopback without keys.")]
 StorePasswordFile = Annotated[
     Path | None, _text("Password of the store's user, in its first line.")
 ]
+BehindProxy = Annotated[
+    bool | None, _text("Listen beyond loopback with keys: a proxy in front ends TLS.")
+]
+TlsCertFile = Annotated[Path | None, _text("Certificate, in PEM: answer by TLS.")]
+TlsKeyFile = Annotated[Path | None, _text("Its private key, in PEM.")]
 KeysFile = Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")]
 LogLevel = Annotated[str | None, _text("debug, info, warning or error.")]
 LogFormat = Annotated[str | None, _text("console or json.")]
@@ -81,7 +86,10 @@ def serve(
     port: Port = None,
     docs: Docs = None,
     open_bind: OpenBind = None,
+    behind_proxy: BehindProxy = None,
     keys_file: KeysFile = None,
+    tls_cert_file: TlsCertFile = None,
+    tls_key_file: TlsKeyFile = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
 ) -> None:
@@ -99,7 +107,10 @@ def serve(
         port=port,
         docs=docs,
         open_bind=open_bind,
+        behind_proxy=behind_proxy,
         keys_file=keys_file,
+        tls_cert_file=tls_cert_file,
+        tls_key_file=tls_key_file,
         log_level=log_level,
         log_format=log_format,
     )
@@ -154,7 +165,10 @@ def api(
     port: Port = None,
     docs: Docs = None,
     open_bind: OpenBind = None,
+    behind_proxy: BehindProxy = None,
     keys_file: KeysFile = None,
+    tls_cert_file: TlsCertFile = None,
+    tls_key_file: TlsKeyFile = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
 ) -> None:
@@ -172,7 +186,10 @@ def api(
         port=port,
         docs=docs,
         open_bind=open_bind,
+        behind_proxy=behind_proxy,
         keys_file=keys_file,
+        tls_cert_file=tls_cert_file,
+        tls_key_file=tls_key_file,
         log_level=log_level,
         log_format=log_format,
     )

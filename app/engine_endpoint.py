@@ -22,7 +22,7 @@ from app.errors import MethodError
 from app.fold_loop import FoldLoop, FoldStatistics
 from app.keys import READ, Keys
 from app.meters import MEDIA_TYPE, Values, engine_counters
-from app.middleware.edge import REQUEST_ID, Application, Edge
+from app.middleware.edge import REQUEST_ID, Application, Check, Edge, Scope
 from app.problems import problem_response
 from app.store import Store
 from engine.errors import EngineError, NotFoundError
@@ -34,12 +34,18 @@ _NO_STORE: Final = {"Cache-Control": "no-store"}
 
 
 def engine_application(
-    loop: FoldLoop, store: Store, keys: Keys, counters: Callable[[], Values]
+    loop: FoldLoop,
+    store: Store,
+    keys: Keys,
+    counters: Callable[[], Values],
+    *,
+    admit: Check,
+    address_of: Callable[[Scope], str],
 ) -> Application:
     """Return the ASGI application over an engine that runs: `/healthz`, `/readyz` and `/metrics`.
 
     A standby is healthy and not ready. The meters need a key with the scope `read`, where keys are asked for;
-    `counters` are told with them.
+    `counters` are told with them. `admit` is as for `Edge`; `address_of` returns who asks.
     """
     registry = CollectorRegistry()
     registry.register(_EngineCollector(loop, store, counters))
@@ -53,7 +59,8 @@ def engine_application(
         return JSONResponse(body, status_code=503 if reasons else 200, headers=_NO_STORE)
 
     async def meters(request: Request) -> Response:
-        keys.caller(request.headers.get("authorization")).require(READ)
+        given = request.headers.get("authorization")
+        keys.caller(given, address=address_of(request.scope)).require(READ)
         body = await asyncio.to_thread(generate_latest, registry)
         return Response(body, headers={"Content-Type": MEDIA_TYPE, **_NO_STORE})
 
@@ -69,7 +76,7 @@ def engine_application(
         exception_handlers={EngineError: problem, HTTPException: problem},
     )
     app.router.redirect_slashes = False
-    return Edge(app, observe=lambda *_: None)
+    return Edge(app, admit=admit, observe=lambda *_: None)
 
 
 def _reasons(loop: FoldLoop, store: Store) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ from app.backend import Phase
 from app.engine_endpoint import engine_application
 from app.errors import SettingError
 from app.fold_loop import FoldLoop
+from app.guesses import client_address
 from app.keys import load_keys
 from app.meters import Values
+from app.middleware.sites import Sites
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
 from app.scaling import Executors, settled_ahead
 from app.server import listen, make_server, pace_collector
@@ -104,7 +106,14 @@ def _answering(
     if listener is None:
         yield
         return
-    app = engine_application(loop, store, load_keys(settings.keys_file), counters)
+    app = engine_application(
+        loop,
+        store,
+        load_keys(settings.keys_file),
+        counters,
+        admit=Sites(settings).admit,
+        address_of=client_address(settings),
+    )
     server = make_server(app, settings)
     thread = threading.Thread(
         target=server.run, kwargs={"sockets": [listener]}, name="psoup-endpoint", daemon=True

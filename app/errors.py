@@ -49,6 +49,32 @@ class UnauthenticatedError(EngineError):
         super().__init__("Send a key that is in force: Authorization: Bearer <key>.")
 
 
+class ForeignHostError(EngineError):
+    """The request's `Host` is not a name of this service, which asks for no keys."""
+
+    code = "foreign-host"
+
+    def __init__(self) -> None:
+        """Say what to set; the name itself is the client's and is not shown."""
+        super().__init__(
+            "The Host is none of this service's: without keys it answers to loopback names, to the address it"
+            " listens on, and to those of its setting hosts."
+        )
+
+
+class ForeignOriginError(EngineError):
+    """A page of another origin wants to change something."""
+
+    code = "foreign-origin"
+
+    def __init__(self) -> None:
+        """Say what to set."""
+        super().__init__(
+            "A page of another origin may change nothing here: the service's setting cors_origins lists those"
+            " that may."
+        )
+
+
 class ScopeMissingError(EngineError):
     """The key is in force and lacks the scope this request needs; extra `scope`."""
 

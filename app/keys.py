@@ -14,6 +14,7 @@ from typing import Final
 import orjson
 
 from app.errors import ScopeMissingError, SettingError, UnauthenticatedError
+from app.guesses import Guesses
 from engine import limits
 
 READ: Final = "read"
@@ -61,20 +62,33 @@ ANYBODY: Final = Caller(None, None)
 class Keys:
     """The keys in force. An empty set means that nobody is asked for one."""
 
-    def __init__(self, callers: Mapping[bytes, Caller], *, required: bool) -> None:
-        """Keep callers by the SHA-256 of their key."""
+    def __init__(
+        self, callers: Mapping[bytes, Caller], *, required: bool, guesses: Guesses | None = None
+    ) -> None:
+        """Keep callers by the SHA-256 of their key; `guesses` counts the wrong ones."""
         self._callers = dict(callers)
         self.required = required
+        self.guesses = guesses or Guesses()
 
-    def caller(self, authorization: str | None) -> Caller:
-        """Return who sends this Authorization header.
+    def caller(self, authorization: str | None, *, address: str) -> Caller:
+        """Return who sends this Authorization header, from this address.
 
         Raises:
             UnauthenticatedError: no key, a malformed or an unknown one: indistinguishable.
+            RateLimitedError: too many wrong ones came from the address; no key was compared, not even the right one.
         """
         if not self.required:
             return ANYBODY
-        given = authorization or ""
+        if authorization is None:
+            raise UnauthenticatedError  # which guesses nothing
+        self.guesses.refuse_over(address)
+        found = self._known(authorization)
+        if found is None:
+            self.guesses.failed(address)
+            raise UnauthenticatedError
+        return found
+
+    def _known(self, given: str) -> Caller | None:
         key = given[len(_PREFIX) :].strip() if given.lower().startswith(_PREFIX) else ""
         digest = hashlib.sha256(key.encode()).digest()
         found: Caller | None = None
@@ -82,13 +96,11 @@ class Keys:
         for known, caller in [*self._callers.items(), (_NOBODY, ANYBODY)]:
             if hmac.compare_digest(known, digest):
                 found = caller
-        if found is None or not key:
-            raise UnauthenticatedError
-        return found
+        return found if key else None
 
 
-def load_keys(path: Path | None) -> Keys:
-    """Return the keys in the file `path`; where none is given, nobody needs one.
+def load_keys(path: Path | None, *, processes: int = 1) -> Keys:
+    """Return the keys in the file `path`; where none is given, nobody needs one. `processes` answer for one service.
 
     Raises:
         SettingError: the file cannot be read, or a line is not a key.
@@ -100,7 +112,7 @@ def load_keys(path: Path | None) -> Keys:
     except OSError as error:
         raise SettingError(f"keys_file {path} cannot be read: {error.strerror}.") from error
     callers = dict(_key(line, f"{path}:{i}") for i, line in enumerate(lines, 1) if line.strip())
-    return Keys(callers, required=True)
+    return Keys(callers, required=True, guesses=Guesses(processes=processes))
 
 
 def _key(line: bytes, place: str) -> tuple[bytes, Caller]:

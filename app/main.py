@@ -22,9 +22,11 @@ from app.backend import Backend, Phase
 from app.errors import MethodError
 from app.fold_loop import FoldLoop
 from app.follower import Follower
+from app.guesses import client_address
 from app.keys import load_keys
 from app.meters import Meters
 from app.middleware.edge import EXPOSED_HEADERS, REQUEST_ID, Edge
+from app.middleware.sites import Sites
 from app.openapi import describe
 from app.page_tokens import PageTokens, page_key
 from app.places import Places
@@ -191,7 +193,8 @@ def _application(
     """Return the application around a service; `processes` answer for the same one. Raises SettingError."""
     check_settings(settings)
     context = Context(
-        keys=load_keys(settings.keys_file),
+        keys=load_keys(settings.keys_file, processes=processes),
+        address_of=client_address(settings),
         tokens=PageTokens(bytes),
         rates=Rates(processes=processes),
         meters=Meters(meters),
@@ -202,7 +205,7 @@ def _application(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[Mapping[str, object]]:
         async with serving(context) as service:
-            context.meters.attach(service, context.places)
+            context.meters.attach(service, context.places, context.keys.guesses)
             context.service = service
             await service.start()
             noting = asyncio.create_task(context.meters.note_often())
@@ -234,7 +237,7 @@ def _application(
             allow_headers=["Authorization", "Content-Type", "Psoup-Txn-App", "Psoup-Txn-Version"],
             expose_headers=list(EXPOSED_HEADERS),
         )
-    app.add_middleware(Edge, observe=context.meters.observe)
+    app.add_middleware(Edge, admit=Sites(settings).admit, observe=context.meters.observe)
     return app
 
 

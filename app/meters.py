@@ -6,7 +6,7 @@ folder, and whoever is asked answers for all; what is the store's or the engine'
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.figures import Figures
+from app.guesses import Guesses
 from app.middleware.edge import Scope
 from app.places import Places
 from app.service import Service
@@ -47,7 +48,8 @@ class Meters:
             MultiProcessCollector(self._told, path=str(folder))  # type: ignore[no-untyped-call]
         self._is_shared = folder is not None
         self._service: Service | None = None
-        self._places: Places | None = None
+        self._counted: Callable[[], Values] = dict
+        """What this process counts by itself."""
         self._gauges: dict[str, Gauge] = {}
         self._counters: dict[str, tuple[Counter, float]] = {}
         """With how much of them has been counted."""
@@ -64,11 +66,12 @@ class Meters:
         )
         self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._own)
 
-    def attach(self, service: Service, places: Places) -> None:
-        """Collect the counters of `service` and `places` at every scrape."""
+    def attach(self, service: Service, places: Places, guesses: Guesses) -> None:
+        """Collect the counters of `service`, `places` and `guesses` at every scrape."""
         self._service = service
-        self._places = places
-        self._told.register(_ServiceCollector(service, None if self._is_shared else places))
+        self._counted = lambda: process_counters(service, places, guesses)
+        counted = None if self._is_shared else self._counted
+        self._told.register(_ServiceCollector(service, counted))
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one answer."""
@@ -82,7 +85,7 @@ class Meters:
 
     def note(self) -> None:
         """Let other processes read what this one counts by itself. Where none shares the folder, does nothing."""
-        if not self._is_shared or self._service is None or self._places is None:
+        if not self._is_shared or self._service is None:
             return
         with self._noting:
             for name, (text, value) in process_gauges(self._service).items():
@@ -91,7 +94,7 @@ class Meters:
                         f"psoup_{name}", text, registry=self._own, multiprocess_mode=APART
                     )
                 self._gauges[name].set(value)
-            for name, (text, value) in process_counters(self._service, self._places).items():
+            for name, (text, value) in self._counted().items():
                 if name not in self._counters:
                     self._counters[name] = (
                         Counter(f"psoup_{name}", text, registry=self._own),
@@ -116,10 +119,10 @@ class Meters:
 class _ServiceCollector:
     """The service's counters as metric families, read when somebody asks."""
 
-    def __init__(self, service: Service, places: Places | None) -> None:
-        """Read `service`; what is one process's own only where there are `places`."""
+    def __init__(self, service: Service, counted: Callable[[], Values] | None) -> None:
+        """Read `service`; what is one process's own only where `counted` returns its counters."""
         self._service = service
-        self._places = places
+        self._counted = counted
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that registering does not collect."""
@@ -134,9 +137,9 @@ class _ServiceCollector:
         except EngineError:
             gauges |= {"ready": ("1 if the service is ready.", 0.0)}
         counters = engine_counters(figures)
-        if self._places is not None:
+        if self._counted is not None:
             gauges |= process_gauges(self._service)
-            counters |= process_counters(self._service, self._places)
+            counters |= self._counted()
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"psoup_{name}", text, value=float(value))
         for name, (text, value) in counters.items():
@@ -155,7 +158,9 @@ def process_gauges(service: Service) -> dict[str, tuple[str, float]]:
     return found
 
 
-def process_counters(service: Service, places: Places) -> dict[str, tuple[str, float]]:
+def process_counters(
+    service: Service, places: Places, guesses: Guesses
+) -> dict[str, tuple[str, float]]:
     """Return what each process counts by itself."""
     refused = service.submission.statistics().refused
     found: dict[str, tuple[str, float]] = {
@@ -164,6 +169,11 @@ def process_counters(service: Service, places: Places) -> dict[str, tuple[str, f
         "requests_turned_away": (
             "Requests refused for want of a place.",
             places.statistics().turned_away,
+        ),
+        "authentications_failed": ("Requests with a wrong key.", guesses.statistics().failed),
+        "authentications_refused": (
+            "Requests from addresses with too many wrong keys.",
+            guesses.statistics().refused,
         ),
     }
     if service.worker is not None:

@@ -64,11 +64,12 @@ class LingeringTransport:
         """Close; where the peer may still be sending, only the writing side, and soon all of it."""
         if self.is_closing():
             return
-        if not self._unread() or not self._transport.can_write_eof():
+        if not self._unread():
             self._transport.close()
             return
         self.lingering = True
-        self._transport.write_eof()
+        if self._transport.can_write_eof():  # TLS cannot: the answer's own length is its end
+            self._transport.write_eof()
         self._transport.resume_reading()
         asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
 

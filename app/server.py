@@ -4,14 +4,17 @@
 
 import gc
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from app.errors import SettingError
 from app.protocol import protocol_class
 from app.settings import Settings
 
@@ -29,7 +32,7 @@ class Server(uvicorn.Server):
         """Start listening, and log the address."""
         await super().startup(sockets)
         if self.started and sockets:
-            _LOG.info("listening", url=url_of(sockets[0]))
+            _LOG.info("listening", url=url_of(sockets[0], tls=self.config.is_ssl))
 
 
 def pace_collector() -> None:
@@ -54,6 +57,8 @@ def configuration(
     **more: Any,  # noqa: ANN401 (as uvicorn takes it)
 ) -> uvicorn.Config:
     """Return how uvicorn is to run `app`, whose connections `protocol` makes."""
+    if settings.tls_cert_file is not None:
+        more["ssl_context_factory"] = TlsContext(settings)
     return uvicorn.Config(
         app,
         http=protocol,
@@ -83,17 +88,59 @@ def handles_of(listener: socket.socket) -> Iterator[list[socket.socket]]:
         ]
 
 
-def url_of(listener: socket.socket) -> str:
+@dataclass(frozen=True, slots=True)
+class TlsContext:
+    """Makes a process's TLS context where it listens: settings travel to workers, contexts cannot."""
+
+    settings: Settings
+
+    def __call__(self, *_: object) -> ssl.SSLContext:
+        """Return the context; uvicorn's own making of one is left out. Raises what `tls_context` does."""
+        return tls_context(self.settings)
+
+
+def tls_context(settings: Settings) -> ssl.SSLContext:
+    """Return how connections are encrypted: TLS 1.2 or newer, with the certificate of the settings.
+
+    Raises:
+        SettingError: one of the two files is missing or cannot be read, or they do not belong together.
+    """
+    certificate, key = settings.tls_cert_file, settings.tls_key_file
+    if certificate is None or key is None:
+        raise SettingError("TLS takes both tls_cert_file and tls_key_file: one of them is missing.")
+    for name, path in (("tls_cert_file", certificate), ("tls_key_file", key)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise SettingError(f"{name} {path} cannot be read: {error.strerror}.") from error
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # Without a password OpenSSL would ask the terminal for one.
+        context.load_cert_chain(certificate, key, password="")
+    except ssl.SSLError as error:
+        raise SettingError(
+            f"tls_cert_file {certificate} and tls_key_file {key} are not a certificate and its private key:"
+            " both are PEM, the key has no passphrase and is the certificate's."
+        ) from error
+    return context
+
+
+def url_of(listener: socket.socket, *, tls: bool) -> str:
     """Return the address that a listening socket answers at."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if tls else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def listen(settings: Settings) -> socket.socket:
     """Return a listening socket at the settings' address; port 0 lets the system choose.
 
     Raises:
+        SettingError: the files of TLS cannot be; nothing listens.
         OSError: the address cannot be listened on.
     """
+    if settings.tls_cert_file is not None:
+        tls_context(settings)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)

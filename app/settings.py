@@ -6,6 +6,7 @@ else from its default. Numbers that protect the service have a hard ceiling as w
 
 import dataclasses
 import ipaddress
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from engine import limits
 from engine.store_address import StoreAddress, StoreUrlError, read_store_address
 
 ENVIRONMENT_PREFIX: Final = "PSOUP_"
+_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+"""Of a host. No asterisk: a service that asks for keys is asked by any name anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +31,13 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     open_bind: bool = False
+    behind_proxy: bool = False
+    hosts: tuple[str, ...] = ()
     docs: bool = True
     cors_origins: tuple[str, ...] = ()
     keys_file: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
     page_key_file: Path | None = None
     log_level: str = "info"
     log_format: str = "console"
@@ -66,8 +73,8 @@ def _flag(given: str) -> bool:
     return words[given.lower()]
 
 
-def _origins(given: str) -> tuple[str, ...]:
-    return tuple(origin.strip() for origin in given.split(",") if origin.strip())
+def _listed(given: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in given.split(",") if one.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +100,30 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "port": Setting("port", "Where to listen; 0 lets the system choose.", int, (0, 65_535)),
     "open_bind": Setting(
         "on or off",
-        "Listen beyond loopback without keys: for a container behind a proxy that asks for them.",
+        "Listen beyond loopback without keys: what is in front keeps strangers out.",
         _flag,
     ),
+    "behind_proxy": Setting(
+        "on or off",
+        "Listen beyond loopback with keys and without TLS: a proxy in front ends TLS, and names clients in"
+        " X-Forwarded-For.",
+        _flag,
+    ),
+    "hosts": Setting(
+        "names",
+        "Further names and addresses that clients call the service by, with commas, without ports: without keys"
+        " no other Host is answered.",
+        _listed,
+    ),
     "docs": Setting("on or off", "Serve the API pages under /docs.", _flag),
-    "cors_origins": Setting("origins", "Browser origins that may call, with commas.", _origins),
+    "cors_origins": Setting("origins", "Browser origins that may call, with commas.", _listed),
     "keys_file": Setting("file", "Keys and scopes, one JSON object per line.", _optional_path),
+    "tls_cert_file": Setting(
+        "file", "Certificate and what it is signed by, in PEM: answer by TLS.", _optional_path
+    ),
+    "tls_key_file": Setting(
+        "file", "Private key of the certificate, in PEM, without a passphrase.", _optional_path
+    ),
     "page_key_file": Setting(
         "file",
         "Secret that signs page tokens; empty: one that the store keeps for all processes.",
@@ -223,12 +248,35 @@ def check_settings(settings: Settings) -> None:
                 raise SettingError(
                     f"{one.name} is {value}: expected {least} to {most} {setting.unit}."
                 )
+    wrong = [name for name in settings.hosts if not (_NAME.fullmatch(name) or _is_address(name))]
+    if wrong:
+        raise SettingError(
+            f"hosts has {wrong[0]!r}: expected names or addresses without scheme and port, with commas."
+        )
     if store_address(settings) is None and settings.store_password_file is not None:
         raise SettingError("store_password_file is given, and no store that asks for a password.")
-    if settings.keys_file is None and not settings.open_bind and not is_loopback(settings.host):
+    if settings.tls_key_file is not None and settings.tls_cert_file is None:
+        raise SettingError("tls_key_file is given, and tls_cert_file is not: TLS takes both.")
+    if not is_loopback(settings.host):
+        _check_door(settings)
+
+
+def _check_door(settings: Settings) -> None:
+    """Refuse to listen beyond loopback where what protects a service is missing, and nobody has said what does.
+
+    Raises:
+        SettingError: no keys, or keys that would travel readable; names what to give.
+    """
+    if settings.keys_file is None:
+        if not settings.open_bind:
+            raise SettingError(
+                f"host is {settings.host!r}, reachable from elsewhere, and there are no keys: give"
+                " keys_file, or open_bind where a proxy in front asks for them."
+            )
+    elif settings.tls_cert_file is None and not settings.behind_proxy:
         raise SettingError(
-            f"host is {settings.host!r}, reachable from elsewhere, and there are no keys: give"
-            " keys_file, or open_bind where a proxy in front asks for them."
+            f"host is {settings.host!r}, reachable from elsewhere, and keys would travel there unencrypted:"
+            " give tls_cert_file and tls_key_file, or behind_proxy where a proxy in front ends TLS."
         )
 
 
@@ -257,6 +305,22 @@ def shared_store(settings: Settings) -> str:
             " Give redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, the same to all of them."
         )
     return url
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def is_any_address(host: str) -> bool:
+    """Return whether `host` stands for every address of this machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return not host
 
 
 def is_loopback(host: str) -> bool:

@@ -110,6 +110,14 @@ COMMIT_STAGES_MAX: Final = 1_024
 COMMIT_BYTES_MAX: Final = 256 * MIB
 """Bodies of one commit: as much as may wait to be applied, and the engine reads all of it before it applies any."""
 
+# Keys.
+AUTHENTICATION_FAILURES_MAX: Final = 10
+"""Wrong keys of one address in AUTHENTICATION_FAILURES_S: enough for a mistake, too few to guess."""
+AUTHENTICATION_FAILURES_S: Final = 60
+"""So long a wrong key counts, and at most so long an address waits."""
+AUTHENTICATION_ADDRESSES_MAX: Final = 10_000
+"""Addresses whose wrong keys are counted, for each process; the ones longest without any are forgotten first."""
+
 # HTTP.
 HEADERS_BYTES_MAX: Final = 16 * KIB
 """Of the request line and all headers."""

@@ -21,6 +21,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Check = Callable[[Scope], None]
 Observer = Callable[[Scope, int, float], None]
 
 REQUEST_ID: Final = "psoup.request_id"
@@ -45,11 +46,14 @@ DRAIN_S: Final = 0.5
 
 
 class Edge:
-    """ASGI middleware. `observe` is told (scope, status, seconds) of every answer."""
+    """ASGI middleware. `admit` raises for a request that goes no further; `observe` is told (scope, status, seconds)
+    of every answer.
+    """  # noqa: D205
 
-    def __init__(self, app: Application, *, observe: Observer) -> None:
+    def __init__(self, app: Application, *, admit: Check, observe: Observer) -> None:
         """Stand around `app`."""
         self._app = app
+        self._admit = admit
         self._observe = observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,6 +67,7 @@ class Edge:
         answer = _Answer(scope, receive, send, request_id)
         try:
             check_head(scope)
+            self._admit(scope)
             # A HEAD is a GET whose body the server does not write.
             inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
             await self._app(inner, answer.receive, answer.send)

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from app.bodies import BodyBudget, HeldBody, read_body
 from app.keys import INGEST, Caller, Keys
 from app.meters import ROUTE, Meters
+from app.middleware.edge import Scope
 from app.page_tokens import PageTokens
 from app.places import Places
 from app.problems import PROBLEM_TYPES
@@ -31,6 +32,7 @@ from engine.errors import OverloadedError
 
 PROBLEM_SCHEMA: Final = {"$ref": "#/components/schemas/Problem"}
 COMMON_PROBLEMS: Final = (
+    "foreign-host",
     "unknown-field",
     "url-too-long",
     "headers-too-large",
@@ -66,8 +68,15 @@ class Context:
     meters: Meters
     handle_bits: Bits
     places: Places
+    address_of: Callable[[Scope], str]
     service: Service | None = None
     bodies: BodyBudget = field(default_factory=BodyBudget)
+
+    def caller(self, request: Request) -> Caller:
+        """Return who sends the request. Raises what `Keys.caller` does."""
+        return self.keys.caller(
+            request.headers.get("authorization"), address=self.address_of(request.scope)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +169,7 @@ class Endpoint:
     def codes(self) -> tuple[str, ...]:
         """Return every problem code this endpoint can answer."""
         found = [*COMMON_PROBLEMS, *self.problems]
+        found += ("foreign-origin",) if self.method != "GET" else ()
         found += GUARDED_PROBLEMS if self.scope is not None else ()
         found += BODY_PROBLEMS if self.body is not None else ()
         found += CHANGE_PROBLEMS if self.changes else ()
@@ -208,7 +218,7 @@ def admit(request: Request, context: Context, service: Service, endpoint: Endpoi
     Raises:
         EngineError: no key, no scope, over a rate, no place for a change, or the service is not live.
     """
-    caller = context.keys.caller(request.headers.get("authorization")) if endpoint.scope else None
+    caller = context.caller(request) if endpoint.scope else None
     if endpoint.scope is not None and caller is not None:
         stream = request.path_params.get("name") if endpoint.scope == INGEST else None
         caller.require(endpoint.scope, stream=stream)

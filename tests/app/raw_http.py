@@ -7,7 +7,7 @@ from tests.patience import WAIT_S
 
 
 def head(method: str, path: str, *lines: str) -> bytes:
-    named = ["Host: psoup", "Content-Type: application/json", *lines]
+    named = ["Host: localhost", "Content-Type: application/json", *lines]
     return "\r\n".join([f"{method} {path} HTTP/1.1", *named, "", ""]).encode()
 
 

@@ -153,7 +153,7 @@ def application(
 async def answering(app: FastAPI, clock: ManualClock) -> AsyncIterator[Api]:
     """Yield a client of an application that runs meanwhile."""
     transport = httpx.ASGITransport(app=app)
-    client = httpx.AsyncClient(transport=transport, base_url="http://psoup")
+    client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
     async with app.router.lifespan_context(app), client:
         yield Api(client, app, clock)
 

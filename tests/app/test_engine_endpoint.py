@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Any
 
 import httpx
 import pytest
@@ -9,7 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.backend import Phase
 from app.engine_endpoint import engine_application
+from app.guesses import client_address
 from app.keys import load_keys
+from app.middleware.sites import Sites
+from app.settings import Settings
 from engine.clock import ManualClock
 from engine.log.operation import Rows
 from storage.errors import StoreUnavailableError
@@ -21,6 +25,7 @@ from tests.world import World
 
 pytestmark = pytest.mark.anyio
 
+DOOR: Any = {"admit": Sites(Settings()).admit, "address_of": client_address(Settings())}
 EXECUTORS = {"executor_jobs": ("Jobs that executors were given.", 7)}
 """What executors count, where an engine has some."""
 
@@ -51,9 +56,9 @@ def started(one: Folding) -> None:
 
 async def get(one: Folding, path: str, keys_file=None, **headers: str) -> httpx.Response:
     """Return the answer to one request."""
-    app = engine_application(one.loop, one.store, load_keys(keys_file), lambda: EXECUTORS)
+    app = engine_application(one.loop, one.store, load_keys(keys_file), lambda: EXECUTORS, **DOOR)
     transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://psoup") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         return await client.get(path, headers=headers)
 
 
@@ -166,9 +171,9 @@ async def test_nothing_else_is_there(one, path):
 
 async def test_other_methods_are_refused_by_name(one):
     """The path is there: the refusal names what it answers."""
-    app = engine_application(one.loop, one.store, load_keys(None), dict)
+    app = engine_application(one.loop, one.store, load_keys(None), dict, **DOOR)
     transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://psoup") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         refused = await client.post("/healthz")
     assert_problem(refused, "method")
     assert "GET, HEAD" == refused.headers["allow"]

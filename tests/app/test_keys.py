@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +30,7 @@ def keyed(tmp_path):
         for name, scopes in KEYS.items()
     ]
     path.write_text("\n".join(map(json.dumps, lines)))
-    return dataclasses.replace(SETTINGS, keys_file=path, host="0.0.0.0")
+    return dataclasses.replace(SETTINGS, keys_file=path, host="0.0.0.0", behind_proxy=True)
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -178,3 +179,17 @@ def test_open_addresses_need_keys(host):
         check_settings(dataclasses.replace(SETTINGS, host=host))
     check_settings(dataclasses.replace(SETTINGS, host=host, open_bind=True))
     check_settings(dataclasses.replace(SETTINGS, host="::1"))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "psoup.example"])
+def test_keys_do_not_travel_readable_unless_a_proxy_is_said_to_be_there(keyed, host):
+    """Beyond loopback keys need TLS, here or in front; `open_bind` says neither. On loopback they need none."""
+    bare = dataclasses.replace(keyed, host=host, behind_proxy=False)
+    for settings in (bare, dataclasses.replace(bare, open_bind=True)):
+        with pytest.raises(SettingError, match=r"unencrypted.*behind_proxy"):
+            check_settings(settings)
+    check_settings(dataclasses.replace(bare, behind_proxy=True))
+    check_settings(dataclasses.replace(bare, tls_cert_file=Path("c"), tls_key_file=Path("k")))
+    check_settings(dataclasses.replace(bare, host="127.0.0.1"))
+    with pytest.raises(SettingError, match="there are no keys"):
+        check_settings(dataclasses.replace(bare, keys_file=None, behind_proxy=True))

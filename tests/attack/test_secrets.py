@@ -12,7 +12,7 @@ from app.cli import application
 from app.process import EXIT_SETTINGS
 from storage.redis_client import RULES, WORKER_RULES
 from tests.app.processes import Process
-from tests.attack.target import KINDS, LEASE_S, launched
+from tests.attack.target import LEASE_S, launched
 from tests.patience import wait_until
 from tests.storage.test_users import words
 
@@ -33,8 +33,7 @@ def guarded(attacked_server):
     attacked_server.client.fetch_one("ACL", "DELUSER", "guarded")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["environment", "file"])
+@pytest.mark.parametrize(("kind", "way"), [("serve", "environment"), ("worker", "file")])
 def test_password_of_the_store_is_seen_nowhere(attacked_server, guarded, tmp_path, kind, way):
     """A service that gives it to the store works; no command line, log line or answer has it."""
     plain, whole = guarded

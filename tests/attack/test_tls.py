@@ -1,0 +1,163 @@
+"""TLS by files: what is answered over it, what a listener on the way gets to see, and files that cannot be."""
+
+import hashlib
+import json
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.main import serve
+from app.process import EXIT_SETTINGS
+from app.settings import Settings
+from engine import limits
+from pipeline.client import Service
+from tests.app.raw_http import head, read_answer
+from tests.app.support import STREAM, assert_problem, row
+from tests.attack.target import KINDS, launched
+from tests.patience import WAIT_S
+
+pytestmark = pytest.mark.service
+KEY = "psk_right"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    """A certificate of loopback names, signed by itself, and its key."""
+    folder = tmp_path_factory.mktemp("certificate")
+    return made(folder, "one")
+
+
+def made(folder: Path, name: str, *passphrase: str) -> tuple[Path, Path]:
+    """Make a certificate and a key in `folder`; the key in the clear without a `passphrase`."""
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 2 -subj /CN=localhost"
+    command += " -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    sealed = ["-passout", f"pass:{passphrase[0]}"] if passphrase else ["-nodes"]
+    try:
+        subprocess.run(
+            [*command.split(), *sealed, "-out", certificate, "-keyout", key],
+            capture_output=True,
+            check=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("this machine has no openssl")
+    return certificate, key
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def target(request, attacked_server, tmp_path_factory, certificate):
+    """A service that asks for a key, listens beyond loopback, and answers by TLS."""
+    folder = tmp_path_factory.mktemp("tls")
+    keys = folder / "keys"
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    scopes = ["admin", "register", "read", "ingest:*"]
+    keys.write_text(json.dumps({"id": "k", "sha256": digest, "scopes": scopes}))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SSL_CERT_FILE", str(certificate[0]))
+        settings = {
+            "tls_cert_file": certificate[0],
+            "tls_key_file": certificate[1],
+            "keys_file": keys,
+        }
+        with launched(request.param, attacked_server, folder, **settings) as one:
+            yield one
+
+
+def test_tls_carries_large_bodies_both_ways(target):
+    """Rows of megabytes come in, and their answer goes out; the address that was logged is https."""
+    assert target.url.startswith("https://")
+    with Service(target.url, token=KEY) as service:
+        service.declare("trades", STREAM)
+        rows = [{**row(n % 50), "sym": f"{n:0>40}"} for n in range(20_000)]
+        body = json.dumps(rows).encode()
+        receipt = service.append("trades", body, content_type="application/json")
+        assert 20_000 == receipt["accepted"]
+        query = service.register("SELECT * FROM trades BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)")
+        pages = list(service.pages(query["id"], limit=20_000))
+        assert 20_000 == sum(len(page.json()["rows"]) for page in pages)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_tls_refusals_reach_a_client_that_still_sends(target, whole):
+    """A body over its limit is refused at its head; the answer is whole although the client goes on writing."""
+    length = limits.BODY_INGEST_BYTES_MAX + 1
+    lines = [f"Content-Length: {length}", f"Authorization: Bearer {KEY}"]
+    with secured(target.address) as client:
+        client.sendall(head("POST", "/v1/streams/trades/rows", *lines))
+        sent = 1 << 20 if whole else 1
+        client.sendall(b"x" * sent)
+        status, headers, body = read_answer(client)
+    assert (413, "body-too-large") == (status, json.loads(body)["code"])
+    assert "close" == headers["connection"]
+
+
+def test_tls_refuses_what_is_no_http_in_a_problem_body(target):
+    """The protocol's own refusals come over TLS as they do without it, and many requests on one connection."""
+    with secured(target.address) as client:
+        for _ in range(3):
+            client.sendall(head("GET", "/healthz"))
+            assert 200 == read_answer(client)[0]
+        client.sendall(b"\x00\x01 nonsense\r\n\r\n")
+        status, _, body = read_answer(client)
+    assert (400, "framing") == (status, json.loads(body)["code"])
+
+
+def test_tls_is_the_only_way_in(target):
+    """Without TLS nothing is answered, and nothing older than 1.2 is spoken."""
+    with pytest.raises(httpx.TransportError):
+        httpx.get(target.url.replace("https:", "http:") + "/healthz", timeout=WAIT_S)
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with (
+        socket.create_connection(target.address, timeout=WAIT_S) as plain,
+        pytest.raises((ssl.SSLError, ConnectionError)),
+    ):
+        old.wrap_socket(plain)
+    with secured(target.address, ssl.TLSVersion.TLSv1_2) as client:
+        assert "TLSv1.2" == client.version()
+    assert_problem(target.ask("GET", "/v1/streams"), "unauthenticated")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["absent", "folder", "no PEM", "another's key", "passphrase", "one"]
+)
+def test_tls_files_that_cannot_be_end_the_start(certificate, tmp_path, capsys, wrong):
+    """Every mistake is one sentence that names the files, and exit code 2; nobody is asked for a passphrase."""
+    given: dict[str, Any] = {
+        "tls_cert_file": certificate[0],
+        "tls_key_file": certificate[1],
+    }
+    if wrong == "absent":
+        given["tls_key_file"] = tmp_path / "nowhere"
+    elif wrong == "folder":
+        given["tls_cert_file"] = tmp_path
+    elif wrong == "no PEM":
+        (tmp_path / "text").write_text("nothing")
+        given["tls_cert_file"] = tmp_path / "text"
+    elif wrong == "another's key":
+        given["tls_key_file"] = made(tmp_path, "other")[1]
+    elif wrong == "passphrase":
+        given["tls_cert_file"], given["tls_key_file"] = made(tmp_path, "sealed", "secret")
+    else:
+        given["tls_key_file"] = None
+    assert EXIT_SETTINGS == serve(Settings(store="memory://", port=0, log_format="json", **given))
+    line = json.loads(capsys.readouterr().err)
+    assert ("not-started", "setting") == (line["event"], line["code"])
+    assert "tls_" in line["detail"]
+
+
+def secured(address, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
+    """Return a connection by TLS, of `version` where it is named."""
+    context = ssl.create_default_context()  # SSL_CERT_FILE names the certificate
+    if version is not None:
+        context.maximum_version = version
+    plain = socket.create_connection(address, timeout=WAIT_S)
+    return context.wrap_socket(plain, server_hostname="localhost")
