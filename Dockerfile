@@ -29,6 +29,7 @@ EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=90s --retries=3 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
 # One process that does everything; docker-compose.yml starts an engine, a standby and API workers instead.
-# Listening beyond the container takes keys (PSOUP_KEYS_FILE), or the word that something in front asks
-# for them (PSOUP_OPEN_BIND=on): without either psoup says so and ends.
+# Listening beyond the container takes keys (PSOUP_KEYS_FILE) and TLS (PSOUP_TLS_CERT_FILE, PSOUP_TLS_KEY_FILE),
+# or the word that a proxy in front ends TLS (PSOUP_BEHIND_PROXY=on) or keeps strangers out
+# (PSOUP_OPEN_BIND=on): without them psoup says so and ends. By TLS the health check needs another URL.
 CMD ["psoup", "serve", "--host", "0.0.0.0", "--port", "8000", "--data", "/data"]

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from app.backend import Backend, Phase
+from app.docs_page import add_docs_page
 from app.errors import MethodError
 from app.fold_loop import FoldLoop
 from app.follower import Follower
@@ -219,7 +220,7 @@ def _application(
         title="psoup",
         version=version("psoup"),
         lifespan=lifespan,
-        docs_url="/docs" if settings.docs else None,
+        docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json" if settings.docs else None,
         redirect_slashes=False,
@@ -228,6 +229,8 @@ def _application(
     for endpoint in ENDPOINTS:
         add(app.router, context, endpoint)
     describe(app)
+    if settings.docs:
+        add_docs_page(app)
     _answer_errors(app)
     if settings.cors_origins:
         app.add_middleware(
