@@ -253,7 +253,9 @@ def check_settings(settings: Settings) -> None:
         raise SettingError(
             f"hosts has {wrong[0]!r}: expected names or addresses without scheme and port, with commas."
         )
-    if store_address(settings) is None and settings.store_password_file is not None:
+    address = store_address(settings)
+    asks = address is not None and address.is_shared
+    if settings.store_password_file is not None and not asks:
         raise SettingError("store_password_file is given, and no store that asks for a password.")
     if settings.tls_key_file is not None and settings.tls_cert_file is None:
         raise SettingError("tls_key_file is given, and tls_cert_file is not: TLS takes both.")

@@ -52,6 +52,11 @@ def test_settings_come_from_the_command_line_before_the_environment():
         ({"PSOUP_DOCS": "maybe"}, "expected on or off"),
         ({"PSOUP_LOG_LEVEL": "loud"}, "debug, info, warning, error"),
         ({"PSOUP_REQUESTS_IN_FLIGHT": "0"}, "1 to 1024"),
+        ({"PSOUP_STORE": "redis://h:0"}, "a port is 1 to 65535"),
+        ({"PSOUP_STORE_PASSWORD_FILE": "f"}, "no store that asks for a password"),
+        ({"PSOUP_STORE": "memory://", "PSOUP_STORE_PASSWORD_FILE": "f"}, "no store that asks"),
+        ({"PSOUP_HOSTS": "a,*"}, "hosts has '*'"),
+        ({"PSOUP_TLS_KEY_FILE": "f"}, "TLS takes both"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(environment, text):
@@ -59,6 +64,14 @@ def test_settings_that_cannot_be_are_refused_by_name(environment, text):
     with pytest.raises(SettingError) as refused:
         load_settings(environment)
     assert text in refused.value.detail
+
+
+def test_settings_show_no_password():
+    """What is written of them by accident, in a trace or a log, does not hold the store's."""
+    settings = load_settings({"PSOUP_STORE": "redis://u:secret@h"})
+    assert settings.store is not None
+    assert "secret" in settings.store
+    assert "secret" not in repr(settings)
 
 
 def test_serve_on_a_taken_address_ends_with_its_code():
