@@ -5,6 +5,7 @@ under way, is more than a machine has.
 """
 
 import asyncio
+import threading
 import time
 from dataclasses import dataclass
 
@@ -25,14 +26,12 @@ class BodyStatistics:
 
 
 class BodyBudget:
-    """The bytes of all bodies held at once. Invariant: never more than `bytes_max`.
-
-    Used in the event loop alone.
-    """
+    """The bytes of all bodies held at once. Invariant: never more than `bytes_max`. Any thread."""
 
     def __init__(self, bytes_max: int = limits.BODIES_IN_FLIGHT_BYTES_MAX) -> None:
         """Begin with nothing held."""
         self._bytes_max = bytes_max
+        self._lock = threading.Lock()
         self._held = self._highest = self._refused = 0
 
     def take(self, count: int) -> None:
@@ -41,15 +40,16 @@ class BodyBudget:
         Raises:
             OverloadedError: there is no room; nothing is taken.
         """
-        if count > 0 and self._held + count > self._bytes_max:
-            self._refused += 1
-            raise OverloadedError(
-                "The bodies of requests under way fill the memory there is for them: send it again"
-                " soon, or in smaller batches.",
-                reason="memory",
-            )
-        self._held += count
-        self._highest = max(self._highest, self._held)
+        with self._lock:
+            if count > 0 and self._held + count > self._bytes_max:
+                self._refused += 1
+                raise OverloadedError(
+                    "The bodies of requests under way fill the memory there is for them: send it again"
+                    " soon, or in smaller batches.",
+                    reason="memory",
+                )
+            self._held += count
+            self._highest = max(self._highest, self._held)
 
     def statistics(self) -> BodyStatistics:
         """Return counters."""
@@ -62,25 +62,37 @@ class BodyBudget:
 
 
 class HeldBody:
-    """What one request holds of a budget: raised while its body arrives, released when it ends."""
+    """What one request holds of a budget: raised while its body arrives and is decoded, released when it ends.
+
+    Any thread: one that still decodes for a request that has ended takes nothing any more.
+    """
 
     def __init__(self, budget: BodyBudget) -> None:
         """Hold nothing yet."""
         self._budget = budget
+        self._lock = threading.Lock()
         self._bytes = 0
+        self._released = False
 
     def resize(self, count: int) -> None:
         """Hold `count` bytes from now on.
 
         Raises:
             OverloadedError: there is no room for more; what was held stays held.
+            FramingError: the request has ended.
         """
-        self._budget.take(count - self._bytes)
-        self._bytes = count
+        with self._lock:
+            if self._released:
+                raise FramingError("The request has ended.")
+            self._budget.take(count - self._bytes)
+            self._bytes = count
 
     def release(self) -> None:
-        """Hold nothing any more."""
-        self.resize(0)
+        """Hold nothing any more, for good."""
+        with self._lock:
+            self._released = True
+            self._budget.take(-self._bytes)
+            self._bytes = 0
 
 
 async def read_body(

@@ -105,7 +105,7 @@ class RequestTimeoutError(EngineError):
 
 
 class BodyTooLargeError(EngineError):
-    """A body, decoded or not, is over a limit; extras `limit` and `max_bytes` or `max_rows`."""
+    """A body, decoded or not, is over a limit; extras `limit` and what it is: `max_bytes`, `max_rows` ..."""
 
     code = "body-too-large"
 

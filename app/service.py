@@ -36,6 +36,7 @@ from engine.results.recent import Recent
 
 MEMORY_HIGH: Final = "memory-high"
 NO_ENGINE: Final = "no-engine"
+DECODE_THREADS = 2
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
 RECOVERY_GRACE_S = 5.0
@@ -52,6 +53,7 @@ class ServiceStatistics:
 
     figures: Figures
     submission: SubmissionStatistics
+    decoding: WorkStatistics
     parsing: WorkStatistics
     answering: WorkStatistics
 
@@ -120,6 +122,7 @@ class Service:
             find_room=self._find_room,
             in_flight_max=settings.appends_in_flight,
         )
+        self.decoding = WorkPool("decode", threads=DECODE_THREADS)
         self.parsing = WorkPool("parse", threads=PARSE_THREADS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS)
 
@@ -149,6 +152,7 @@ class Service:
         self.applied.close()
         if self._notes is not None:
             self._notes.cancel()
+        await asyncio.to_thread(self.decoding.close)
         await asyncio.to_thread(self.parsing.close)
         await asyncio.to_thread(self.answering.close)
 
@@ -211,6 +215,7 @@ class Service:
         return ServiceStatistics(
             figures=self.backend.figures(),
             submission=self.submission.statistics(),
+            decoding=self.decoding.statistics(),
             parsing=self.parsing.statistics(),
             answering=self.answering.statistics(),
         )
@@ -227,6 +232,7 @@ class Service:
         self.applied.check()
         self.filling.check()
         self.submission.check()
+        self.decoding.check()
         self.parsing.check()
         self.answering.check()
         self.backend.check()

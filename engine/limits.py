@@ -63,6 +63,8 @@ BODY_RATIO_MAX: Final = 50
 """Unpacked to packed: real rows stay below, bombs reach a thousand."""
 BODY_RATIO_FREE_BYTES: Final = MIB
 """The compression ratio is judged after this many decoded bytes."""
+BODY_MEMBERS_MAX: Final = 4_096
+"""Members of gzip, frames of zstd: each needs a decoder. Gzip in blocks has one for some 64 KiB, a quarter of these."""
 BODY_REGISTER_BYTES_MAX: Final = 6 * 64 * KIB + 64 * KIB
 """A query text of 64 KiB, all of it escaped, and its envelope: the text has QUERY_TEXT_BYTES_MAX."""
 BODIES_IN_FLIGHT_BYTES_MAX: Final = 256 * MIB
@@ -73,6 +75,10 @@ BODY_COMMIT_BYTES_MAX: Final = 64 * KIB
 """Of a list of COMMIT_STAGES_MAX handles, each on a line of its own."""
 BODY_OTHER_BYTES_MAX: Final = 16 * KIB
 """Of a declaration and everything else."""
+ARROW_MESSAGES_MAX: Final = 4_096
+"""Of one Arrow stream, schema, dictionaries and batches: each takes 50 us to read, however few rows it has."""
+ARROW_METADATA_BYTES_MAX: Final = MIB
+"""Of one message: fifty times the schema of a stream with all columns, and a field takes some microseconds."""
 BATCH_ROWS_MAX: Final = 200_000
 """A batch is applied whole: a larger one would hold up every other operation."""
 ROW_BYTES_MAX: Final = 32 * KIB
@@ -89,6 +95,8 @@ JSON_NUMBER_LENGTH_MAX: Final = 32
 """Characters of a number: every int64 and float64 fits."""
 ROW_ERRORS_SHOWN_MAX: Final = 100
 """Of a refused batch; the number of all of them is told as well."""
+ROW_ERRORS_COUNTED_MAX: Final = 10_000
+"""Past so many errors of a batch no more are looked for than may be shown: judging a value takes a microsecond."""
 FLOAT64_EXACT_INT_MAX: Final = 2**53
 """An integer literal for a float64 column has to be exact."""
 APP_NAME_BYTES_MAX: Final = 200

@@ -4,7 +4,6 @@ The wrapper admits the request (place, key, scope, rate, state of the service) b
 its parameters, and hands a `Call` to the handler. The OpenAPI is made from the same declaration.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +14,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from app.bodies import BodyBudget, HeldBody, read_body
+from app.decoding import decoded_body
 from app.keys import INGEST, Caller, Keys
 from app.meters import ROUTE, Meters
 from app.middleware.edge import Scope
@@ -23,7 +23,6 @@ from app.places import Places
 from app.problems import PROBLEM_TYPES
 from app.rates import Rates
 from app.service import Service
-from app.wire.content import decode_body
 from app.wire.control import read_model
 from app.wire.handles import Bits
 from app.wire.parameters import Arguments, Parameter, read_arguments
@@ -102,7 +101,7 @@ class Call:
         """Return the body without its content encoding; both limits in bytes.
 
         Raises:
-            EngineError: as `read_body` and `decode_body` do.
+            EngineError: as `read_body` and `decoded_body` do.
         """
         body = await read_body(
             self.request.receive,
@@ -114,9 +113,15 @@ class Call:
         encoding = self.header("content-encoding")
         if encoding is None:
             return body
-        decoded = await asyncio.to_thread(decode_body, body, encoding, bytes_max=decoded_bytes_max)
-        self.held.resize(len(decoded))
-        return decoded
+        return await decoded_body(
+            body,
+            encoding,
+            bytes_max=decoded_bytes_max,
+            pool=self.service.decoding,
+            deadline_s=self.service.settings.ingest_deadline_s,
+            receive=self.request.receive,
+            held=self.held,
+        )
 
     async def model(self, model: type[BaseModel], *, bytes_max: int) -> Any:  # noqa: ANN401 (a `model`)
         """Return the JSON body as a `model`. Raises what `raw_body` and `read_model` do."""

@@ -1,9 +1,11 @@
-"""What an Arrow IPC stream says of itself, read before any of its buffers is: rows, compression, its end.
+"""What an Arrow IPC stream says of itself, read before any of its buffers is: size, rows, compression, its end.
 
 Arrow offers neither without decoding a batch, and a few hostile bytes can claim to decode to terabytes.
 So the two members are read from the flatbuffer that Arrow has verified (`Message.fbs`, `RecordBatch`).
 Nor does its reader tell a stream that ended from one that was cut between messages, or say what comes
 after the end: rows would be lost in silence. So the mark of the end is asked for, and must be the last.
+Each message costs some tens of microseconds, an empty one too, and each field of a schema one: messages are counted,
+and their metadata weighed, before Arrow reads them.
 """
 
 import struct
@@ -12,7 +14,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from app.errors import BadBodyError
+from app.errors import BadBodyError, BodyTooLargeError
+from engine import limits
 
 UNREADABLE = (pa.ArrowException, ValueError, OSError, EOFError, LookupError, struct.error)
 """What Arrow's readers raise over damaged bytes; names that are not UTF-8 are a ValueError."""
@@ -21,6 +24,7 @@ _HEADER_FIELD = 2
 _DICTIONARY_DATA_FIELD = 1
 _LENGTH_FIELD = 0
 _COMPRESSION_FIELD = 3
+_CONTINUATION = b"\xff\xff\xff\xff"
 _END_MARKS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")
 """Of the present format and of the one before Arrow 0.15: a message of no length."""
 
@@ -50,9 +54,13 @@ def batch_headers(body: bytes) -> Iterator[BatchHeader]:
         pyarrow.ArrowInvalid, OSError: it is not an Arrow IPC stream.
         StreamEndError: no mark of its end, or bytes after it; raised after the last header.
         struct.error: its metadata lead outside themselves.
+        BodyTooLargeError: more than ARROW_MESSAGES_MAX messages, or one of more than ARROW_METADATA_BYTES_MAX metadata.
     """
     source = pa.BufferReader(body)
+    messages = 0
     while not _ends(body, source.tell()):
+        messages += 1
+        _check_message(body, source.tell(), messages)
         message = pa.ipc.read_message(source)
         if message.type in ("record batch", "dictionary"):
             yield _header(message.metadata.to_pybytes(), dictionary=message.type == "dictionary")
@@ -95,6 +103,23 @@ def _ends(body: bytes, at: int) -> bool:
                 raise StreamEndError("The stream ends before the body does.", offset=end)
             return True
     return False
+
+
+def _check_message(body: bytes, at: int, messages: int) -> None:
+    """Refuse the message at `at`, which is the stream's `messages`-th, if Arrow would take too long to read it."""
+    if messages > limits.ARROW_MESSAGES_MAX:
+        raise BodyTooLargeError(
+            f"The stream has more than {limits.ARROW_MESSAGES_MAX} messages: send more rows in each batch.",
+            limit="messages of an Arrow stream",
+            max_messages=limits.ARROW_MESSAGES_MAX,
+        )
+    at += len(_CONTINUATION) * body.startswith(_CONTINUATION, at)
+    if int(struct.unpack_from("<i", body, at)[0]) > limits.ARROW_METADATA_BYTES_MAX:
+        raise BodyTooLargeError(
+            "A message of the stream has too many bytes of metadata: send fewer fields, and less that describes them.",
+            limit="metadata of an Arrow message",
+            max_bytes=limits.ARROW_METADATA_BYTES_MAX,
+        )
 
 
 def _header(metadata: bytes, *, dictionary: bool) -> BatchHeader:

@@ -174,10 +174,14 @@ def read_columns(body: bytes) -> JsonColumns:
     def exact() -> Mapping[str, Sequence[object]]:
         return _exact(members, body)  # type: ignore[return-value]
 
+    @functools.cache
+    def check_depth() -> None:  # once for all columns: it reads the whole body
+        _check_depth(body, before=0)
+
     return JsonColumns(
         members=members,
         written=lambda name, index: exact()[name][index],
-        check_depth=lambda: _check_depth(body, before=0),
+        check_depth=check_depth,
         check_names=lambda: _check_names(body, members),
     )
 

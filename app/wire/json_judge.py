@@ -17,8 +17,8 @@ Written = Callable[[int], object]
 """The index of a row to its value as it was written."""
 _VAST = 2.0**63
 """orjson makes floats of integers from 2^64 on and of negative ones beyond -2^63."""
-_SLICE_ROWS = 1_000
-"""Of a column that is wrong somewhere, slices that are right are passed over."""
+_SLICE_ROWS = 128
+"""Of a column that is wrong somewhere, slices that are right are passed over: one wrong value costs so many."""
 
 
 def is_doubtful(array: pa.Array | None) -> bool:

@@ -57,7 +57,7 @@ class RowError:
 
 
 class RowErrors:
-    """All that is wrong with a batch: counted in full, the first ROW_ERRORS_SHOWN_MAX kept."""
+    """What is wrong with a batch: the first ROW_ERRORS_SHOWN_MAX are kept, some ROW_ERRORS_COUNTED_MAX counted."""
 
     def __init__(self) -> None:
         """Begin with nothing wrong."""
@@ -83,12 +83,14 @@ class RowErrors:
     ) -> None:
         """Count an error for each of `found`, which are in the order of rows.
 
-        `make` turns the first of them into errors: no more than that can be shown.
+        `make` turns the first of them into errors: no more than that can be shown. The rest are only counted, and
+        looked for until ROW_ERRORS_COUNTED_MAX errors are: a body of millions of them takes minutes to judge.
         """
         rest = iter(found)
         for one in itertools.islice(rest, limits.ROW_ERRORS_SHOWN_MAX):
             self.add(make(one), place=place)
-        self._total += sum(1 for _ in rest)
+        left = max(0, limits.ROW_ERRORS_COUNTED_MAX - self._total)
+        self._total += sum(1 for _ in itertools.islice(rest, left))
 
     def raise_if_any(self, lines_of: LinesOf | None) -> None:
         """Refuse the batch if anything is wrong; `lines_of` is None where the format has no lines.

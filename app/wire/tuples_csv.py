@@ -35,8 +35,8 @@ from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 INT = r"^-?[0-9]+$"
 FLOAT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _BOOLS = pa.array(["false", "true"])
-_SLICE_ROWS = 1_000
-"""Of a column that is wrong somewhere, slices that are right are passed over."""
+_SLICE_ROWS = 128
+"""Of a column that is wrong somewhere, slices that are right are passed over: one wrong value costs so many."""
 
 
 def arrays_from_csv(body: bytes, schema: StreamSchema) -> tuple[list[pa.Array], LinesOf]:
