@@ -196,7 +196,9 @@ QUERY_IN_LIST_MAX: Final = 1_000
 QUERY_DEPTH_MAX: Final = 16
 """Nesting of one expression: parser and evaluator recurse."""
 QUERY_PATTERN_LENGTH_MAX: Final = 1_024
-"""Characters of a LIKE pattern: a row costs at most pattern times text."""
+"""Characters of a LIKE pattern: a text costs at most a 64th of it for each of its characters."""
+LIKE_PATTERNS_KEPT_MAX: Final = 128
+"""LIKE patterns kept as they are matched, 128 KiB each at most: made anew, one would cost as much as its chunk."""
 QUERY_OUTPUTS_MAX: Final = 256
 """Columns of one select list."""
 QUERY_NAME_LENGTH_MAX: Final = 128

@@ -10,6 +10,7 @@ from engine.kernels.gather import ascends, gather
 from engine.kernels.hits import Written
 from engine.kernels.instant_text import write_instants
 from engine.kernels.json_transpose import transpose
+from engine.kernels.like import ASCII, Needles, match_like
 from engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
 from engine.kernels.span import least_most
 from engine.kernels.within import WIDTH, within
@@ -45,7 +46,8 @@ def warm_up() -> int:
     _join(bitmaps)
     _write()
     _digest()
-    return 41 + json_bodies.warm_up()
+    _search()
+    return 43 + json_bodies.warm_up()
 
 
 def _scan(words: Words) -> None:
@@ -84,6 +86,16 @@ def _digest() -> None:
     row_digest.take_words(np.zeros(1, dtype=np.uint64), valid, states)
     row_digest.take_texts(offsets, text, valid, states)
     row_digest.sum_up(states, np.zeros((row_digest.LANES, 2), dtype=np.uint64))
+
+
+def _search() -> None:
+    """Search no text, of characters of either size."""
+    edges, plain = np.zeros(1, dtype=np.int64), np.zeros(ASCII, dtype=np.int64)
+    others, masks = np.zeros(0, dtype=np.int32), np.zeros((1, 1), dtype=np.uint64)
+    needles = Needles(np.zeros(2, dtype=np.int64), plain, others, masks)
+    for kind in (np.uint8, np.int32):
+        units = np.frombuffer(b"", kind)
+        match_like(units, edges, needles, masks[0].copy(), np.zeros(0, dtype=np.bool_))
 
 
 def _join(bitmaps: Words) -> None:

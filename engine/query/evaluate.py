@@ -171,7 +171,7 @@ def _in_list(column: Column, options: Sequence[Constant]) -> Column:
     wanted = [option.value for option in options if option.value is not None]
     if column.type is ColumnType.STRING:
         texts = frozenset(wanted)
-        found = _per_text(column, lambda text: text in texts)
+        found = _per_text(column, lambda given: np.array([text in texts for text in given]))
     else:
         found = np.isin(column.values, np.array(wanted, DTYPES[column.type]))
     valid = column.valid
@@ -205,12 +205,14 @@ def _used(column: Column) -> tuple[list[str], NDArray[np.intp]]:
     return texts, all_rows
 
 
-def _per_text(column: Column, predicate: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return the predicate for every row, asked once per distinct text; anything under NULL."""
+def _per_text(
+    column: Column, predicate: Callable[[Sequence[str]], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """Return the predicate for every row, asked once for all distinct texts together; anything under NULL."""
     texts, rows = _used(column)
     if not texts:
         return np.zeros(len(column), np.bool_)
-    found: NDArray[np.bool_] = np.array([predicate(text) for text in texts], np.bool_)[rows]
+    found: NDArray[np.bool_] = predicate(texts)[rows]
     return found
 
 
