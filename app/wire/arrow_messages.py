@@ -114,7 +114,10 @@ def _check_message(body: bytes, at: int, messages: int) -> None:
             max_messages=limits.ARROW_MESSAGES_MAX,
         )
     at += len(_CONTINUATION) * body.startswith(_CONTINUATION, at)
-    if int(struct.unpack_from("<i", body, at)[0]) > limits.ARROW_METADATA_BYTES_MAX:
+    length = int(struct.unpack_from("<i", body, at)[0])
+    if (
+        limits.ARROW_METADATA_BYTES_MAX < length <= len(body) - at
+    ):  # what a body does not hold is refused as damaged
         raise BodyTooLargeError(
             "A message of the stream has too many bytes of metadata: send fewer fields, and less that describes them.",
             limit="metadata of an Arrow message",
