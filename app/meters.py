@@ -111,7 +111,7 @@ class Meters:
             await asyncio.sleep(NOTE_EVERY_S)
 
     def text(self) -> bytes:
-        """Return all meters as Prometheus reads them. May block on the store."""
+        """Return all meters as Prometheus reads them. Blocks, some seconds at most."""
         self.note()
         return generate_latest(self._told)
 
@@ -187,8 +187,10 @@ def process_counters(
 
 
 def store_gauges(service: Service) -> dict[str, tuple[str, float]]:
-    """Return where the store stands. May block. Raises what the store does."""
-    log, histories = service.store.log.statistics(), service.store.histories.statistics()
+    """Return where the store stands, as it was last seen. Blocks, some seconds at most. Raises what the store does."""
+    inventory, state = service.inventoried(), service.state.seen().value
+    log, histories = inventory.log, inventory.histories
+    memory_bytes = 0 if state is None else state.health.memory_bytes
     found: dict[str, tuple[str, float]] = {
         "ready": ("1 if the service is ready.", not service.reasons()),
         "log_head": ("Position of the last operation.", log.head),
@@ -201,11 +203,13 @@ def store_gauges(service: Service) -> dict[str, tuple[str, float]]:
             "Operations that are committed and not applied.",
             max(0, log.head - service.applied.seq),
         ),
-        "store_memory_bytes": ("Memory of the store.", service.store.health().memory_bytes),
+        "store_memory_bytes": ("Memory of the store.", memory_bytes),
     }
-    if service.worker is not None:
-        waiting = service.worker.store.position().waiting_bytes
-        found["backlog_bytes"] = ("Bytes of bodies that are committed and not applied.", waiting)
+    if inventory.waiting_bytes is not None:
+        found["backlog_bytes"] = (
+            "Bytes of bodies that are committed and not applied.",
+            inventory.waiting_bytes,
+        )
     return found
 
 

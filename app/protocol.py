@@ -36,6 +36,8 @@ LINGER_S: Final = 2.0
 _LINGERING_MAX: Final = limits.FILES_RESERVED // 4
 """Connections past the most that there may be, which are told so."""
 _EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
+HALF_CLOSED_S: Final = 1.0
+"""A client that has ended its side may only have gone, and mostly has: a read is answered to it within this time."""
 LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
 
 
@@ -107,6 +109,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._dropping: asyncio.TimerHandle | None = None
         """Ends the connection unless the body of a request that was turned away is there by then."""
 
+        self._leaving: asyncio.TimerHandle | None = None
+        """Ends the connection of a client that has ended its side."""
+
     # --- the connection -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -149,6 +154,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.lingering.discard(self)
         self._stop_head_timer()
         self._stop_dropping()
+        if self._leaving is not None:
+            self._leaving.cancel()
         if self._address is not None:
             self.by_address[self._address] -= 1
             if not self.by_address[self._address]:
@@ -165,6 +172,8 @@ class BoundedProtocol(HttpToolsProtocol):
             return True
         if self._running():
             self.cycle.keep_alive = False
+            if self.scope["method"] in ("GET", "HEAD"):
+                self._leaving = self.loop.call_later(HALF_CLOSED_S, self.transport.close)
             return True
         return None
 

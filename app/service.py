@@ -7,7 +7,7 @@ could not be answered rightly.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,8 @@ from app.errors import MemoryFullError, RecoveringError, StoreDownError
 from app.figures import Figures
 from app.filling import Filling
 from app.settings import Settings
-from app.store import Store, WorkerStore
+from app.store import Store, StoreHealth, WorkerStore
+from app.store_look import StoreLook
 from app.submission import Submission, SubmissionStatistics
 from app.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
 from app.work_pool import WorkPool, WorkStatistics
@@ -27,14 +28,18 @@ from engine.clock import Clock
 from engine.engine import CachedTuples
 from engine.errors import EngineError, IntegrityError
 from engine.invoke import ClauseCache
+from engine.log.contract import LogStatistics
 from engine.log.operation import QueryId
 from engine.query.bound_cache import BoundCache
 from engine.query.shapes import Shapes
-from engine.results.contract import Gen
-from engine.results.histories import PartKey
+from engine.results.contract import Counts, Cut, Gen
+from engine.results.delta import StreamRecord
+from engine.results.histories import HistoriesStatistics, PartKey
 from engine.results.recent import Recent
+from engine.tuples.batch import Seq
 
 MEMORY_HIGH: Final = "memory-high"
+STORE_SLOW: Final = "store-slow"
 NO_ENGINE: Final = "no-engine"
 DECODE_THREADS = 2
 PARSE_THREADS = 2
@@ -56,6 +61,30 @@ class ServiceStatistics:
     decoding: WorkStatistics
     parsing: WorkStatistics
     answering: WorkStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """How the store is, and where its log ends; None where it went away in between."""
+
+    health: StoreHealth
+    head: Seq | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What log and results hold, as figures show it.
+
+    Attributes:
+        waiting_bytes: of bodies committed and not applied; None where the engine is in this process.
+    """
+
+    cut: Cut
+    streams: Sequence[StreamRecord]
+    counts: Counts
+    log: LogStatistics
+    histories: HistoriesStatistics
+    waiting_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +152,8 @@ class Service:
             in_flight_max=settings.appends_in_flight,
         )
         self.decoding = WorkPool("decode", threads=DECODE_THREADS)
+        self.state = StoreLook(self._look_at_store)
+        self.inventory = StoreLook(self._take_inventory)
         self.parsing = WorkPool("parse", threads=PARSE_THREADS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS)
 
@@ -153,6 +184,8 @@ class Service:
         if self._notes is not None:
             self._notes.cancel()
         await asyncio.to_thread(self.decoding.close)
+        await asyncio.to_thread(self.state.close)
+        await asyncio.to_thread(self.inventory.close)
         await asyncio.to_thread(self.parsing.close)
         await asyncio.to_thread(self.answering.close)
 
@@ -184,27 +217,52 @@ class Service:
         raise StoreDownError("The store does not answer; nothing was stored. Send the same again.")
 
     def reasons(self) -> tuple[str, ...]:
-        """Return why the service is not ready; () = it is. May block on the store; does not raise its errors."""
+        """Return why the service is not ready; () = it is. Does not raise the store's errors.
+
+        Blocks, LOOK_S at most: of a store that takes longer it returns what was last seen, and STORE_SLOW.
+        """
         phase = self.backend.phase
         if phase is Phase.STOPPED:
             return (NO_ENGINE,)
         if phase is not Phase.LIVE:
             return (phase.value,)
-        found = list(self.store.health().reasons)
+        seen = self.state.seen()
+        found = [] if seen.value is None else list(seen.value.health.reasons)
+        if seen.is_late:
+            return (*found, STORE_SLOW)
         high = limits.HITS_MEMORY_BYTES_MAX * limits.HITS_MEMORY_HIGH_PERCENT
         if self.backend.figures().footprint.hits * 100 > high and MEMORY_HIGH not in found:
             found.append(MEMORY_HIGH)
-        try:
-            unpublished = self.store.log.head() - self.backend.figures().published
-        except EngineError:  # it went away since it was asked how it is
+        head = None if seen.value is None else seen.value.head
+        if head is None:  # it went away since it was asked how it is
             return (*found, Phase.STORE_DOWN.value)
-        if unpublished >= BACKLOG_READY_SHARE * limits.BACKLOG_OPERATIONS_MAX:
+        if (
+            head - self.backend.figures().published
+            >= BACKLOG_READY_SHARE * limits.BACKLOG_OPERATIONS_MAX
+        ):
             found.append("backlog")
         return tuple(found)
 
     def backlog(self) -> int:
-        """Return how many operations are committed and not yet applied. May block on the store."""
-        return max(0, self.store.log.head() - self.applied.seq)
+        """Return how many operations are committed and not yet applied, as was last seen of the log.
+
+        Blocks, LOOK_S at most. Raises StoreDownError where nothing was seen yet.
+        """
+        return max(0, self.head() - self.applied.seq)
+
+    def head(self) -> Seq:
+        """Return the position of the last operation in the log, as it was last seen. Raises as `backlog`."""
+        state = self.state.seen().value
+        if state is None or state.head is None:
+            raise _unseen()
+        return state.head
+
+    def inventoried(self) -> Inventory:
+        """Return what log and results hold, as it was last seen. Blocks and raises as `backlog`."""
+        inventory = self.inventory.seen().value
+        if inventory is None:
+            raise _unseen()
+        return inventory
 
     def rates(self) -> Mapping[int, Throughput]:
         """Return what was done a second, by the number of seconds looked back at; invocations in this process."""
@@ -233,6 +291,8 @@ class Service:
         self.filling.check()
         self.submission.check()
         self.decoding.check()
+        self.state.check()
+        self.inventory.check()
         self.parsing.check()
         self.answering.check()
         self.backend.check()
@@ -247,6 +307,26 @@ class Service:
                 " server's clock. Queries that are registered with materialize auto or none keep fewer."
             )
 
+    def _look_at_store(self) -> StoreState:
+        health = self.store.health()
+        try:
+            return StoreState(health, self.store.log.head())
+        except EngineError:
+            return StoreState(health, None)
+
+    def _take_inventory(self) -> Inventory:
+        waiting_bytes = None
+        if self.worker is not None:
+            waiting_bytes = self.worker.store.position().waiting_bytes
+        return Inventory(
+            self.results.cut(),
+            self.results.streams(),
+            self.results.counts(),
+            self.store.log.statistics(),
+            self.store.histories.statistics(),
+            waiting_bytes,
+        )
+
     async def _note_progress(self) -> None:
         """Keep a reading of the throughput each second."""
         while True:
@@ -256,6 +336,10 @@ class Service:
     def _progress(self) -> Progress:
         figures = self.backend.figures()
         return Progress(figures.tuples, figures.operations, self.invoked.count)
+
+
+def _unseen() -> StoreDownError:
+    return StoreDownError("The store does not answer, and was not seen before. Ask again soon.")
 
 
 MakeBackend = Callable[[Service], Backend]

@@ -11,6 +11,7 @@ Source: Chandrasekaran & Franklin 2002, 2.4 (invocation), 4.1 (stream-prefix con
 from collections.abc import Sequence
 from typing import Final
 
+from engine.checkpoint import checkpoint
 from engine.errors import (
     AnswerTooLargeError,
     EngineError,
@@ -65,9 +66,11 @@ def invoke(
         QuerySuspendedError: the query joins streams, and ran over a bound.
         AnswerTooLargeError: it joins streams, is not kept, and finds more than an answer may have.
 
-    Cost: O(chunks + hits) for the first page, O(page) for the others while the order is cached.
+    Cost: O(chunks + hits) for the first page, O(page) for the others while the order is cached. What ends it at a
+    checkpoint passes through; hits in whole chunks that were found by then are remembered.
     """
     for _ in range(ATTEMPTS_MAX):
+        checkpoint()
         snapshot = results.snapshot(query_id)
         try:
             return answered(results, source, snapshot, request=request, clauses=clauses)
@@ -136,6 +139,7 @@ def answered_or_refused(
     clauses: ClauseCache,
 ) -> Answer | EngineError:
     """Return one page, or why this query has none."""
+    checkpoint()
     try:
         return answered(results, source, snapshot, request=request, clauses=clauses)
     except REFUSALS as refusal:

@@ -8,6 +8,7 @@ for again. A call borrows a connection from a bounded pool, so threads share it 
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +29,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from engine import limits
+from engine.checkpoint import checkpoint, is_checked
 from engine.errors import EngineError, IntegrityError
 from engine.store_address import UNIX, StoreAddress, StoreUrlError, read_store_address
 from storage.errors import (
@@ -51,6 +53,8 @@ WORKER_RULES = (
     " (+unlink %RW~{ps}:log:p:* %RW~{ps}:log:g:* %RW~{ps}:h:*)"
 )
 """What an ACL has to give the user of API workers: all that they need, and nothing that the engine alone may do."""
+CHECKED_EVERY_S = 0.1
+"""So often work that waits for the store's answer looks whether it is still wanted."""
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
 
@@ -59,6 +63,7 @@ class _Connection(Protocol):
     """What is used of redis-py's connections, which are not typed."""
 
     def pack_commands(self, commands: Sequence[Command]) -> list[bytes]: ...
+    def can_read(self, timeout: float) -> bool: ...
     def send_packed_command(self, packed: list[bytes], check_health: bool) -> None: ...  # noqa: FBT001
     def read_response(self) -> Any: ...  # noqa: ANN401
     def disconnect(self) -> None: ...
@@ -97,6 +102,7 @@ class RedisClient:
             driver_info=None,  # 7.0 does not know CLIENT SETINFO
         )
         self._rules = rules
+        self._answer_s = answer_s
         text = Path(__file__).with_name("functions.lua").read_bytes()
         self._library_text = text
         self.library_sha = hashlib.sha256(text).hexdigest()
@@ -206,6 +212,8 @@ class RedisClient:
         connection = self._borrow()
         try:
             connection.send_packed_command(connection.pack_commands(commands), False)  # noqa: FBT003
+            if is_checked():
+                self._await_answer(connection)
             answers = [_response(connection) for _ in commands]
         except BusyLoadingError as error:
             connection.disconnect()
@@ -224,6 +232,14 @@ class RedisClient:
             if isinstance(answer, ResponseError):
                 raise _refusal(answer, command, self._rules) from answer
         return answers
+
+    def _await_answer(self, connection: "_Connection") -> None:
+        """Return once the answer begins to arrive; meanwhile ask now and then whether anybody still wants it."""
+        latest = time.monotonic() + self._answer_s
+        while not connection.can_read(timeout=CHECKED_EVERY_S):
+            checkpoint()
+            if time.monotonic() > latest:
+                raise TimeoutError("the store has not answered")
 
     def _borrow(self) -> "_Connection":
         try:

@@ -16,10 +16,11 @@ from app.wire.invocations import page_url, position_from_json, position_to_json
 from app.wire.negotiation import FORMATS, encode_content
 from app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
 from engine import limits
-from engine.errors import BadPageError, InvalidFieldError
+from engine.errors import BadPageError, InvalidFieldError, NotYetVisibleError
 from engine.invoke import Answer, PagePosition
 from engine.log.operation import QueryId
 from engine.results.histories import HistoryId
+from engine.tuples.batch import Seq
 
 _HISTORY: Final = "history"
 """Begins the token of a page of an answer that a job has computed."""
@@ -47,6 +48,20 @@ class HistoryPage(NamedTuple):
     history_id: HistoryId
     offset: int
     past: int | None = None
+
+
+async def await_applied(call: Call, seq: Seq, *, latest: float) -> None:
+    """Wait until `seq` is applied, as far as this process knows.
+
+    Raises:
+        NotYetVisibleError: it is not by `latest`, of `time.monotonic`.
+    """
+    position = call.service.applied
+    if not await position.wait(seq, timeout_s=latest - time.monotonic()):
+        raise NotYetVisibleError(
+            f"Position {seq} is not applied yet, {position.seq} is. Try again shortly.",
+            applied=position.seq,
+        )
 
 
 def sign_page(call: Call, query_id: QueryId, page: Page) -> str:

@@ -2,12 +2,14 @@
 
 import functools
 import re
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from starlette.responses import Response
 
 from app.keys import ADMIN, READ
+from app.routes.answers import await_applied
 from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from app.routes.streams import stream_record
 from app.wire.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
@@ -15,7 +17,7 @@ from app.wire.negotiation import encode_content
 from app.wire.parameters import AFTER, LIMIT
 from app.wire.tuples import ARROW
 from engine import limits
-from engine.errors import GenDiffersError, NotFoundError, NotYetVisibleError
+from engine.errors import GenDiffersError, NotFoundError
 from engine.log.operation import Rows
 from engine.results.contract import Cut
 from engine.results.delta import StreamRecord
@@ -27,7 +29,7 @@ _SEQ: Final = re.compile(r"[0-9]{1,18}")
 async def list_batches(call: Call) -> Response:
     """List a stream's batches: those of its tuples, and those that are held beyond."""
     record = await stream_record(call, call.path("name"))
-    return await _answering(call, functools.partial(_listed, call, record))
+    return await call.answered(functools.partial(_listed, call, record), latest=call.answered_by)
 
 
 async def get_batch(call: Call) -> Response:
@@ -36,7 +38,8 @@ async def get_batch(call: Call) -> Response:
     text = call.path("seq")
     if not _SEQ.fullmatch(text):
         raise _no_batch()
-    return await _answering(call, functools.partial(_fetched, call, record, Seq(int(text))))
+    fetch = functools.partial(_fetched, call, record, Seq(int(text)))
+    return await call.answered(fetch, latest=call.answered_by)
 
 
 async def put_hold(call: Call) -> Response:
@@ -45,7 +48,8 @@ async def put_hold(call: Call) -> Response:
     through = Seq(body.through)
     record = await stream_record(call, call.path("name"))
     _check_history(call, body.gen)
-    await _await_applied(call, through)
+    latest = time.monotonic() + call.service.settings.invoke_deadline_s
+    await await_applied(call, through, latest=latest)
     _check_history(call, body.gen)
     stream_id = record.stream_id
     held = await call.service.submission.carry_out(
@@ -91,20 +95,6 @@ def _check_history(call: Call, gen: int | None) -> None:
             f"The position is of the history {gen}, and the service's is {present}: nothing was held or released."
             " Read the stream anew.",
             gen=present,
-        )
-
-
-async def _await_applied(call: Call, seq: Seq) -> None:
-    """Return once `seq` is applied.
-
-    Raises:
-        NotYetVisibleError: it is not in time.
-    """
-    applied = call.service.applied
-    if not await applied.wait(seq, timeout_s=call.service.settings.invoke_deadline_s):
-        raise NotYetVisibleError(
-            f"Position {seq} is not applied yet, {applied.seq} is. Try again shortly.",
-            applied=applied.seq,
         )
 
 

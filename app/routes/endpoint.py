@@ -4,9 +4,10 @@ The wrapper admits the request (place, key, scope, rate, state of the service) b
 its parameters, and hands a `Call` to the handler. The OpenAPI is made from the same declaration.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 from fastapi import APIRouter, Request
@@ -28,6 +29,8 @@ from app.wire.handles import Bits
 from app.wire.parameters import Arguments, Parameter, read_arguments
 from app.wire.tuples import JSON, media_type_of
 from engine.errors import OverloadedError
+
+Result = TypeVar("Result")
 
 PROBLEM_SCHEMA: Final = {"$ref": "#/components/schemas/Problem"}
 COMMON_PROBLEMS: Final = (
@@ -88,6 +91,13 @@ class Call:
     arguments: Arguments
     caller: Caller
     held: HeldBody
+    begun_s: float = field(default_factory=time.monotonic)
+    """When it was admitted, of `time.monotonic`."""
+
+    @property
+    def answered_by(self) -> float:
+        """Return when an answer that only reads has to be there, of `time.monotonic`."""
+        return self.begun_s + self.service.settings.invoke_deadline_s
 
     def path(self, name: str) -> str:
         """Return a parameter of the path."""
@@ -122,6 +132,24 @@ class Call:
             receive=self.request.receive,
             held=self.held,
         )
+
+    async def gone(self) -> None:
+        """Return when the client has gone. Not to be asked while its body is still to be read: that is thrown away."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+
+    async def answered(self, work: Callable[[], Result], *, latest: float) -> Result:
+        """Return what `work` returns, done in a thread for answers, while the client is there to be answered.
+
+        Args:
+            work: it only reads: where nobody waits for it any more it ends at its next checkpoint.
+            latest: of `time.monotonic`, when it has to be done.
+
+        Raises:
+            OverloadedError, FramingError: as `WorkPool.run`.
+        """
+        left_s = latest - time.monotonic()
+        return await self.service.answering.run(work, deadline_s=left_s, gone=self.gone)
 
     async def model(self, model: type[BaseModel], *, bytes_max: int) -> Any:  # noqa: ANN401 (a `model`)
         """Return the JSON body as a `model`. Raises what `raw_body` and `read_model` do."""

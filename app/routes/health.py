@@ -13,7 +13,7 @@ from app.figures import Figures
 from app.keys import READ
 from app.meters import MEDIA_TYPE
 from app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
-from app.store import StoreHealth
+from app.service import StoreState
 from app.wire.join_figures import JoinFigures, describe_joins
 from app.wire.scalars import format_instant
 from engine import limits
@@ -149,12 +149,13 @@ async def get_limits(call: Call) -> Response:
     service = call.service
 
     def read() -> dict[str, int]:
-        counts, histories = service.results.counts(), service.store.histories.statistics()
+        inventory = service.inventoried()
+        counts, histories = inventory.counts, inventory.histories
         return {
             "streams_count_max": counts.streams,
             "queries_count_max": counts.queries,
             "backlog_operations_max": service.backlog(),
-            "staged_bytes_max": service.store.log.statistics().staged_bytes,
+            "staged_bytes_max": inventory.log.staged_bytes,
             "histories_max": histories.count,
             "histories_bytes_max": histories.nbytes,
             "appends_in_flight_max": service.submission.statistics().in_flight,
@@ -185,19 +186,18 @@ async def get_status(call: Call) -> Response:
 
 def _status(call: Call) -> dict[str, object]:
     service = call.service
-    cut, health = service.results.cut(), service.store.health()
     statistics, reasons = service.statistics(), service.reasons()
-    figures = statistics.figures
-    streams = service.results.streams()
+    figures, inventory = statistics.figures, service.inventoried()
+    cut, streams, head = inventory.cut, inventory.streams, service.head()
     return {
         "version": version("psoup"),
         "ready": not reasons,
         "reasons": list(reasons),
         "gen": cut.gen,
-        "head": service.store.log.head(),
+        "head": head,
         "applied": cut.seq,
         "published": figures.published,
-        "backlog": service.backlog(),
+        "backlog": max(0, head - service.applied.seq),
         "now": format_instant(cut.server_now_us),
         "durability": str(service.store.durability),
         "streams": [
@@ -209,8 +209,8 @@ def _status(call: Call) -> dict[str, object]:
             }
             for one in streams
         ],
-        "queries": service.results.counts().queries,
-        "memory": _memory(figures, health, streams),
+        "queries": inventory.counts.queries,
+        "memory": _memory(figures, service.state.seen().value, streams),
         "rates": {f"{span_s}s": asdict(rate) for span_s, rate in service.rates().items()},
         "written": _written(figures),
         "joins": describe_joins(figures.joins, {one.stream_id: one.schema.name for one in streams}),
@@ -228,12 +228,12 @@ def _status(call: Call) -> dict[str, object]:
 
 
 def _memory(
-    figures: Figures, store: StoreHealth, streams: Sequence[StreamRecord]
+    figures: Figures, store: StoreState | None, streams: Sequence[StreamRecord]
 ) -> dict[str, float | None]:
     held = figures.footprint
     return {
-        "store_bytes": store.memory_bytes,
-        "store_bytes_max": store.memory_max_bytes,
+        "store_bytes": 0 if store is None else store.health.memory_bytes,
+        "store_bytes_max": None if store is None else store.health.memory_max_bytes,
         "streams_bytes": sum(one.bytes for one in streams),
         "tuple_bytes": held.tuples,
         "hit_bytes": held.hits,

@@ -17,6 +17,7 @@ from app.keys import READ
 from app.routes import invoke_many
 from app.routes.answers import (
     HistoryPage,
+    await_applied,
     cursor_of,
     encoded_response,
     fewer_rows,
@@ -54,6 +55,7 @@ from app.wire.parameters import (
 )
 from app.wire.tuples import ARROW, CSV, NDJSON
 from engine import limits
+from engine.checkpoint import checkpoint
 from engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
 from engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
 from engine.log.operation import QueryId
@@ -86,21 +88,20 @@ async def get_results(call: Call) -> Response:
     query_id = handle(call)
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
-    service, timeout_s = call.service, call.service.settings.invoke_deadline_s
-    latest = time.monotonic() + timeout_s
-    await service.filling.wait(query_id, timeout_s=timeout_s)
+    service, latest = call.service, call.answered_by
+    await service.filling.wait(query_id, timeout_s=latest - time.monotonic())
     if asked.request.min_seq is not None:
-        await service.applied.wait(asked.request.min_seq, timeout_s=timeout_s)
+        await await_applied(call, asked.request.min_seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
     try:
-        return await service.answering.run(answer, deadline_s=timeout_s)
+        return await call.answered(answer, latest=latest)
     except NotFoundError:
         if service.worker is None:
             raise
     late = await await_elsewhere(call, service.worker, {query_id}, latest=latest)
     if query_id in late:
         raise late[query_id]
-    return await service.answering.run(answer, deadline_s=timeout_s)
+    return await call.answered(answer, latest=latest)
 
 
 def presentation(call: Call) -> Presentation:
@@ -166,6 +167,7 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
     while True:
+        checkpoint()
         link = page_link(call, answer, at_now=asked.at_now, kept=kept, past=asked.past)
         cursor = cursor_of(call, answer, at_now=asked.at_now)
         body = encode_answer(answer, rows, shown, cursor=cursor, link=link, pages=pages)

@@ -13,7 +13,7 @@ from app.keys import READ
 from app.middleware.edge import REQUEST_ID
 from app.problems import problem_body
 from app.rates import RATES
-from app.routes.answers import cursor_of, page_link
+from app.routes.answers import await_applied, cursor_of, page_link
 from app.routes.endpoint import Call, Endpoint, Shown, json_body
 from app.routes.receiving import server_timing
 from app.routes.registering import await_elsewhere
@@ -41,34 +41,38 @@ from engine.log.operation import QueryId
 
 QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
 """So many queries count as one invocation: the longest list is a key's whole burst."""
+_ANSWERING_SHARE: Final = 0.5
+"""Of the deadline, kept for the answers: queries that are being filled are waited for in what is before it."""
 _ROOM: Final = 0.9
 """Rows are cut to this share of what a page's limit would let through by their mean size."""
 
 
 async def post_invoke(call: Call) -> Response:
     """Invoke the queries listed."""
-    service, timeout_s = call.service, call.service.settings.invoke_deadline_s
-    latest = time.monotonic() + timeout_s
+    service = call.service
     asked: InvokeBody = await call.model(InvokeBody, bytes_max=limits.BODY_INVOKE_BYTES_MAX)
+    deadline_s = service.settings.invoke_deadline_s
+    latest = time.monotonic() + deadline_s
+    waited_by = latest - deadline_s * _ANSWERING_SHARE
     units = math.ceil(len(asked.queries) / QUERIES_PER_UNIT)
     if units > 1:  # the first one was taken before the body was read
         call.context.rates.take(call.caller.key_id, "invoke", units - 1)
     refused: dict[str, EngineError] = {}
     for text in dict.fromkeys(asked.queries):
         try:
-            await service.filling.wait(read_handle(text), timeout_s=latest - time.monotonic())
+            await service.filling.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
         except (NotFoundError, QueryFillingError) as error:
             refused[text] = error
     if asked.from_seq is not None:
-        await service.applied.wait(asked.from_seq, timeout_s=latest - time.monotonic())
-    answered = await service.answering.run(
-        functools.partial(_answered, call, asked, refused), deadline_s=timeout_s
+        await await_applied(call, asked.from_seq, latest=latest)
+    answered = await call.answered(
+        functools.partial(_answered, call, asked, refused), latest=latest
     )
     if service.worker is not None and answered.unknown:
-        late = await await_elsewhere(call, service.worker, answered.unknown, latest=latest)
+        late = await await_elsewhere(call, service.worker, answered.unknown, latest=waited_by)
         refused |= {str(query_id): error for query_id, error in late.items()}
-        answered = await service.answering.run(
-            functools.partial(_answered, call, asked, refused), deadline_s=timeout_s
+        answered = await call.answered(
+            functools.partial(_answered, call, asked, refused), latest=latest
         )
     service.invoked.add(answered.answers)
     return answered.response

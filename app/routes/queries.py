@@ -1,6 +1,7 @@
 """Standing queries: register, list, describe, remove."""
 
 import functools
+import time
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
@@ -46,14 +47,16 @@ async def post_query(call: Call) -> Response:
     """
     body: QueryBody = await call.model(QueryBody, bytes_max=limits.BODY_REGISTER_BYTES_MAX)
     service = call.service
-    deadline_s = service.settings.register_deadline_s
+    latest = time.monotonic() + service.settings.register_deadline_s
     query_id = new_handle(call.context.handle_bits)
 
     async def attempt() -> tuple[Registration, Submitted]:
         registration = await service.parsing.run(
-            functools.partial(_prepare, call, body, query_id), deadline_s=deadline_s
+            functools.partial(_prepare, call, body, query_id), deadline_s=latest - time.monotonic()
         )
-        submitted = await service.submission.submit(registration.content, deadline_s=deadline_s)
+        submitted = await service.submission.submit(
+            registration.content, deadline_s=latest - time.monotonic()
+        )
         return registration, submitted
 
     told = tell(call, *await service.catalogue.retried_once(attempt))
@@ -86,9 +89,7 @@ async def list_queries(call: Call) -> Response:
         )
         return _described(call, page), following
 
-    queries, following = await call.service.answering.run(
-        read, deadline_s=call.service.settings.invoke_deadline_s
-    )
+    queries, following = await call.answered(read, latest=call.answered_by)
     return json_answer({"queries": queries, "next": following})
 
 

@@ -53,6 +53,12 @@ class ReceivedRows:
         self._body = b""
         self._charged = False
         self._begun = self._received = self._parsed = time.perf_counter()
+        self._latest = time.monotonic() + call.service.settings.ingest_deadline_s
+
+    @property
+    def left_s(self) -> float:
+        """Return the seconds until the request is to be answered: its deadline counts from when its body is here."""
+        return self._latest - time.monotonic()
 
     async def receive(self) -> None:
         """Read the body.
@@ -67,6 +73,7 @@ class ReceivedRows:
             decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX,
         )
         self._received = time.perf_counter()
+        self._latest = time.monotonic() + self._call.service.settings.ingest_deadline_s
 
     async def stored(self, store: Callable[[CheckedRows], Awaitable[Result]]) -> Result:
         """Return what `store` returns for the rows, checked.
@@ -107,7 +114,7 @@ class ReceivedRows:
             service.clock.now_us(),
             digested=self._digested,
         )
-        checked = await service.parsing.run(work, deadline_s=service.settings.ingest_deadline_s)
+        checked = await service.parsing.run(work, deadline_s=self.left_s)
         self._parsed = time.perf_counter()
         if not self._charged:  # an attempt that was stale has paid
             self._call.context.rates.take(self._call.caller.key_id, "rows", checked.rows)
@@ -143,7 +150,8 @@ async def declaration(call: Call, name: str) -> Declaration:
     """Return the stream in force under `name`, as it is known here. Raises NotFoundError."""
     if not STREAM_NAME.fullmatch(name):
         raise NotFoundError("No such stream is declared.")
-    return await call.service.answering.run(
+    # Not where answers are made: invocations that take long do not hold rows up.
+    return await call.service.parsing.run(
         functools.partial(call.service.catalogue.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,
     )

@@ -35,10 +35,7 @@ async def post_rows(call: Call) -> Response:
         stream_id, schema = checked.declaration.stream_id, checked.declaration.schema
         txn = None if app_version is None else Txn(*app_version, checked.digest)
         content = Rows(stream_id, schema.name, checked.rows, checked.body, txn, declared=schema)
-        service = call.service
-        submitted = await service.submission.submit(
-            content, deadline_s=service.settings.ingest_deadline_s
-        )
+        submitted = await call.service.submission.submit(content, deadline_s=received.left_s)
         return submitted, checked.rows
 
     submitted, rows = await received.stored(store)

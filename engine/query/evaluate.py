@@ -6,11 +6,12 @@ that occurs, never per row and never for texts of the dictionary that no row use
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checkpoint import checkpoint
 from engine.query.arithmetic import absolute, arithmetic, negate
 from engine.query.expression import (
     Absolute,
@@ -36,6 +37,9 @@ from engine.tuples.schema import ColumnType
 Columns = Callable[[ColumnRef], Column]
 """From a column of the FROM list to its values, all of one length."""
 
+TEXTS_AT_ONCE: Final = 1_024
+"""Texts that are decided between two checkpoints: 8 MiB where each is as long as a text may be, a tenth of a second."""
+
 _COMPARE: dict[CompareOp, Callable[[Any, Any], Any]] = {
     CompareOp.EQ: np.equal,
     CompareOp.NE: np.not_equal,
@@ -57,6 +61,7 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
     Returns:
         `count` values of `expression.type`. Shares memory with a column where the expression is one.
     """
+    checkpoint()
     match expression:
         case Constant():
             return _constant(expression, count)
@@ -208,11 +213,15 @@ def _used(column: Column) -> tuple[list[str], NDArray[np.intp]]:
 def _per_text(
     column: Column, predicate: Callable[[Sequence[str]], NDArray[np.bool_]]
 ) -> NDArray[np.bool_]:
-    """Return the predicate for every row, asked once for all distinct texts together; anything under NULL."""
+    """Return the predicate for every row, asked once for each distinct text, many together; anything under NULL."""
     texts, rows = _used(column)
     if not texts:
         return np.zeros(len(column), np.bool_)
-    found: NDArray[np.bool_] = predicate(texts)[rows]
+    decided = []
+    for first in range(0, len(texts), TEXTS_AT_ONCE):
+        checkpoint()
+        decided.append(predicate(texts[first : first + TEXTS_AT_ONCE]))
+    found: NDArray[np.bool_] = np.concatenate(decided)[rows]
     return found
 
 

@@ -7,6 +7,7 @@ chunks, in a cache of bounded size: they do not change. By `none` nothing is, an
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checkpoint import checkpoint
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.log.operation import Materialize
 from engine.results.clause_cache import ClauseCache
@@ -133,6 +134,7 @@ class Finding:
     def _evaluated(self, first_row: int, past_row: int) -> Rows:
         if first_row == past_row:
             return NO_ROWS
+        checkpoint()
         self.looked = True
         return matching_rows(
             self._results,

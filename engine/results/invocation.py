@@ -4,12 +4,13 @@
 What is read belongs to one snapshot; what was dropped while it was read is noticed, and refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import PageExpiredError
+from engine.errors import NotFoundError, OverloadedError, PageExpiredError
 from engine.kernels.gather import ascends
 from engine.results.answer import Answer, PagePosition, Request
 from engine.results.answering import answer_at, outputs
@@ -63,18 +64,17 @@ class Invocation:
 
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
-        finding = Finding(self._results, self._source, self._snapshot, self._clauses)
         total, oldest_row = 0, None
-        for first_row, past_row, inside in self._runs():
-            if inside:
-                count, first = finding.count(first_row, past_row)
-            else:
-                parts = self._dated(finding.rows(first_row, past_row))
-                count = sum(map(len, parts))
-                first = next((int(part[0]) for part in parts if len(part)), None)
-            total += count
-            oldest_row = first if oldest_row is None else oldest_row
-        self._settle(finding)
+        with self._settled() as finding:
+            for first_row, past_row, inside in self._runs():
+                if inside:
+                    count, first = finding.count(first_row, past_row)
+                else:
+                    parts = self._dated(finding.rows(first_row, past_row))
+                    count = sum(map(len, parts))
+                    first = next((int(part[0]) for part in parts if len(part)), None)
+                total += count
+                oldest_row = first if oldest_row is None else oldest_row
         oldest_row = self._at.parts[0].past_row if oldest_row is None else oldest_row
         at = self._at.behind(self._at.offset, (oldest_row,))
         leaves_us = NO_ROWS if self._window.slides else None
@@ -164,12 +164,11 @@ class Invocation:
 
     def _shown(self) -> Rows:
         """Return the rows of the answer, ascending."""
-        finding = Finding(self._results, self._source, self._snapshot, self._clauses)
         found: list[Rows] = []
-        for first_row, past_row, inside in self._runs():
-            parts = finding.rows(first_row, past_row)
-            found += parts if inside else self._dated(parts)
-        self._settle(finding)
+        with self._settled() as finding:
+            for first_row, past_row, inside in self._runs():
+                parts = finding.rows(first_row, past_row)
+                found += parts if inside else self._dated(parts)
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else NO_ROWS
@@ -197,6 +196,21 @@ class Invocation:
                 inside &= times >= floor_us
             found.append(rows[inside])
         return found
+
+    @contextmanager
+    def _settled(self) -> Iterator[Finding]:
+        """Find the hits of the clause; what was found is settled in the end, also where a checkpoint ends it.
+
+        Whoever asks again for what took too long so goes on from there.
+        """
+        finding = Finding(self._results, self._source, self._snapshot, self._clauses)
+        try:
+            yield finding
+        except OverloadedError:
+            with suppress(NotFoundError, PageExpiredError):
+                self._settle(finding)
+            raise
+        self._settle(finding)
 
     def _settle(self, finding: Finding) -> None:
         """Remember what was found; refuse it if part of it may have been dropped while it was looked for.

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checkpoint import checkpoint
 from engine.errors import NotFoundError, PageExpiredError
 from engine.kernels.bits import positions
 from engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
@@ -137,6 +138,7 @@ class CachedTuples:
         step = past - first if view is not None else TOGETHER
         found = []
         for begin in range(first, past, step):
+            checkpoint()
             end = min(begin + step, past)
             some = view or self._holding(stem, range(begin, end), past_row)
             row = max(first_row, begin * SEGMENT_ROWS)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checkpoint import checkpoint
 from engine.errors import PageExpiredError
 from engine.kernels.gather import NOWHERE, gather
 from engine.limits import SEGMENT_ROWS
@@ -94,6 +95,7 @@ class Gathering:
         """Return the named columns at `rows`, which are held, segment by segment."""
         parts: list[tuple[Places, dict[str, Column]]] = []
         for number, places in by_segment(rows):
+            checkpoint()
             segment = self.segments[number]
             offsets = rows[places] - number * SEGMENT_ROWS
             parts.append((places, {name: segment.column(name, offsets) for name in names}))

@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checkpoint import checkpoint
 from engine.kernels.bits import Words
 from engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
 from engine.query.evaluate import truth
@@ -319,6 +320,7 @@ class Join:
         return Composites(np.array(rows, dtype=np.int64), partial.words)
 
     def _add_steps(self, steps: int, words: Words | None, pairs: Places | None) -> None:
+        checkpoint()
         if self._steps + steps > self._steps_max:
             raise OverrunError(words, pairs, self._had)
         self._steps += steps

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.checkpoint import checkpoint
 from engine.kernels.join import Integers, Places, covered, find_equal, find_within, paired
 from engine.kernels.order import sorted_places
 from engine.kernels.span import least_most
@@ -271,6 +272,7 @@ class KeyIndexes:
                 growing = number  # to its end, though it may be full by then: each row once
                 begin = max(row // CHUNK_ROWS * CHUNK_ROWS, base + segment.start)
                 past = (begin // CHUNK_ROWS + 1) * CHUNK_ROWS
+            checkpoint()
             yield self._index(key, segment, begin, past)
             row = past
 
