@@ -24,7 +24,8 @@ from app.keys import READ, Keys
 from app.meters import MEDIA_TYPE, Values, engine_counters
 from app.middleware.edge import REQUEST_ID, Application, Check, Edge, Scope
 from app.problems import problem_response
-from app.store import Store
+from app.store import Position, Store, StoreHealth
+from app.store_look import STORE_SLOW, StoreLook
 from engine.errors import EngineError, NotFoundError
 from engine.limits import SECOND_US
 
@@ -48,13 +49,14 @@ def engine_application(
     `counters` are told with them. `admit` is as for `Edge`; `address_of` returns who asks.
     """
     registry = CollectorRegistry()
-    registry.register(_EngineCollector(loop, store, counters))
+    registry.register(_EngineCollector(loop, StoreLook(store.position), counters))
+    look = StoreLook(store.health)
 
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
     async def ready(_: Request) -> Response:
-        reasons = await asyncio.to_thread(_reasons, loop, store)
+        reasons = await asyncio.to_thread(_reasons, loop, look)
         body = {"ready": not reasons, "reasons": list(reasons)}
         return JSONResponse(body, status_code=503 if reasons else 200, headers=_NO_STORE)
 
@@ -79,20 +81,24 @@ def engine_application(
     return Edge(app, admit=admit, observe=lambda *_: None)
 
 
-def _reasons(loop: FoldLoop, store: Store) -> tuple[str, ...]:
-    """Return why the engine is not ready; () = it folds what is appended. May block on the store."""
+def _reasons(loop: FoldLoop, look: StoreLook[StoreHealth]) -> tuple[str, ...]:
+    """Return why the engine is not ready; () = it folds what is appended. Blocks, STORE_LOOK_S at most."""
     phase = loop.phase
     if phase is not Phase.LIVE:
         return ("no-engine" if phase is Phase.STOPPED else phase.value,)
-    return tuple(store.health().reasons)
+    seen = look.seen()
+    found = () if seen.value is None else tuple(seen.value.reasons)
+    return (*found, STORE_SLOW) if seen.is_late else found
 
 
 class _EngineCollector:
     """An engine's counters as metric families, read when somebody asks."""
 
-    def __init__(self, loop: FoldLoop, store: Store, counters: Callable[[], Values]) -> None:
+    def __init__(
+        self, loop: FoldLoop, look: StoreLook[Position], counters: Callable[[], Values]
+    ) -> None:
         self._loop = loop
-        self._store = store
+        self._look = look
         self._counters = counters
 
     def describe(self) -> list[Metric]:
@@ -100,7 +106,7 @@ class _EngineCollector:
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the families; those of the log only where the store answers."""
+        """Yield the families; those of the log only where the store has answered, as it did last."""
         statistics = self._loop.statistics()
         figures = statistics.figures
         phases = GaugeMetricFamily(
@@ -128,10 +134,12 @@ class _EngineCollector:
                 yield CounterMetricFamily(f"psoup_{name}", text, value=float(value))
 
     def _queue(self) -> dict[str, tuple[str, float]]:
-        """Return what waits to be applied; nothing where the store does not answer."""
+        """Return what waits to be applied, as it was last seen; nothing where the store does not answer."""
         try:
-            position = self._store.position()
+            position = self._look.seen().value
         except EngineError:
+            return {}
+        if position is None:
             return {}
         operations = max(0, position.head - position.applied)
         return {

@@ -36,8 +36,6 @@ LINGER_S: Final = 2.0
 _LINGERING_MAX: Final = limits.FILES_RESERVED // 4
 """Connections past the most that there may be, which are told so."""
 _EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
-HALF_CLOSED_S: Final = 1.0
-"""A client that has ended its side may only have gone, and mostly has: a read is answered to it within this time."""
 LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
 
 
@@ -173,7 +171,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._running():
             self.cycle.keep_alive = False
             if self.scope["method"] in ("GET", "HEAD"):
-                self._leaving = self.loop.call_later(HALF_CLOSED_S, self.transport.close)
+                self._leaving = self.loop.call_later(limits.HALF_CLOSED_S, self.transport.close)
             return True
         return None
 

@@ -19,7 +19,7 @@ from app.figures import Figures
 from app.filling import Filling
 from app.settings import Settings
 from app.store import Store, StoreHealth, WorkerStore
-from app.store_look import StoreLook
+from app.store_look import STORE_SLOW, StoreLook
 from app.submission import Submission, SubmissionStatistics
 from app.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
 from app.work_pool import WorkPool, WorkStatistics
@@ -39,7 +39,6 @@ from engine.results.recent import Recent
 from engine.tuples.batch import Seq
 
 MEMORY_HIGH: Final = "memory-high"
-STORE_SLOW: Final = "store-slow"
 NO_ENGINE: Final = "no-engine"
 DECODE_THREADS = 2
 PARSE_THREADS = 2
@@ -219,7 +218,7 @@ class Service:
     def reasons(self) -> tuple[str, ...]:
         """Return why the service is not ready; () = it is. Does not raise the store's errors.
 
-        Blocks, LOOK_S at most: of a store that takes longer it returns what was last seen, and STORE_SLOW.
+        Blocks, STORE_LOOK_S at most: of a store that takes longer it returns what was last seen, and STORE_SLOW.
         """
         phase = self.backend.phase
         if phase is Phase.STOPPED:
@@ -246,7 +245,7 @@ class Service:
     def backlog(self) -> int:
         """Return how many operations are committed and not yet applied, as was last seen of the log.
 
-        Blocks, LOOK_S at most. Raises StoreDownError where nothing was seen yet.
+        Blocks, STORE_LOOK_S at most. Raises StoreDownError where nothing was seen yet.
         """
         return max(0, self.head() - self.applied.seq)
 

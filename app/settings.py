@@ -146,7 +146,10 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         (0, 120),
     ),
     "invoke_deadline_s": Setting(
-        "seconds", "How long an invocation waits for its turn and for min_seq.", float, (0, 30)
+        "seconds",
+        "An answer is there by then, with all it waits for, or refused with 503.",
+        float,
+        (0, 30),
     ),
     "request_s": Setting("seconds", "A whole request arrives within it.", float, (0.1, 600)),
     "request_grace_s": Setting(

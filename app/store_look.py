@@ -6,15 +6,17 @@ this is not the present.
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
+from engine import limits
+
 Value = TypeVar("Value")
 
-LOOK_S: Final = 1.0
-"""A look that takes longer is not waited for: watchers mostly wait for a second or two."""
+STORE_SLOW: Final = "store-slow"
+"""The reason of `/readyz` where a look is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class StoreLook(Generic[Value]):
         self,
         look: Callable[[], Value],
         *,
-        wait_s: float = LOOK_S,
+        wait_s: float = limits.STORE_LOOK_S,
         elapsed_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Look by `look`, which may block and raise; nobody waits for it longer than `wait_s` from its begin."""
@@ -69,15 +71,12 @@ class StoreLook(Generic[Value]):
                 self._begun_s = self._elapsed_s()
                 self._looks += 1
             left_s = self._begun_s + self._wait_s - self._elapsed_s()
-        try:
-            value = look.result(max(left_s, 0.0))
-        except TimeoutError:
-            if look.done():  # what it raised
-                raise
+        ended, _ = wait((look,), max(left_s, 0.0))
+        if not ended:
             self._late += 1
             return Seen(self._value, is_late=True)
-        self._value = value
-        return Seen(value, is_late=False)
+        self._value = look.result()
+        return Seen(self._value, is_late=False)
 
     def close(self) -> None:
         """Wait for the look under way. Blocks."""

@@ -154,7 +154,9 @@ APPENDS_IN_FLIGHT_BYTES_MAX: Final = 128 * MIB
 INGEST_DEADLINE_S: Final = 10.0
 """A batch committed and not applied by then is answered 202."""
 INVOKE_DEADLINE_S: Final = 2.0
-"""How long an invocation waits for its turn and for the position it asks for."""
+"""An answer is there by then, with all it waits for, or it is refused. Most take a thousandth of that."""
+HALF_CLOSED_S: Final = 1.0
+"""A client that has ended its side has mostly gone: a read is answered to it within this time, or never."""
 REGISTER_DEADLINE_S: Final = 30.0
 """Registering reads old data, hence longer."""
 
@@ -341,6 +343,8 @@ STORE_CONNECT_S: Final = 2.0
 """How long connecting to the store may take."""
 STORE_ANSWER_S: Final = 10.0
 """How long one call may take: the largest entry of the log, written to a slow disk."""
+STORE_LOOK_S: Final = 1.0
+"""Who watches over the service waits so long for a look at the store, then is told what was seen before it."""
 STORE_LOAD_S: Final = 120.0
 """How long a starting server may show no sign of work."""
 STORE_WORK_S: Final = 7_200.0

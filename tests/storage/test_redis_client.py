@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine import limits
-from engine.errors import IntegrityError
+from engine.checkpoint import checked_by
+from engine.errors import IntegrityError, OverloadedError
 from engine.log.operation import Tick
 from engine.store_address import StoreUrlError
 from storage.cluster import ClusterMemory
@@ -23,6 +25,7 @@ from storage.errors import (
 from storage.redis_client import RedisClient
 from storage.redis_log import RedisLog
 from storage.redis_store import RedisStore
+from tests.patience import WAIT_S
 
 
 @contextmanager
@@ -170,3 +173,40 @@ def test_library_of_another_version_is_replaced(server, tmp_path):
         store.results.cut()
     store.reopen()
     assert 0 == store.results.cut().seq
+
+
+def test_waiting_for_an_answer_ends_where_nobody_wants_it(tmp_path):
+    """Work that a checkpoint ends waits no longer for a server that says nothing; its connection is used no more."""
+    asked = 0
+
+    def check() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            raise OverloadedError("nobody waits", reason="deadline")
+
+    with silent(tmp_path / "s"):
+        client = RedisClient(f"unix://{tmp_path / 's'}?db=0", answer_s=WAIT_S)
+        begun = time.monotonic()
+        with checked_by(check), pytest.raises(OverloadedError):
+            client.fetch_one("PING")
+        assert time.monotonic() - begun < WAIT_S / 2
+        client.close()
+
+
+def test_waiting_that_somebody_checks_has_the_same_patience(tmp_path):
+    """Somebody who still waits for it does not make a store's time longer."""
+    with silent(tmp_path / "s"):
+        client = RedisClient(f"unix://{tmp_path / 's'}?db=0", answer_s=0.2)
+        with checked_by(lambda: None), pytest.raises(StoreUnavailableError):
+            client.fetch_one("PING")
+        client.close()
+
+
+@contextmanager
+def silent(path: Path) -> Iterator[None]:
+    """Listen on a Unix socket and never answer."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        yield

@@ -1,0 +1,109 @@
+"""Checkpoints: work that nobody waits for ends there, leaves nothing half done, and goes on where it stopped."""
+
+import numpy as np
+import pytest
+
+from engine.checkpoint import checked_by, checkpoint, is_checked
+from engine.errors import OverloadedError
+from engine.invoke import ClauseCache, Request, invoke
+from engine.limits import SEGMENT_ROWS
+from engine.query import evaluate as evaluating
+from engine.query.evaluate import TEXTS_AT_ONCE, evaluate
+from engine.query.expression import ColumnRef, Like
+from engine.tuples.batch import Column
+from engine.tuples.schema import ColumnType
+from tests.engine.asking import ask, send, world_of
+
+
+class Countdown:
+    """A check that lets so many checkpoints pass."""
+
+    def __init__(self, passes: int) -> None:
+        self.left = passes
+        self.asked = 0
+
+    def __call__(self) -> None:
+        self.asked += 1
+        if not self.left:
+            raise OverloadedError("nobody waits", reason="deadline")
+        self.left -= 1
+
+
+def test_checkpoint_of_nobody_passes():
+    """What nobody checks goes on; a check counts as long as it is set, the inner one before the outer."""
+    checkpoint()
+    assert not is_checked()
+    outer, inner = Countdown(1), Countdown(0)
+    with checked_by(outer):
+        assert is_checked()
+        with checked_by(inner), pytest.raises(OverloadedError):
+            checkpoint()
+        checkpoint()
+        with pytest.raises(OverloadedError):
+            checkpoint()
+    checkpoint()
+    assert (2, 1) == (outer.asked, inner.asked)
+
+
+def test_texts_are_decided_between_checkpoints(monkeypatch):
+    """A predicate that costs much a text is asked of few texts before somebody may end it."""
+    asked: list[str] = []
+
+    def matcher(_pattern):
+        def matches(text):
+            asked.append(text)
+            return True
+
+        return matches
+
+    monkeypatch.setattr(evaluating, "like_matcher", matcher)
+    texts = tuple(map(str, range(10 * TEXTS_AT_ONCE)))
+    column = Column(ColumnType.STRING, np.arange(len(texts), dtype=np.int32), None, texts)
+    like = Like(ColumnRef(0, "body", ColumnType.STRING), "%x%", None)
+    with checked_by(Countdown(5)), pytest.raises(OverloadedError):
+        evaluate(like, lambda _: column, len(texts))
+    assert 0 < len(asked) < len(texts)
+    found = evaluate(like, lambda _: column, len(texts))
+    assert found.values.all()
+
+
+def test_invocation_that_is_ended_goes_on_where_it_stopped():
+    """Hits in whole chunks that were found before the end are kept: whoever asks again looks for the rest alone."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s WHERE a % 7 = 3")
+    send(world, *[(row, row) for row in range(4 * SEGMENT_ROWS)])
+    expected = ask(world, query_id).count
+    request, clauses = Request(limit=1, count_only=True), ClauseCache()
+
+    def asked(passes: int) -> tuple[Countdown, int | None]:
+        check = Countdown(passes)
+        with checked_by(check):
+            try:
+                answer = invoke(
+                    world.store.results,
+                    world.engine.source,
+                    query_id=query_id,
+                    request=request,
+                    clauses=clauses,
+                )
+            except OverloadedError:
+                return check, None
+        return check, answer.count
+
+    whole = Countdown(1_000_000)
+    with checked_by(whole):
+        invoke(
+            world.store.results,
+            world.engine.source,
+            query_id=query_id,
+            request=request,
+            clauses=ClauseCache(),
+        )
+    passes, rounds, count = whole.asked // 2, 0, None
+    assert passes > 1
+    while count is None:
+        rounds += 1
+        assert rounds < 10, "each round finds what the one before did not"
+        _, count = asked(passes)
+    assert rounds > 1
+    assert expected == count
