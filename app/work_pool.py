@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -65,25 +65,24 @@ class WorkPool:
             FramingError: whoever asked for it has gone.
         """
         loop = asyncio.get_running_loop()
-        piece = _Piece(work, latest=time.monotonic() + deadline_s)
+        piece, outcome = _Piece(work, latest=time.monotonic() + deadline_s), loop.create_future()
         future = self._threads.submit(piece)
         self._running += 1
-        future.add_done_callback(lambda _: self._tell(loop))
-        outcome = asyncio.wrap_future(future)
+        future.add_done_callback(lambda ended: self._tell(loop, ended, outcome))
+        patience = _Patience(outcome, deadline_s, gone)
         try:
-            if await _is_done(outcome, max(deadline_s, 0.0), gone):
-                return outcome.result()
-        except PastDeadlineError:  # its thread has noticed first
-            pass
+            result: Result = await outcome
+        except PastDeadlineError:
+            self._refused += 1
+            raise too_late(begun=piece.begun) from None
         except (asyncio.CancelledError, FramingError):
             self._abandoned += 1
             raise
         finally:
+            patience.end()
             piece.abandon()
-            if not outcome.cancel():
-                outcome.exception()  # looked at, so that one that came with a cancellation is not a warning
-        self._refused += 1
-        raise too_late(begun=piece.begun)
+            future.cancel()
+        return result
 
     def close(self) -> None:
         """Wait for what runs, drop what waits. Blocks."""
@@ -98,14 +97,29 @@ class WorkPool:
         if self._running < 0 or self._refused + self._abandoned > self._done + self._running:
             raise AssertionError(f"counters of a pool: {self.statistics()}")
 
-    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have it counted that a piece of work has ended. Any thread."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody reads the counters
-            loop.call_soon_threadsafe(self._count_ended)
+    def _tell(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        ended: "Future[Result]",
+        outcome: "asyncio.Future[Result]",
+    ) -> None:
+        """Have it told and counted that a piece of work has ended. Any thread."""
+        with contextlib.suppress(
+            RuntimeError
+        ):  # the loop is closed: nobody waits, or reads the counters
+            loop.call_soon_threadsafe(self._end, ended, outcome)
 
-    def _count_ended(self) -> None:
+    def _end(self, ended: "Future[Result]", outcome: "asyncio.Future[Result]") -> None:
         self._running -= 1
         self._done += 1
+        if outcome.done():  # nobody waits for it any more
+            return
+        if ended.cancelled():
+            outcome.cancel()
+        elif (error := ended.exception()) is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(ended.result())
 
 
 class PastDeadlineError(OverloadedError):
@@ -138,6 +152,48 @@ class _Piece(Generic[Result]):
             raise PastDeadlineError("Nobody waits for this work any more.", reason="deadline")
 
 
+class _Patience:
+    """Lets nobody wait for an outcome past a deadline, or for somebody who has gone. For the event loop.
+
+    One timer where the outcome comes soon, as it mostly does.
+    """
+
+    def __init__(
+        self, outcome: "asyncio.Future[Any]", deadline_s: float, gone: Gone | None
+    ) -> None:
+        self._loop = outcome.get_loop()
+        self._outcome = outcome
+        self._gone = gone
+        self._leaving: asyncio.Future[None] | None = None
+        self._latest = self._loop.time() + deadline_s
+        first_s = deadline_s if gone is None else min(deadline_s, WATCHED_S)
+        self._timer = self._loop.call_later(max(first_s, 0.0), self._look)
+
+    def end(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+        if self._leaving is not None:
+            self._leaving.cancel()
+
+    def _look(self) -> None:
+        left_s = self._latest - self._loop.time()
+        if left_s <= 0 or self._gone is None:
+            self._give_up(PastDeadlineError("Nobody waits for this work.", reason="deadline"))
+            return
+        self._leaving = asyncio.ensure_future(self._gone())
+        self._leaving.add_done_callback(self._note_gone)
+        self._gone = None
+        self._timer = self._loop.call_later(left_s, self._look)
+
+    def _note_gone(self, leaving: "asyncio.Future[None]") -> None:
+        if not leaving.cancelled():
+            self._give_up(FramingError("The client has gone: nobody reads the answer."))
+
+    def _give_up(self, why: Exception) -> None:
+        if not self._outcome.done():
+            self._outcome.set_exception(why)
+
+
 def too_late(*, begun: bool) -> OverloadedError:
     """Return what is told to who waited for work to its deadline."""
     detail = "The request's turn did not come before its deadline; it was not started."
@@ -147,24 +203,3 @@ def too_late(*, begun: bool) -> OverloadedError:
             " count=only, fewer rows, a query that costs less; or ask again: hits that were found by then are kept."
         )
     return OverloadedError(detail, reason="deadline", retry_after_s=RETRY_AFTER_S)
-
-
-async def _is_done(outcome: "asyncio.Future[Any]", deadline_s: float, gone: Gone | None) -> bool:
-    """Return whether there is an outcome by the deadline. Raises FramingError where its client goes before."""
-    # Waiting, unlike awaiting, leaves the outcome as it is.
-    quick_s = deadline_s if gone is None else min(deadline_s, WATCHED_S)
-    await asyncio.wait({outcome}, timeout=quick_s)
-    if gone is None or outcome.done() or quick_s == deadline_s:
-        return outcome.done()
-    leaving = asyncio.ensure_future(gone())
-    try:
-        done, _ = await asyncio.wait(
-            {outcome, leaving},
-            timeout=deadline_s - quick_s,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-    finally:
-        leaving.cancel()
-    if leaving in done and not outcome.done():
-        raise FramingError("The client has gone: nobody reads the answer.")
-    return outcome.done()
