@@ -43,6 +43,11 @@ NO_ENGINE: Final = "no-engine"
 DECODE_THREADS = 2
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
+_SEND_LESS: Final = "Nothing was stored: send the same again, or less at once."
+_ASK_FOR_LESS: Final = (
+    "Ask for less: a shorter window, count=only, fewer rows, a query that costs less; or ask again: hits that were"
+    " found by then are kept."
+)
 RECOVERY_GRACE_S = 5.0
 """A start waits so long for the recovery, so that most services are ready when they listen."""
 WORKER_GRACE_S = 60.0
@@ -153,8 +158,8 @@ class Service:
         self.decoding = WorkPool("decode", threads=DECODE_THREADS)
         self.state = StoreLook(self._look_at_store)
         self.inventory = StoreLook(self._take_inventory)
-        self.parsing = WorkPool("parse", threads=PARSE_THREADS)
-        self.answering = WorkPool("answer", threads=ANSWER_THREADS)
+        self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)
+        self.answering = WorkPool("answer", threads=ANSWER_THREADS, advice=_ASK_FOR_LESS)
 
     def confirm(self, gen: Gen) -> None:
         """Raise RecoveringError if tuples of an answer of `gen` may have been read from a later history.

@@ -45,8 +45,12 @@ class WorkStatistics:
 class WorkPool:
     """A bounded number of threads. Used in one event loop."""
 
-    def __init__(self, name: str, *, threads: int) -> None:
-        """Prepare `threads` threads; each is started when it is first needed."""
+    def __init__(self, name: str, *, threads: int, advice: str = "Try again later.") -> None:
+        """Prepare `threads` threads; each is started when it is first needed.
+
+        `advice` says what to do about work that was not done in time.
+        """
+        self._advice = advice
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"psoup-{name}")
         self._running = self._done = self._refused = self._abandoned = 0
 
@@ -74,7 +78,7 @@ class WorkPool:
             result: Result = await outcome
         except PastDeadlineError:
             self._refused += 1
-            raise too_late(begun=piece.begun) from None
+            raise _too_late(piece, self._advice) from None
         except (asyncio.CancelledError, FramingError):
             self._abandoned += 1
             raise
@@ -104,9 +108,7 @@ class WorkPool:
         outcome: "asyncio.Future[Result]",
     ) -> None:
         """Have it told and counted that a piece of work has ended. Any thread."""
-        with contextlib.suppress(
-            RuntimeError
-        ):  # the loop is closed: nobody waits, or reads the counters
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
             loop.call_soon_threadsafe(self._end, ended, outcome)
 
     def _end(self, ended: "Future[Result]", outcome: "asyncio.Future[Result]") -> None:
@@ -123,7 +125,7 @@ class WorkPool:
 
 
 class PastDeadlineError(OverloadedError):
-    """A checkpoint ended the work: nobody waits for it. What the waiter is told, `too_late` says."""
+    """A checkpoint ended the work: nobody waits for it. What the waiter is told, `_too_late` says."""
 
 
 class _Piece(Generic[Result]):
@@ -194,12 +196,9 @@ class _Patience:
             self._outcome.set_exception(why)
 
 
-def too_late(*, begun: bool) -> OverloadedError:
+def _too_late(piece: _Piece[Any], advice: str) -> OverloadedError:
     """Return what is told to who waited for work to its deadline."""
     detail = "The request's turn did not come before its deadline; it was not started."
-    if begun:
-        detail = (
-            "The answer was not there at the deadline, and the work for it was ended. Ask for less: a shorter window,"
-            " count=only, fewer rows, a query that costs less; or ask again: hits that were found by then are kept."
-        )
+    if piece.begun:
+        detail = f"The work for the request was not done at its deadline, and was ended. {advice}"
     return OverloadedError(detail, reason="deadline", retry_after_s=RETRY_AFTER_S)

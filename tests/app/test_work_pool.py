@@ -34,7 +34,7 @@ class Endless:
 @pytest.fixture
 def pool():
     """Yield a pool of one thread."""
-    one = WorkPool("test", threads=1)
+    one = WorkPool("test", threads=1, advice="Ask for less.")
     yield one
     one.close()
     one.check()
@@ -70,7 +70,7 @@ async def test_waiting_ends_at_the_deadline_though_no_thread_is_free(pool: WorkP
 async def test_work_past_its_deadline_ends_at_a_checkpoint(pool: WorkPool):
     """Who waits is told how to ask for less, and the thread is free for others."""
     endless = Endless()
-    with pytest.raises(OverloadedError, match="count=only") as refused:
+    with pytest.raises(OverloadedError, match="Ask for less") as refused:
         await pool.run(endless, deadline_s=SOON_S)
     assert refused.value.extras["retry_after_s"] == RETRY_AFTER_S
     assert await asyncio.to_thread(endless.ended.wait, WAIT_S)
