@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
+from app.places import waiting
 from engine.tuples.batch import Seq
 
 UNMOVED_WAIT_S: Final = 1.0
@@ -98,18 +99,18 @@ class AppliedPosition:
         return since.history == at.history and since.seq < seq <= at.seq
 
     async def wait(self, seq: Seq, *, timeout_s: float, since: Mark | None = None) -> bool:
-        """Return whether `seq` was applied within `timeout_s` seconds; `since` as for `shows`."""
+        """Return whether `seq` was applied within `timeout_s` seconds; `since` as for `shows`.
+
+        A request whose client has its share of those that wait does not wait (`places.waiting`).
+        """
         mark = since or self._at.of_any_age()
         wait_s = min(timeout_s, UNMOVED_WAIT_S) if self._rests else timeout_s
         ended = self._closed or mark.history != self._at.history
         if self.shows(seq, since=mark) or ended or wait_s <= 0:
             return self.shows(seq, since=mark)
-        ticket: asyncio.Future[None] = self._loop.create_future()
-        heapq.heappush(self._waiting, (seq, next(self._tickets), mark, ticket))
-        self._release()  # it may have passed between the look and the push
-        done, _ = await asyncio.wait({ticket}, timeout=wait_s)
-        if not done:
-            ticket.cancel()
+        with waiting() as may_wait:
+            if may_wait:
+                await self._told(seq, mark, wait_s)
         return self.shows(seq, since=mark)
 
     def statistics(self) -> AppliedStatistics:
@@ -126,6 +127,15 @@ class AppliedPosition:
         ]
         if late:
             raise AssertionError(f"applied {self.seq} and still waited for: {late}")
+
+    async def _told(self, seq: Seq, mark: Mark, wait_s: float) -> None:
+        """Wait until there is something to see: `seq` was passed, its history has ended, or time is up."""
+        ticket: asyncio.Future[None] = self._loop.create_future()
+        heapq.heappush(self._waiting, (seq, next(self._tickets), mark, ticket))
+        self._release()  # it may have passed between the look and the push
+        done, _ = await asyncio.wait({ticket}, timeout=wait_s)
+        if not done:
+            ticket.cancel()
 
     def _call(self, callback: object) -> None:
         try:

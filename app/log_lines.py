@@ -5,12 +5,20 @@ import sys
 from typing import Any
 
 import structlog
+from structlog.typing import Processor
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure_logging(*, level: str, style: str) -> None:
     """Write log lines of `level` and worse to standard error, as `style` (console or json)."""
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        *([structlog.processors.format_exc_info] if style == "json" else []),
+    ]
     renderer: Any = structlog.processors.JSONRenderer()
     if style == "console":
         renderer = structlog.dev.ConsoleRenderer(
@@ -19,17 +27,17 @@ def configure_logging(*, level: str, style: str) -> None:
             exception_formatter=structlog.dev.plain_traceback,
         )
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.StackInfoRenderer(),
-            *([structlog.processors.format_exc_info] if style == "json" else []),
-            renderer,
-        ],
+        processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    # What libraries say goes the same way, from warnings on.
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
+    # What libraries say goes the same way and looks the same, from warnings on.
+    said = logging.StreamHandler(sys.stderr)
+    said.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[said], force=True)

@@ -19,10 +19,12 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from app.backend import Backend, Phase
+from app.connection.traffic import Traffic
 from app.docs_page import add_docs_page
 from app.errors import MethodError
 from app.fold_loop import FoldLoop
 from app.follower import Follower
+from app.front import FRONT, Front
 from app.guesses import client_address
 from app.keys import load_keys
 from app.meters import Meters
@@ -33,7 +35,6 @@ from app.page_tokens import PageTokens, page_key
 from app.places import Places
 from app.problems import problem_response
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
-from app.protocol import PLACES
 from app.rates import Rates
 from app.routes import batches, health, histories, invocations, queries, staging, streams, tuples
 from app.routes.endpoint import Context, add
@@ -200,18 +201,18 @@ def _application(
         rates=Rates(processes=processes),
         meters=Meters(meters),
         handle_bits=handle_bits,
-        places=Places(settings.requests_in_flight, free=health.WATCHED),
+        front=Front(places_of(settings), Traffic()),
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[Mapping[str, object]]:
         async with serving(context) as service:
-            context.meters.attach(service, context.places, context.keys.guesses)
+            context.meters.attach(service, context.front, context.keys.guesses)
             context.service = service
             await service.start()
             noting = asyncio.create_task(context.meters.note_often())
             try:
-                yield {PLACES: context.places}
+                yield {FRONT: context.front}
             finally:
                 noting.cancel()
                 await service.stop()
@@ -242,6 +243,16 @@ def _application(
         )
     app.add_middleware(Edge, admit=Sites(settings).admit, observe=context.meters.observe)
     return app
+
+
+def places_of(settings: Settings) -> Places:
+    """Return the places there are by `settings`."""
+    return Places(
+        working=settings.requests_in_flight,
+        reading=settings.requests_reading,
+        waiting=settings.requests_waiting,
+        free=health.WATCHED,
+    )
 
 
 def serve(settings: Settings) -> int:

@@ -7,6 +7,7 @@ folder, and whoever is asked answers for all; what is the store's or the engine'
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,9 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.figures import Figures
+from app.front import Front
 from app.guesses import Guesses
 from app.middleware.edge import Scope
-from app.places import Places
 from app.service import Service
 from engine.errors import EngineError
 
@@ -30,6 +31,14 @@ Values = Mapping[str, tuple[str, float]]
 NOTE_EVERY_S: Final = 1.0
 APART: Final = "livesum"
 """How gauges of several workers become one: added up, of those that live."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnValues:
+    """What one process counts by itself, read when somebody asks; nothing, unless it says how."""
+
+    gauges: Callable[[], Values] = dict
+    counters: Callable[[], Values] = dict
 
 
 class Meters:
@@ -48,8 +57,7 @@ class Meters:
             MultiProcessCollector(self._told, path=str(folder))  # type: ignore[no-untyped-call]
         self._is_shared = folder is not None
         self._service: Service | None = None
-        self._counted: Callable[[], Values] = dict
-        """What this process counts by itself."""
+        self._counted_here = _OwnValues()
         self._gauges: dict[str, Gauge] = {}
         self._counters: dict[str, tuple[Counter, float]] = {}
         """With how much of them has been counted."""
@@ -66,11 +74,14 @@ class Meters:
         )
         self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._own)
 
-    def attach(self, service: Service, places: Places, guesses: Guesses) -> None:
-        """Collect the counters of `service`, `places` and `guesses` at every scrape."""
+    def attach(self, service: Service, front: Front, guesses: Guesses) -> None:
+        """Collect the counters of `service`, `front` and `guesses` at every scrape."""
         self._service = service
-        self._counted = lambda: process_counters(service, places, guesses)
-        counted = None if self._is_shared else self._counted
+        self._counted_here = _OwnValues(
+            gauges=lambda: process_gauges(service, front),
+            counters=lambda: process_counters(service, front, guesses),
+        )
+        counted = _OwnValues() if self._is_shared else self._counted_here
         self._told.register(_ServiceCollector(service, counted))
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
@@ -88,13 +99,13 @@ class Meters:
         if not self._is_shared or self._service is None:
             return
         with self._noting:
-            for name, (text, value) in process_gauges(self._service).items():
+            for name, (text, value) in self._counted_here.gauges().items():
                 if name not in self._gauges:
                     self._gauges[name] = Gauge(
                         f"psoup_{name}", text, registry=self._own, multiprocess_mode=APART
                     )
                 self._gauges[name].set(value)
-            for name, (text, value) in self._counted().items():
+            for name, (text, value) in self._counted_here.counters().items():
                 if name not in self._counters:
                     self._counters[name] = (
                         Counter(f"psoup_{name}", text, registry=self._own),
@@ -119,10 +130,10 @@ class Meters:
 class _ServiceCollector:
     """The service's counters as metric families, read when somebody asks."""
 
-    def __init__(self, service: Service, counted: Callable[[], Values] | None) -> None:
-        """Read `service`; what is one process's own only where `counted` returns its counters."""
+    def __init__(self, service: Service, own: _OwnValues) -> None:
+        """Read `service`, and what is one process's own."""
         self._service = service
-        self._counted = counted
+        self._own = own
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that registering does not collect."""
@@ -137,19 +148,30 @@ class _ServiceCollector:
         except EngineError:
             gauges |= {"ready": ("1 if the service is ready.", 0.0)}
         counters = engine_counters(figures)
-        if self._counted is not None:
-            gauges |= process_gauges(self._service)
-            counters |= self._counted()
+        gauges |= self._own.gauges()
+        counters |= self._own.counters()
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"psoup_{name}", text, value=float(value))
         for name, (text, value) in counters.items():
             yield CounterMetricFamily(f"psoup_{name}", text, value=float(value))
 
 
-def process_gauges(service: Service) -> dict[str, tuple[str, float]]:
+def process_gauges(service: Service, front: Front) -> Values:
     """Return how much there is now of what each process has by itself."""
+    places, traffic = front.places.statistics(), front.traffic.statistics()
     found: dict[str, tuple[str, float]] = {
-        "appends_in_flight": ("Appends on their way.", service.submission.statistics().in_flight)
+        "appends_in_flight": ("Appends on their way.", service.submission.statistics().in_flight),
+        "requests_working": ("Requests that are worked on.", places.working),
+        "requests_reading": ("Requests whose bodies are on their way.", places.reading),
+        "requests_waiting": ("Requests that wait for an operation.", places.waiting),
+        "requests_unparsed_bytes": (
+            "Bytes of requests that clients have sent ahead.",
+            traffic.unparsed_bytes,
+        ),
+        "answers_unsent_bytes": (
+            "Bytes of large answers that clients have not taken.",
+            traffic.unsent_bytes,
+        ),
     }
     if service.worker is not None:
         found["workers"] = ("API workers that live.", 1)
@@ -158,17 +180,24 @@ def process_gauges(service: Service) -> dict[str, tuple[str, float]]:
     return found
 
 
-def process_counters(
-    service: Service, places: Places, guesses: Guesses
-) -> dict[str, tuple[str, float]]:
+def process_counters(service: Service, front: Front, guesses: Guesses) -> Values:
     """Return what each process counts by itself."""
+    traffic = front.traffic.statistics()
     refused = service.submission.statistics().refused
     found: dict[str, tuple[str, float]] = {
         "invocations": ("Queries answered.", service.invoked.count),
         "appends_refused": ("Appends refused for want of a place.", refused),
         "requests_turned_away": (
             "Requests refused for want of a place.",
-            places.statistics().turned_away,
+            front.places.statistics().turned_away,
+        ),
+        "traffic_refused": (
+            "Answers and requests refused for want of memory in connections.",
+            traffic.refused,
+        ),
+        "connections_stalled": (
+            "Connections given up because their clients took no answer.",
+            traffic.stalled,
         ),
         "authentications_failed": ("Requests with a wrong key.", guesses.statistics().failed),
         "authentications_refused": (

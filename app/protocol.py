@@ -1,109 +1,66 @@
 """One HTTP/1.1 connection: uvicorn's, with bounds on what comes before the application sees a request.
 
-uvicorn's parser takes heads of any size at any pace, answers broken requests in plain text, and closes
-while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes and
-time, every refusal is a problem body, and a close lingers until the client has had its say.
+uvicorn's parser takes heads of any size at any pace, and as many requests as a client likes to send ahead; it takes
+what follows a body for headers, answers broken requests in plain text, keeps answers for clients that do not read
+them, and closes while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes
+and time, a request is parsed when those before it are answered and taken, every refusal is a problem body, and a close
+lingers until the client has had its say. The parts are in `app/connection/`.
 """
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
 import asyncio
-import resource
-import secrets
-from collections import Counter
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import get_remote_addr
 
-from app.errors import FramingError, RateLimitedError, RequestTimeoutError
-from app.middleware.edge import (
-    DRAINED_BYTES_MAX,
-    EXPOSED_HEADERS,
-    headers_too_large,
-    url_too_long,
-)
-from app.places import Places, no_place
-from app.problems import problem_response
-from app.settings import Settings, is_loopback
+from app.connection.admission import Admission
+from app.connection.flow import TurnFlow
+from app.connection.framing import Frame, frame_of
+from app.connection.lingering import LINGER_S, LingeringTransport
+from app.connection.refusals import origin_of, refusal
+from app.connection.sending import SENDING, Sending
+from app.connection.traffic import Traffic
+from app.connection.trailers import Trailers
+from app.connection.unparsed import Unparsed
+from app.errors import FramingError, RequestTimeoutError
+from app.front import FRONT, Front
+from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, url_too_long
+from app.places import no_place
+from app.settings import Settings
 from engine import limits
 from engine.errors import EngineError, OverloadedError
-
-PLACES: Final = "psoup.places"
-"""Where an application's lifespan leaves its `Places`."""
-LINGER_S: Final = 2.0
-"""A closed connection's leftovers are read and thrown away for this long."""
-_LINGERING_MAX: Final = limits.FILES_RESERVED // 4
-"""Connections past the most that there may be, which are told so."""
-_EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
-LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
-
-
-class LingeringTransport:
-    """A transport that may end its writing side first, and close when the peer has ended or time is up.
-
-    Closing with unread bytes makes the system reset the connection: the peer may then lose the answer.
-    """
-
-    def __init__(self, transport: asyncio.Transport, unread: Callable[[], bool]) -> None:
-        """Stand in for `transport`; `unread` says whether the peer may still be sending its request."""
-        self._transport = transport
-        self._unread = unread
-        self.lingering = False
-        self._discarded = 0
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (whatever the transport has)
-        """Return the transport's own attribute."""
-        return getattr(self._transport, name)
-
-    def is_closing(self) -> bool:
-        """Return whether nothing can be written any more."""
-        return self.lingering or self._transport.is_closing()
-
-    def close(self) -> None:
-        """Close; where the peer may still be sending, only the writing side, and soon all of it."""
-        if self.is_closing():
-            return
-        if not self._unread():
-            self._transport.close()
-            return
-        self.lingering = True
-        if self._transport.can_write_eof():  # TLS cannot: the answer's own length is its end
-            self._transport.write_eof()
-        self._transport.resume_reading()
-        asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
-
-    def discard(self, count: int) -> None:
-        """Throw `count` received bytes away; past a bound the connection is closed at once."""
-        self._discarded += count
-        if self._discarded > LINGER_BYTES_MAX:
-            self._transport.close()
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with psoup's bounds. What is the same for all of them is set on a subclass (`protocol_class`).
 
     Attributes:
-        connections_max: open at once; more are refused.
-        by_address: how many there are from each address that is counted.
-        lingering: those that were one too many, and are about to end.
+        admission: which connections are let in.
+        traffic: of the connections to an application that leaves no `Front`.
     """
 
     settings: Settings
-    count_loopback = False
-    connections_max: int
-    by_address: Counter[str]
-    lingering: set["BoundedProtocol"]
+    admission: Admission
+    traffic: Traffic
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 (uvicorn's own arguments)
         super().__init__(*args, **kwargs)
+        self._front: Front | None = self.app_state.get(FRONT)
+        self._client = ""
+        """The address, as which connections, places and bytes are counted."""
         self._in_head = False
         self._refused = False
         self._head_bytes = 0
         self._arriving = 0
+        self._frame = Frame()
+        self._body_left = 0
+        self._trailers = Trailers()
+        self._message_ended = False
+        self._going_on: asyncio.Handle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
-        self._address: str | None = None
-        """Under which the connection is counted."""
+        self._is_let_in = False
         self._dropping: asyncio.TimerHandle | None = None
         """Ends the connection unless the body of a request that was turned away is there by then."""
 
@@ -114,50 +71,43 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; a client with too many connections is turned away."""
-        super().connection_made(LingeringTransport(transport, self._unread))  # type: ignore[arg-type]
+        traffic = self.traffic if self._front is None else self._front.traffic
+        remote = get_remote_addr(transport)
+        self._client = address = remote[0] if remote else ""
+        stall_s = self.settings.answer_stall_s
+        self._sending = Sending(transport, traffic, address, stall_s=stall_s)
+        self._unparsed = Unparsed(traffic, address)
+        lingering = LingeringTransport(transport, self._unread, self._sending)
+        super().connection_made(lingering)  # type: ignore[arg-type]
+        self.flow = self._flow = TurnFlow(self.transport)
         # uvicorn waits for ever for the first byte; an idle connection has no such right.
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
-        if len(self.connections) > self.connections_max:
+        self._is_let_in = len(self.connections) <= self.admission.most
+        if self._is_let_in:
+            refused = self.admission.enter(self._client)
+        else:
             self.connections.discard(self)  # uvicorn would wait for it when it ends
-            self._turn_connection_away()
-            return
-        address = self.client[0] if self.client else ""
-        if not address or (is_loopback(address) and not self.count_loopback):
-            return
-        self._address = address
-        self.by_address[address] += 1
-        if self.by_address[address] > self.settings.connections_per_address:
-            self.refuse(
-                RateLimitedError(
-                    "Too many connections are open from this address: use the ones there are."
-                )
-            )
-
-    def _turn_connection_away(self) -> None:
-        """Say that there is no room, and let the client have its say for a moment; not to crowds of them."""
-        if len(self.lingering) >= _LINGERING_MAX:
-            self.transport.abort()
-            return
-        self.lingering.add(self)
-        self.refuse(
-            OverloadedError(
-                "As many connections are open as the service holds.", reason="connections"
-            )
-        )
+            refused = self.admission.tell(self)
+            if refused is None:
+                self.transport.abort()
+        if refused is not None:
+            self.refuse(refused)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        self.lingering.discard(self)
+        if self._is_let_in:
+            self.admission.leave(self._client)
+        else:
+            self.admission.forget(self)
+        self._sending.end()
+        self._unparsed.drop()
+        self._unparsed.settle()
         self._stop_head_timer()
         self._stop_dropping()
         if self._leaving is not None:
             self._leaving.cancel()
-        if self._address is not None:
-            self.by_address[self._address] -= 1
-            if not self.by_address[self._address]:
-                del self.by_address[self._address]
         super().connection_lost(exc)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
@@ -173,25 +123,97 @@ class BoundedProtocol(HttpToolsProtocol):
             if self.scope["method"] in ("GET", "HEAD"):
                 self._leaving = self.loop.call_later(limits.HALF_CLOSED_S, self.transport.close)
             return True
+        self._sending.watch()
         return None
+
+    def pause_writing(self) -> None:
+        """Begin no other request, and see whether the client takes what there is."""
+        super().pause_writing()
+        self._sending.watch()
+
+    def resume_writing(self) -> None:
+        """Go on when the client has taken what there was."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._sending.rest()
+        if not self._running():
+            self._sending.settle()
+            self._parse_soon()
 
     # --- what arrives ---------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser, as long as the head stays inside its bounds."""
-        transport = self._lingering()
-        if transport is None or transport.lingering:
-            if transport is not None:
+        """Take what arrives, and give the parser what has its turn."""
+        if self.transport.is_closing():
+            if (transport := self._lingering()) is not None:
                 transport.discard(len(data))
             return
+        if self._has_turn() and self._unparsed.passes(data, self._body_left):
+            self._feed(data)
+            return
+        self._unparsed.add(data)
+        self._parse()
+
+    def _parse(self) -> None:
+        """Give the parser the rest of one request at most, and hold what is left."""
+        self._going_on = None
+        self._message_ended = False
+        while self._unparsed and not self._message_ended and self._has_turn():
+            self._feed(self._unparsed.piece(self._body_left))
+        self._hold()
+
+    def _has_turn(self) -> bool:
+        """Return whether the next bytes may be parsed: they are of the request under way, or there is none."""
+        if self.transport.is_closing():
+            return False
+        if self._running():
+            return self._in_body()
+        return not self.flow.write_paused
+
+    def _feed(self, piece: bytes) -> None:
+        """Feed the parser, as long as head and trailers stay inside their bounds."""
+        in_body = self._in_body()
         if self._in_head:
-            self._head_bytes += len(data)
+            self._head_bytes += len(piece)
         # What comes while no request is under way begins a head; behind a body it may, too, and is
         # counted from its next bytes on.
-        self._arriving = 0 if self._in_head or self._in_body() else len(data)
-        super().data_received(data)
+        self._arriving = 0 if self._in_head or in_body else len(piece)
+        super().data_received(piece)
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
             self.refuse(self._head_refusal())
+        elif in_body and self._frame.chunked:
+            self._trailers.fed(len(piece))
+            self._bound_trailers()
+
+    def _hold(self) -> None:
+        """Keep what has no turn yet, and read nothing meanwhile."""
+        if self.transport.is_closing():
+            self._unparsed.drop()
+        try:
+            self._unparsed.settle()
+        except OverloadedError as error:
+            self._unparsed.drop()
+            self.refuse(error)
+        holding = bool(self._unparsed)
+        self._flow.hold(holding=holding)
+        if holding:
+            self._unset_keepalive_if_required()
+            if self._has_turn():
+                self._parse_soon()
+
+    def _parse_soon(self) -> None:
+        """Parse on in the next turn of the loop, so that others have theirs."""
+        if self._unparsed and self._going_on is None:
+            self._going_on = self.loop.call_soon(self._parse)
+
+    def on_response_complete(self) -> None:
+        """End an answer: the next request has its turn as soon as the client has taken it."""
+        super().on_response_complete()
+        if not self.flow.write_paused:
+            self._sending.settle()
+        if self._unparsed:
+            self._unset_keepalive_if_required()
+            self._parse_soon()
 
     def on_message_begin(self) -> None:
         """Begin a head: from its first byte on it is timed."""
@@ -203,31 +225,68 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         self._head_timer = self.loop.call_later(self._head_s(), self._head_timed_out)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what comes behind the head is a trailer, and dropped."""
+        if self._in_head:
+            super().on_header(name, value)
+            return
+        self._trailers.field(name, value)
+        self._bound_trailers()
+
     def on_headers_complete(self) -> None:
         """End a head; the application takes over, if it has a place for the request."""
         self._in_head = False
         self._stop_head_timer()
         if self._refused:
             return
+        with_body = self.parser.get_method() != b"HEAD"
+        try:
+            self._begin_body()
+        except FramingError as error:
+            self.refuse(error, with_body=with_body)
+            return
         if self._has_place():
+            self.scope["extensions"] = {SENDING: self._sending}  # type: ignore[dict-item]
             super().on_headers_complete()
             return
-        method = self.parser.get_method()
         if self._stays_small():
-            self._write_problem(no_place(), closes=False, with_body=method != b"HEAD")
+            self._write_problem(no_place(), closes=False, with_body=with_body)
             self.on_response_complete()
             self._dropping = self.loop.call_later(LINGER_S, self.transport.close)
         else:
-            self.refuse(no_place(), with_body=method != b"HEAD")
+            self.refuse(no_place(), with_body=with_body)
         self.cycle = None  # type: ignore[assignment] # as before the first request
+
+    def _begin_body(self) -> None:
+        """Find out how the body is framed. Raises FramingError."""
+        self._frame = frame_of(self.headers, self.parser)
+        self._body_left = self._frame.length
+        if self._frame.chunked:
+            self._trailers = Trailers()
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body; that of a request that was turned away is dropped."""
+        if self._frame.chunked:
+            self._trailers.progress()
+        else:
+            self._body_left -= len(body)
         if self.cycle is not None:
             super().on_body(body)
 
+    def on_chunk_header(self) -> None:
+        """Begin a chunk, or the trailers."""
+        self._trailers.progress()
+
+    def _bound_trailers(self) -> None:
+        if self._trailers.are_too_large():
+            self.refuse(
+                headers_too_large("bytes, or number, of trailers", limits.HEADERS_BYTES_MAX)
+            )
+
     def on_message_complete(self) -> None:
         """End a request; the connection of one that was turned away is idle from now on."""
+        self._message_ended = True
+        self._body_left = 0
         if self._dropping is not None:
             self._stop_dropping()
             self._unset_keepalive_if_required()
@@ -261,43 +320,27 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _has_place(self) -> bool:
-        """Return whether the request goes to the application. What stands behind another one is judged there."""
-        places: Places | None = self.app_state.get(PLACES)
-        if places is None or self._running() or self.parser.get_method() == b"OPTIONS":
+        """Return whether the request goes to the application."""
+        if self._front is None or self.parser.get_method() == b"OPTIONS":
             return True
+        places = self._front.places
         self.loop.call_soon(places.end_turn)
-        return places.expect(self.url.partition(b"?")[0].decode("latin-1"))
+        path = self.url.partition(b"?")[0].decode("latin-1")
+        return places.expect(path, self._client, reads=self._frame.has_body)
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
-        instance = secrets.token_hex(8)
-        response = problem_response(error, instance=instance)
-        head = [STATUS_LINE[response.status_code]]
-        for name, value in response.raw_headers:
-            if name != b"connection":
-                head += [name, b": ", value, b"\r\n"]
-        head += [b"request-id: ", instance.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
-        if (origin := self._shared_with()) is not None:
-            head += [b"access-control-allow-origin: ", origin, b"\r\nvary: origin\r\n"]
-            head += [b"access-control-expose-headers: ", _EXPOSED, b"\r\n"]
-        head.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
-        self.transport.write(b"".join(head) + (bytes(response.body) if with_body else b""))
-
-    def _shared_with(self) -> bytes | None:
-        """Return the origin of the page that asks, if pages of its origin may see answers."""
-        for name, value in self.headers or ():
-            if name == b"origin" and value.decode("latin-1") in self.settings.cors_origins:
-                return value
-        return None
+        shared_with = origin_of(self.headers or (), self.settings.cors_origins)
+        self.transport.write(
+            refusal(error, shared_with=shared_with, closes=closes, with_body=with_body)
+        )
 
     def _stays_small(self) -> bool:
         """Return whether the connection may go on: its body, if any, is small, and comes without being asked for."""
         if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
             return False
-        headers = dict(self.headers)
-        length = headers.get(b"content-length", b"0")
-        if b"transfer-encoding" in headers or self.expect_100_continue or not length.isdigit():
+        if self._frame.chunked or self.expect_100_continue:
             return False
-        return int(length) <= DRAINED_BYTES_MAX
+        return self._frame.length <= DRAINED_BYTES_MAX
 
     def _stop_dropping(self) -> None:
         if self._dropping is not None:
@@ -330,7 +373,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _unread(self) -> bool:
         """Return whether there is, or may come, more of a request that was answered."""
-        return self._refused or self._in_head or self._in_body()
+        return self._refused or self._in_head or self._in_body() or bool(self._unparsed)
 
     def _in_body(self) -> bool:
         cycle: Any = self.cycle
@@ -343,15 +386,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedProtocol]:
     """Return the protocol for these settings; `count_loopback` counts local connections by address as well."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    connections = settings.connections
-    if files != resource.RLIM_INFINITY:
-        connections = max(1, min(connections, files - limits.FILES_RESERVED))
     members = {
         "settings": settings,
-        "count_loopback": count_loopback,
-        "connections_max": connections,
-        "by_address": Counter[str](),
-        "lingering": set[BoundedProtocol](),
+        "admission": Admission(settings, count_loopback=count_loopback),
+        "traffic": Traffic(),
     }
     return type("Protocol", (BoundedProtocol,), members)

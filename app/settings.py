@@ -50,6 +50,9 @@ class Settings:
     connections: int = limits.CONNECTIONS_MAX
     connections_per_address: int = limits.CONNECTIONS_PER_ADDRESS_MAX
     requests_in_flight: int = limits.REQUESTS_IN_FLIGHT_MAX
+    requests_reading: int = limits.REQUESTS_READING_MAX
+    requests_waiting: int = limits.REQUESTS_WAITING_MAX
+    answer_stall_s: float = limits.ANSWER_STALL_S
     appends_in_flight: int = limits.APPENDS_IN_FLIGHT_MAX
     keep_alive_s: int = 75
     shutdown_s: int = 10
@@ -169,6 +172,24 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "requests_in_flight": Setting(
         "requests", "Worked on at once; more are answered 503.", int, (1, 1_024)
+    ),
+    "requests_reading": Setting(
+        "requests",
+        "Whose bodies are on their way, beside those; no client has more than three quarters of them.",
+        int,
+        (1, 4_096),
+    ),
+    "requests_waiting": Setting(
+        "requests",
+        "That wait for an operation to be applied, beside those; a client's share is the same.",
+        int,
+        (1, 4_096),
+    ),
+    "answer_stall_s": Setting(
+        "seconds",
+        "A client that takes less than the least rate of its answer for so long is cut off.",
+        float,
+        (0.1, 600),
     ),
     "appends_in_flight": Setting(
         "operations", "On their way into the log; more are answered 503.", int, (1, 256)

@@ -147,6 +147,18 @@ CONNECTIONS_PER_ADDRESS_MAX: Final = 50
 """Open at once from one address."""
 REQUESTS_IN_FLIGHT_MAX: Final = 64
 """Worked on at once by one worker; more are turned away at once, cheaply."""
+REQUESTS_READING_MAX: Final = 256
+"""Whose bodies are on their way, beside those: they take their bytes, which are bounded, and no thread."""
+REQUESTS_WAITING_MAX: Final = 256
+"""That wait for an operation to be applied, beside those: a later one is answered at once as if its time were up."""
+REQUESTS_UNPARSED_BYTES_MAX: Final = 64 * MIB
+"""Of requests sent ahead of their turn, of all connections; of one, what one look at the network finds: 256 KiB."""
+ANSWERS_UNSENT_BYTES_MAX: Final = 256 * MIB
+"""Of answers that clients have not taken: sixteen of the largest pages. Those below 64 KiB are not counted."""
+ANSWER_STALL_S: Final = 30.0
+"""A client takes a part of its answer within this, ANSWER_BYTES_PER_SECOND_MIN on average, or is cut off."""
+ANSWER_BYTES_PER_SECOND_MIN: Final = 8 * KIB
+"""The least rate at which an answer is taken, as for a body."""
 APPENDS_IN_FLIGHT_MAX: Final = 64
 """On their way into the log: as many resends as a worker can recognise."""
 APPENDS_IN_FLIGHT_BYTES_MAX: Final = 128 * MIB

@@ -15,12 +15,15 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from app.bodies import BodyBudget, HeldBody, read_body
+from app.connection.framing import has_body
+from app.connection.sending import SENDING, Sending
 from app.decoding import decoded_body
+from app.front import Front
 from app.keys import INGEST, Caller, Keys
 from app.meters import ROUTE, Meters
 from app.middleware.edge import Scope
 from app.page_tokens import PageTokens
-from app.places import Places
+from app.places import Place
 from app.problems import PROBLEM_TYPES
 from app.rates import Rates
 from app.service import Service
@@ -69,7 +72,7 @@ class Context:
     rates: Rates
     meters: Meters
     handle_bits: Bits
-    places: Places
+    front: Front
     address_of: Callable[[Scope], str]
     service: Service | None = None
     bodies: BodyBudget = field(default_factory=BodyBudget)
@@ -91,6 +94,7 @@ class Call:
     arguments: Arguments
     caller: Caller
     held: HeldBody
+    place: Place
     begun_s: float = field(default_factory=time.monotonic)
     """When it was admitted, of `time.monotonic`."""
 
@@ -120,6 +124,7 @@ class Call:
             settings=self.service.settings,
             held=self.held,
         )
+        self.place.work()
         encoding = self.header("content-encoding")
         if encoding is None:
             return body
@@ -218,15 +223,18 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
         service = context.service
         if service is None:
             raise OverloadedError("The service is starting or stopping.", reason="starting")
-        context.places.enter(endpoint.path)
-        try:
-            call = admit(request, context, service, endpoint)
+        place = context.front.places.enter(
+            endpoint.path,
+            address_of(request),
+            reads=endpoint.body is not None and has_body(request.scope["headers"]),
+        )
+        with place:
+            call = admit(request, context, service, endpoint, place)
             try:
                 response = await endpoint.handle(call)
             finally:
                 call.held.release()
-        finally:
-            context.places.leave(endpoint.path)
+        _count_answer(request, response, done=endpoint.changes)
         if endpoint.changes:
             response.headers["Psoup-Durability"] = service.store.durability
         return response
@@ -245,8 +253,36 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
     )
 
 
-def admit(request: Request, context: Context, service: Service, endpoint: Endpoint) -> Call:
-    """Return the request as a call, decided before its body is read.
+def _count_answer(request: Request, response: Response, *, done: bool) -> None:
+    """Count the bytes of an answer until its client has taken them; what was `done` is told in any case.
+
+    Raises:
+        OverloadedError: answers that clients do not read leave no room for it, and nothing was done.
+    """
+    sending: Sending | None = request.scope.get("extensions", {}).get(SENDING)
+    if sending is None:
+        return
+    try:
+        sending.reserve(len(response.body))
+    except OverloadedError:
+        if not done:
+            raise
+
+
+def address_of(request: Request) -> str:
+    """Return the address that a request comes from, empty where there is none."""
+    client = request.scope.get("client")
+    return client[0] if client else ""
+
+
+def admit(
+    request: Request,
+    context: Context,
+    service: Service,
+    endpoint: Endpoint,
+    place: Place,
+) -> Call:
+    """Return the request as a call in its place, decided before its body is read.
 
     Raises:
         EngineError: no key, no scope, over a rate, no place for a change, or the service is not live.
@@ -255,6 +291,8 @@ def admit(request: Request, context: Context, service: Service, endpoint: Endpoi
     if endpoint.scope is not None and caller is not None:
         stream = request.path_params.get("name") if endpoint.scope == INGEST else None
         caller.require(endpoint.scope, stream=stream)
+        if caller.key_id is not None:
+            place.belongs_to(caller.key_id)
         if endpoint.rate is not None:
             context.rates.take(caller.key_id, endpoint.rate)
         if endpoint.live:
@@ -263,7 +301,7 @@ def admit(request: Request, context: Context, service: Service, endpoint: Endpoi
             service.submission.admit()
     arguments = read_arguments(request.scope["query_string"], endpoint.parameters)
     caller = caller or Caller(None, frozenset())
-    return Call(request, context, service, arguments, caller, HeldBody(context.bodies))
+    return Call(request, context, service, arguments, caller, HeldBody(context.bodies), place)
 
 
 def json_answer(

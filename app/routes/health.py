@@ -149,6 +149,8 @@ async def get_limits(call: Call) -> Response:
     service = call.service
 
     def read() -> dict[str, int]:
+        front = call.context.front
+        places, traffic = front.places.statistics(), front.traffic.statistics()
         inventory = service.inventoried()
         counts, histories = inventory.counts, inventory.histories
         return {
@@ -160,7 +162,11 @@ async def get_limits(call: Call) -> Response:
             "histories_bytes_max": histories.nbytes,
             "appends_in_flight_max": service.submission.statistics().in_flight,
             "hits_memory_bytes_max": service.backend.figures().footprint.hits,
-            "requests_in_flight_max": call.context.places.statistics().taken,
+            "requests_in_flight_max": places.working,
+            "requests_reading_max": places.reading,
+            "requests_waiting_max": places.waiting,
+            "requests_unparsed_bytes_max": traffic.unparsed_bytes,
+            "answers_unsent_bytes_max": traffic.unsent_bytes,
         }
 
     use = await asyncio.to_thread(read)
@@ -174,6 +180,9 @@ async def get_limits(call: Call) -> Response:
         "connections_max": settings.connections,
         "connections_per_address_max": settings.connections_per_address,
         "requests_in_flight_max": settings.requests_in_flight,
+        "requests_reading_max": settings.requests_reading,
+        "requests_waiting_max": settings.requests_waiting,
+        "answer_stall_s": settings.answer_stall_s,
         "appends_in_flight_max": settings.appends_in_flight,
     }
     return json_answer({"limits": {**LIMITS, **in_force}, "use": use})

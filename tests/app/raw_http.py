@@ -18,8 +18,11 @@ def connected(address: Address) -> socket.socket:
 def read_answer(
     connection: socket.socket, *, has_body: bool = True
 ) -> tuple[int, dict[str, str], bytes]:
-    """Return (status, headers, body) of one answer; status 0 where there is none."""
-    file = connection.makefile("rb")
+    """Return (status, headers, body) of one answer; status 0 where there is none.
+
+    No byte of the next answer is taken. A body that is cut short is returned as far as it came.
+    """
+    file = connection.makefile("rb", buffering=0)
     line = file.readline()
     if not line:
         return 0, {}, b""
@@ -28,4 +31,7 @@ def read_answer(
         name, _, value = field.decode().partition(":")
         headers[name.lower()] = value.strip()
     length = int(headers.get("content-length", "0")) if has_body else 0
-    return int(line.split()[1]), headers, file.read(length)
+    body = bytearray()
+    while len(body) < length and (piece := file.read(length - len(body))):
+        body += piece
+    return int(line.split()[1]), headers, bytes(body)

@@ -7,6 +7,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from fastapi import FastAPI
+
 from app.server import handles_of, listen, make_server
 from app.settings import Settings
 from tests.app.support import application
@@ -18,6 +20,15 @@ Address = tuple[str, int]
 @contextlib.contextmanager
 def served(settings: Settings, *, count_loopback: bool = False) -> Iterator[Address]:
     """Yield the address of a server that runs in a thread."""
+    with served_application(settings, count_loopback=count_loopback) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def served_application(
+    settings: Settings, *, count_loopback: bool = False
+) -> Iterator[tuple[Address, FastAPI]]:
+    """Yield the same, and the application behind it."""
     with (
         application(settings) as app,
         listen(settings) as listener,
@@ -27,7 +38,7 @@ def served(settings: Settings, *, count_loopback: bool = False) -> Iterator[Addr
         thread = threading.Thread(target=server.run, kwargs={"sockets": handles})
         thread.start()
         try:
-            yield listener.getsockname()[:2]
+            yield listener.getsockname()[:2], app
         finally:
             server.should_exit = True
             thread.join(WAIT_S)

@@ -5,17 +5,19 @@ import dataclasses
 import json
 import socket
 import time
+from collections.abc import Iterator
 
 import pytest
 
-from app.places import Places
-from app.protocol import LINGER_S
+from app.connection.lingering import LINGER_S
+from app.front import Front
+from app.places import Places, waiting
 from app.settings import Settings
 from engine import limits
 from engine.errors import OverloadedError
 from tests.app.raw_http import connected, head, read_answer
-from tests.app.serving import served
-from tests.patience import WAIT_S
+from tests.app.serving import Address, served, served_application
+from tests.patience import wait_until
 
 ORIGIN = "https://a.example"
 SETTINGS = Settings(
@@ -25,12 +27,19 @@ BODY = b'{"columns":[{"name":"a","type":"string"}]}'
 BEGUN = head("PUT", "/v1/streams/s", f"Content-Length: {len(BODY)}")
 
 
+@contextlib.contextmanager
+def full_server(settings: Settings) -> Iterator[Address]:
+    """Yield the address of a server whose only place for work is taken."""
+    with served_application(settings) as (where, app):
+        front: Front = app.state.context.front
+        with front.places.enter("/taken", "elsewhere", reads=False):
+            yield where
+
+
 @pytest.fixture(scope="module")
 def full():
-    """Yield the address of a server whose only place is taken."""
-    with served(SETTINGS) as where, connected(where) as working, connected(where) as asking:
-        working.sendall(BEGUN + BODY[:5])
-        await_taken(asking)
+    """The same, for all tests."""
+    with full_server(SETTINGS) as where:
         yield where
 
 
@@ -39,16 +48,6 @@ def asking(full):
     """A connection to it."""
     with connected(full) as connection:
         yield connection
-
-
-def await_taken(asking: socket.socket) -> None:
-    """Wait until another connection's request has taken the only place: until one is turned away."""
-    latest_s = time.monotonic() + WAIT_S
-    status = 200
-    while status == 200 and time.monotonic() < latest_s:
-        asking.sendall(head("GET", "/v1/queries"))
-        status, _, _ = read_answer(asking)
-    assert 503 == status
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -126,32 +125,24 @@ def test_old_clients_are_closed(full):
 def test_idle_connections_end_whether_they_were_turned_away_or_not():
     """A body that came in a packet of its own leaves the connection as idle as any other."""
     settings = dataclasses.replace(SETTINGS, keep_alive_s=1)
-    with served(settings) as where, connected(where) as working, connected(where) as asking:
-        working.sendall(BEGUN + BODY[:5])
-        await_taken(asking)
+    with full_server(settings) as where, connected(where) as asking:
         asking.sendall(BEGUN)
         assert 503 == read_answer(asking)[0]
         asking.sendall(BODY)
         assert b"" == asking.recv(1)
 
 
-def test_as_many_as_there_are_places_are_worked_on():
+def test_as_many_bodies_are_read_as_there_are_places_for_one_address():
     """Heads that arrive together, alone or behind another request, do not pass each other's place."""
-    settings = dataclasses.replace(SETTINGS, requests_in_flight=2)
+    settings = Settings(store="memory://", port=0, requests_reading=4, shutdown_s=5)
     with served(settings) as where, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(connected(where)) for _ in range(60)]
         for number, client in enumerate(clients):
             client.sendall(BEGUN if number % 2 else head("GET", "/healthz") + BEGUN)
-        turned_away = 0
-        for number, client in enumerate(clients):
-            if number % 2 == 0:
-                assert 200 == read_answer(client)[0]
-        with connected(where) as asking:
-            await_taken(asking)
-        latest_s = time.monotonic() + WAIT_S
-        while turned_away < 58 and time.monotonic() < latest_s:
-            turned_away = sum(answered(client) for client in clients)
-        assert 58 == turned_away
+        for client in clients[::2]:
+            assert 200 == read_answer(client)[0]
+        wait_until(lambda: sum(map(answered, clients)) >= 57, "all but three are turned away")
+        assert 57 == sum(map(answered, clients))
 
 
 def answered(client: socket.socket) -> bool:
@@ -186,20 +177,81 @@ def test_connections_past_their_number_keep_nobody_out_for_long():
             assert 200 == read_answer(another)[0]
 
 
+HERE, THERE = "10.0.0.1", "10.0.0.2"
+
+
 def test_places_are_kept_for_those_expected_until_the_turn_ends():
     """Expected ones count, begun ones too, free ones never; what is expected and never begins is forgotten."""
-    places = Places(2, free=["/healthz"])
-    assert [True, True, False, True] == [places.expect(p) for p in ("/a", "/b", "/c", "/healthz")]
+    places = Places(working=2, reading=1, waiting=1, free=["/healthz"])
+    found = [places.expect(path, HERE, reads=False) for path in ("/a", "/b", "/c", "/healthz")]
+    assert [True, True, False, True] == found
     places.end_turn()
     places.check()
-    assert places.expect("/d")
+    assert places.expect("/d", HERE, reads=False)
     places.end_turn()
-    places.enter("/d")
-    places.enter("/e")
-    with pytest.raises(OverloadedError):
-        places.enter("/f")
-    places.enter("/healthz")
-    places.leave("/healthz")
-    places.leave("/d")
+    with places.enter("/d", HERE, reads=False):
+        places.enter("/e", HERE, reads=False)
+        places.enter("/healthz", HERE, reads=False)
+        with pytest.raises(OverloadedError):
+            places.enter("/f", HERE, reads=False)
     places.check()
-    assert (1, 2) == (places.statistics().taken, places.statistics().turned_away)
+    assert (1, 2) == (places.statistics().working, places.statistics().turned_away)
+
+
+def test_places_for_reading_and_waiting_are_not_those_for_work():
+    """A request moves from one to the other; what was begun works on, and keeps new ones out until it has ended."""
+    places = Places(working=1, reading=4, waiting=4)
+    slow = [places.enter("/a", HERE, reads=True) for _ in range(3)]
+    assert not places.expect("/a", HERE, reads=True), "its share is three of four"
+    assert places.expect("/a", THERE, reads=True)
+    places.end_turn()
+    working = places.enter("/a", HERE, reads=False)
+    assert not places.expect("/a", THERE, reads=True), "what reads will want to work"
+    with working, waiting() as may_wait:
+        assert may_wait
+        assert (0, 3, 1) == counts(places)
+        for one in slow:
+            one.work()
+        places.check()
+        assert (3, 0, 1) == counts(places)
+    for one in slow:
+        with one:
+            pass
+    assert (0, 0, 0) == counts(places)
+    places.check()
+
+
+def test_who_has_its_share_of_those_that_wait_does_without():
+    """It goes on with what it has; others may wait, and what is no request."""
+    places = Places(working=9, reading=1, waiting=4)
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(places.enter("/a", HERE, reads=False))
+            assert stack.enter_context(waiting())
+        with places.enter("/a", HERE, reads=False):
+            with waiting() as may_wait:
+                assert not may_wait
+            assert (1, 0, 3) == counts(places)
+        with places.enter("/a", THERE, reads=False), waiting() as may_wait:
+            assert may_wait
+    with waiting() as may_wait:
+        assert may_wait
+    assert (0, 0, 0) == counts(places)
+    places.check()
+
+
+def test_a_key_has_one_share_wherever_it_comes_from():
+    """What counted as its address's counts as the key's once that is known."""
+    places = Places(working=9, reading=4, waiting=1)
+    for number in range(3):
+        places.enter("/a", f"10.0.0.{number}", reads=True).belongs_to("key")
+    with places.enter("/a", HERE, reads=True) as other, pytest.raises(OverloadedError):
+        other.belongs_to("key")
+    places.check()
+    assert (0, 3, 0) == counts(places)
+
+
+def counts(places: Places) -> tuple[int, int, int]:
+    """Return how many work, read and wait."""
+    statistics = places.statistics()
+    return statistics.working, statistics.reading, statistics.waiting

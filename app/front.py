@@ -1,0 +1,18 @@
+"""What stands in front of an application, in one process: places for its requests, and its connections' traffic."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.connection.traffic import Traffic
+from app.places import Places
+
+FRONT: Final = "psoup.front"
+"""Where an application's lifespan leaves its `Front`, for the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Shared by the application and its connections."""
+
+    places: Places
+    traffic: Traffic

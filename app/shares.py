@@ -1,0 +1,74 @@
+"""A number of units that clients share, places or bytes: so many in all, and no client more than its share.
+
+A client is an address, or a key where there are keys. One of them alone never takes everything, so that there is
+always something left for the others.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+SHARE_PERCENT: Final = 75
+"""Of all, for one client: generous, since behind a proxy, and on loopback, everybody comes from one address."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStatistics:
+    """Units taken now, the most that ever were, and how often there were none."""
+
+    taken: int
+    highest: int
+    refused: int
+
+
+class Shares:
+    """Units taken by clients. Invariant: never more than `most`, nor more than its share by any client.
+
+    Used in the event loop alone.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Begin with nothing taken."""
+        self._most = most
+        self._each = max(1, most * SHARE_PERCENT // 100)
+        self._by_client: Counter[str] = Counter()
+        self._taken = self._highest = self._refused = 0
+
+    @property
+    def taken(self) -> int:
+        """Return how many units are taken now."""
+        return self._taken
+
+    def has_room(self, client: str, count: int = 1) -> bool:
+        """Return whether `client` may take `count` units."""
+        mine = self._by_client.get(client, 0)
+        return self._taken + count <= self._most and mine + count <= self._each
+
+    def take(self, client: str, count: int = 1) -> bool:
+        """Take `count` units for `client`; return False, and take none, where there are not so many."""
+        if not self.has_room(client, count):
+            self._refused += 1
+            return False
+        self._by_client[client] += count
+        self._taken += count
+        self._highest = max(self._highest, self._taken)
+        return True
+
+    def give_back(self, client: str, count: int = 1) -> None:
+        """Give back units that `client` has taken."""
+        self._taken -= count
+        self._by_client[client] -= count
+        if not self._by_client[client]:
+            del self._by_client[client]
+
+    def statistics(self) -> ShareStatistics:
+        """Return counters."""
+        return ShareStatistics(self._taken, self._highest, self._refused)
+
+    def check(self) -> None:
+        """Raise AssertionError if more is taken than may be, or a client is forgotten. For tests."""
+        each = list(self._by_client.values())
+        if sum(each) != self._taken or not 0 <= self._taken <= self._most:
+            raise AssertionError(f"{self.statistics()} of {self._most}, {self._by_client}")
+        if each and not 0 < min(each) <= max(each) <= self._each:
+            raise AssertionError(f"at most {self._each} each: {self._by_client}")
