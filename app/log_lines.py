@@ -40,4 +40,4 @@ def configure_logging(*, level: str, style: str) -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[said], force=True)
+    logging.basicConfig(level=logging.WARNING, handlers=[said])

@@ -14,8 +14,6 @@ from tests.patience import WAIT_S
 WINDOW_BYTES: Final = 4_096
 """What the system takes in for a client that does not read: little, so that the service has to keep the rest."""
 DECLARATION: Final = {"columns": [{"name": "a", "type": "string", "nullable": True}]}
-MEMORY_READ_BYTES: Final = 8 * 1024 * 1024
-"""Steps in which a memory that is looked at often may be told apart."""
 
 
 @contextlib.contextmanager
