@@ -49,7 +49,7 @@ class Places:
         """Hold so many places of each kind; requests for the paths `free` need none, such as health's."""
         self._working_max, self._begun_max = working, working + reading + waiting
         self._free = frozenset(free)
-        self._shares = {Kind.READING: Shares(reading), Kind.WAITING: Shares(waiting)}
+        self._reading, self._waiting = Shares(reading), Shares(waiting)
         self._working = self._expected = self._turned_away = 0
 
     def expect(self, path: str, client: str, *, reads: bool) -> bool:
@@ -66,7 +66,7 @@ class Places:
             return True
         expected = self._expected + 1
         full = self._working + expected > self._working_max
-        if full or (reads and not self._shares[Kind.READING].has_room(client, expected)):
+        if full or (reads and not self._reading.has_room(client, expected)):
             self._turned_away += 1
             return False
         self._expected = expected
@@ -84,8 +84,8 @@ class Places:
         """
         if path in self._free:
             return Place(self, client, Kind.FREE)
-        shares = self._shares[Kind.READING]
-        if self._working >= self._working_max or (reads and not shares.has_room(client)):
+        full = self._working >= self._working_max
+        if full or (reads and not self._reading.has_room(client)):
             self._turned_away += 1
             raise no_place()
         return Place(self, client, Kind.READING if reads else Kind.WORKING)
@@ -97,28 +97,29 @@ class Places:
         """
         if kind is Kind.WORKING:
             self._working += 1
-        elif kind is not Kind.FREE:
-            return self._shares[kind].take(client)
-        return True
+            return True
+        if kind is Kind.READING:
+            return self._reading.take(client)
+        return kind is Kind.FREE or self._waiting.take(client)
 
     def give_back(self, kind: Kind, client: str) -> None:
         """Give back what `take` has taken. For `Place`."""
         if kind is Kind.WORKING:
             self._working -= 1
-        elif kind is not Kind.FREE:
-            self._shares[kind].give_back(client)
+        elif kind is Kind.READING:
+            self._reading.give_back(client)
+        elif kind is Kind.WAITING:
+            self._waiting.give_back(client)
 
     def statistics(self) -> PlaceStatistics:
         """Return counters."""
-        taken = {kind: shares.taken for kind, shares in self._shares.items()}
-        return PlaceStatistics(
-            self._working, taken[Kind.READING], taken[Kind.WAITING], self._turned_away
-        )
+        reading, waiting = self._reading.taken, self._waiting.taken
+        return PlaceStatistics(self._working, reading, waiting, self._turned_away)
 
     def check(self) -> None:
         """Raise AssertionError if a counter cannot be. For tests."""
-        for shares in self._shares.values():
-            shares.check()
+        self._reading.check()
+        self._waiting.check()
         if not 0 <= self._working <= self._begun_max or not self._expected >= 0:
             raise AssertionError(f"{self._expected} expected, {self.statistics()}")
 
