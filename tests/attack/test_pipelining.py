@@ -11,7 +11,7 @@ from tests.attack.crowd import asked, crowd, unreading
 from tests.attack.target import Target
 from tests.patience import WAIT_S
 
-REQUEST: Final = b"GET /healthz HTTP/1.1\r\nHost: psoup\r\n\r\n"
+REQUEST: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 REQUESTS: Final = 300_000
 """Of one connection: 12 MB."""
 LARGE: Final = 40
