@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.child_python import keep_out_current_folder
 from app.cli_common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
 from app.cli_load import load
 from app.cli_pipeline import pipeline
@@ -294,7 +295,8 @@ application.add_typer(pipeline)
 
 
 def main() -> None:
-    """Run the command line: the `psoup` of the installation."""
+    """Run the command line and end the process."""
+    keep_out_current_folder()
     application()
 
 

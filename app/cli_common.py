@@ -62,10 +62,14 @@ URL_DEFAULT = "http://127.0.0.1:8000"
 
 
 def exits(command: Callable[P, R]) -> Callable[P, R]:
-    """Return the command with its errors printed to standard error and turned into exit codes."""
+    """Return the command with its errors printed to standard error and turned into exit codes.
+
+    SIGTERM and a lost terminal interrupt it as Ctrl-C does.
+    """
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        from app.interrupts import interruptible
         from pipeline.errors import (
             AddressError,
             DataFileError,
@@ -78,7 +82,8 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
         )
 
         try:
-            return command(*args, **kwargs)
+            with interruptible():
+                return command(*args, **kwargs)
         except ServiceProblem as problem:
             raise _ended(ExitCode.REFUSED, problem) from problem
         except ServiceUnreachableError as error:

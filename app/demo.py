@@ -5,14 +5,11 @@ some seconds or when told to. Nothing is left running; nothing is left on disk u
 feeds and asks a service that is there already, and leaves it running.
 """
 
-import signal
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from rich.console import Console
@@ -110,7 +107,6 @@ def run(*, seconds: float, data: Path | None, port: int, seed: int, url: str | N
     """
     console = standard_output()
     with ExitStack() as stack:
-        stack.enter_context(_ended_by_signals())
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="psoup-demo-")))
         try:
             if url is None:
@@ -157,18 +153,3 @@ def _print_now_and_then(console: Console, demo: Demo, seconds: float, deadline: 
         if last:
             return
         time.sleep(TURN_S)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """While inside, SIGTERM and SIGHUP end the demo as Ctrl-C does: in order."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {one: signal.signal(one, interrupt) for one in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)

@@ -3,13 +3,13 @@
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from app.child_python import psoup_command
 from pipeline.client import Service
 from pipeline.errors import ServiceUnreachableError
 
@@ -32,11 +32,17 @@ def service_process(folder: Path, *, port: int, log: Path) -> Iterator[str]:
     """
     port = port or _free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--data", str(folder)]
+    command = psoup_command(
+        "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(folder)
+    )
     with log.open("wb") as said:
         # A session of its own: Ctrl-C reaches the demo alone, which then ends the service in order.
         child = subprocess.Popen(
-            [*command, "--host", "127.0.0.1"], stdout=said, stderr=said, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
         )
         try:
             _await_ready(child, url, log)

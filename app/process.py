@@ -1,15 +1,12 @@
 """What every process of psoup has in common: how it begins, how signals end it, and the code it ends with."""
 
 import resource
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
 
+from app.interrupts import interruptible
 from app.log_lines import configure_logging
 from app.settings import Settings, check_settings
 from engine import limits
@@ -47,7 +44,7 @@ def run_process(settings: Settings, work: Callable[[], int]) -> int:
     _allow_files(settings.connections + limits.FILES_RESERVED)
     try:
         check_settings(settings)
-        with _interruptible():
+        with interruptible():
             code = work()
     except KeyboardInterrupt:
         code = EXIT_OK
@@ -85,30 +82,3 @@ def _allow_files(count: int) -> None:
         _LOG.warning("few-open-files", allowed=wanted, wanted=count)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Make SIGTERM an interrupt, and SIGHUP (the terminal has gone) the same as SIGTERM.
-
-    By default they would end the process before the store is closed. uvicorn takes SIGTERM over while it runs,
-    so a SIGHUP that is passed on as one lets it end gracefully too.
-    """
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    def terminate(_number: int, _frame: FrameType | None) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupt)}
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup it stays ignored
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminate)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

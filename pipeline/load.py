@@ -10,8 +10,9 @@ time: a version below the last would count as a duplicate. The next one is read 
 import dataclasses
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -154,32 +155,33 @@ def run_load(
     if plan.body is not None:
         service.declare(request.stream, plan.body)
     progress = LoadProgress()
-    for part in _read_ahead(_parts(plan)):
-        try:
-            receipt = service.append(
-                request.stream,
-                _packed(part.body, request.encoding),
-                content_type=ARROW_STREAM,
-                txn=Txn(plan.app, part.version),
-                encoding=request.encoding,
+    with closing(_read_ahead(_parts(plan))) as parts:
+        for part in parts:
+            try:
+                receipt = service.append(
+                    request.stream,
+                    _packed(part.body, request.encoding),
+                    content_type=ARROW_STREAM,
+                    txn=Txn(plan.app, part.version),
+                    encoding=request.encoding,
+                )
+            except ServiceProblem as problem:
+                if problem.problem == "rows-rejected":
+                    raise _rejected(plan, part, problem) from problem
+                raise
+            skipped = bool(receipt.get("duplicate"))
+            progress = dataclasses.replace(
+                progress,
+                rows=progress.rows + part.rows,
+                skipped_rows=progress.skipped_rows + (part.rows if skipped else 0),
+                batches=progress.batches + 1,
+                skipped_batches=progress.skipped_batches + skipped,
+                bytes_read=plan.file.bytes_read,
+                fraction=plan.file.fraction(progress.rows + part.rows),
+                seq=receipt.get("seq") or progress.seq,
+                now=receipt.get("now"),
             )
-        except ServiceProblem as problem:
-            if problem.problem == "rows-rejected":
-                raise _rejected(plan, part, problem) from problem
-            raise
-        skipped = bool(receipt.get("duplicate"))
-        progress = dataclasses.replace(
-            progress,
-            rows=progress.rows + part.rows,
-            skipped_rows=progress.skipped_rows + (part.rows if skipped else 0),
-            batches=progress.batches + 1,
-            skipped_batches=progress.skipped_batches + skipped,
-            bytes_read=plan.file.bytes_read,
-            fraction=plan.file.fraction(progress.rows + part.rows),
-            seq=receipt.get("seq") or progress.seq,
-            now=receipt.get("now"),
-        )
-        on_progress(progress)
+            on_progress(progress)
     return dataclasses.replace(progress, bytes_read=plan.file.size_bytes, fraction=1.0)
 
 
@@ -247,7 +249,7 @@ def _identity(file: DataFile, request: LoadRequest, columns: tuple[ColumnSchema,
     return f"load-{digest[:40]}"
 
 
-def _parts(plan: LoadPlan) -> Iterator[_Part]:
+def _parts(plan: LoadPlan) -> Generator[_Part, None, None]:
     """Yield the batches in order, each no larger than a request may be."""
     first_row = 0
     version = 0
@@ -269,9 +271,10 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield from _halved(batch.slice(middle))
 
 
-def _read_ahead(parts: Iterator[_Part]) -> Iterator[_Part]:
-    """Yield the same parts, reading the next one while this one is being sent."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="psoup-read") as pool:
+def _read_ahead(parts: Generator[_Part, None, None]) -> Generator[_Part, None, None]:
+    """Yield the same parts, reading the next one while this one is being sent. Closed, it waits for its thread."""
+    reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="psoup-read")
+    with closing(parts), reader as pool:
         following = pool.submit(next, parts, None)
         while (part := following.result()) is not None:
             following = pool.submit(next, parts, None)

@@ -18,13 +18,16 @@ from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema
 from pipeline.errors import DataFileError
 from pipeline.files import casting
+from pipeline.files.csv_records import whole_records
 from pipeline.files.kinds import ColumnSurvey, InferredColumn
 from pipeline.files.opening import ByteCount, open_bytes, plain_suffix
 from pipeline.files.options import SKIPPED, ReadOptions
 from pipeline.files.text_kinds import look_at_text
 
 BLOCK_BYTES: Final = MIB
-"""Text handed to Arrow at a time; a row is never longer. Arrow reads at most 32 of them ahead."""
+"""Text read at a time; a record is shorter."""
+_WRONG_FIELDS: Final = "columns, got"
+"""A part of what Arrow says of a record with more or fewer fields than there are names."""
 
 
 class CsvRows:
@@ -102,45 +105,54 @@ class CsvRows:
 
     def _blocks(self) -> Iterator[pa.RecordBatch]:
         """Yield the cells as text, one column for each of `names`."""
+        skipped_lines = self._header_lines
+        with open_bytes(self._path, self._count) as plain:
+            blocks = whole_records(
+                plain,
+                delimiter=self._delimiter,
+                block_bytes=BLOCK_BYTES,
+                file=str(self._path),
+            )
+            for text in blocks:
+                try:
+                    yield from self._cells(text, skipped_lines)
+                except pa.ArrowInvalid as error:
+                    raise self._refusal(error) from error
+                skipped_lines = 0
+
+    def _cells(self, text: bytes, skipped_lines: int) -> list[pa.RecordBatch]:
+        """Return the cells of whole records.
+
+        Nothing of Python is left to Arrow's threads, in which it would outlive the interpreter: no callback, and a
+        copy of the text, since the last owner of a Python object's memory has to enter Python to give it back.
+        """
         numbered = [str(i) for i in range(len(self._fields))]
         kept = [str(i) for i, name in enumerate(self._fields) if name in self.names]
-        ragged: list[pa_csv.InvalidRow] = []
+        copy = pa.BufferOutputStream()
+        copy.write(text)
+        table = pa_csv.read_csv(
+            pa.BufferReader(copy.getvalue()),
+            pa_csv.ReadOptions(
+                use_threads=False,
+                block_size=len(text) + 1,
+                column_names=numbered,
+                skip_rows=skipped_lines,
+            ),
+            pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            pa_csv.ConvertOptions(
+                include_columns=kept,
+                column_types=dict.fromkeys(kept, pa.string()),
+                null_values=["", *self._options.nulls],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+        batches: list[pa.RecordBatch] = table.to_batches()
+        return batches
 
-        def refuse(row: pa_csv.InvalidRow) -> str:
-            ragged.append(row)
-            return "error"
-
-        try:
-            with open_bytes(self._path, self._count) as plain:
-                reader = pa_csv.open_csv(
-                    pa.PythonFile(plain, mode="r"),
-                    pa_csv.ReadOptions(
-                        use_threads=False,
-                        block_size=BLOCK_BYTES,
-                        column_names=numbered,
-                        skip_rows=self._header_lines,
-                    ),
-                    pa_csv.ParseOptions(
-                        delimiter=self._delimiter,
-                        newlines_in_values=True,
-                        invalid_row_handler=refuse,
-                    ),
-                    pa_csv.ConvertOptions(
-                        include_columns=kept,
-                        column_types=dict.fromkeys(kept, pa.string()),
-                        null_values=["", *self._options.nulls],
-                        strings_can_be_null=True,
-                        quoted_strings_can_be_null=False,
-                    ),
-                )
-                yield from reader
-        except pa.ArrowInvalid as error:
-            if "Empty CSV file" not in str(error):
-                raise self._refusal(error, is_ragged=bool(ragged)) from error
-
-    def _refusal(self, error: pa.ArrowInvalid, *, is_ragged: bool) -> DataFileError:
+    def _refusal(self, error: pa.ArrowInvalid) -> DataFileError:
         """Return the error of a file that cannot be split into cells, with the line."""
-        if is_ragged:
+        if _WRONG_FIELDS in str(error):
             for line, record in self._records():
                 if len(record) != len(self._fields):
                     return DataFileError(

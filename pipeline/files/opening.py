@@ -135,19 +135,20 @@ def _plain(raw: "io.BufferedReader[io.FileIO]", start: bytes) -> IO[bytes]:
 
 
 @contextmanager
-def open_seekable(path: Path, count: ByteCount) -> Iterator[IO[bytes]]:
-    """Open a file that has to be read out of order; compressed ones are unpacked to disk first."""
-    with path.open("rb") as file:
-        packed = file.read(8).startswith(tuple(_MAGIC))
-    if not packed:
-        with count.watch(path) as plain:
-            yield plain
-        return
-    with tempfile.TemporaryFile() as unpacked:
-        with open_bytes(path, count) as plain:
+def plain_file(path: Path, count: ByteCount) -> Iterator[Path]:
+    """Yield the path of the plain bytes, for what reads them out of order; compressed files are unpacked to disk first.
+
+    Raises:
+        DataFileError: the file cannot be read, or is damaged.
+    """
+    with open_bytes(path, count) as plain:
+        if isinstance(plain, io.BufferedReader) and isinstance(plain.raw, io.FileIO):
+            yield path
+            return
+        with tempfile.NamedTemporaryFile(prefix="psoup-plain-") as unpacked:
             shutil.copyfileobj(plain, unpacked, MIB)
-        unpacked.seek(0)
-        yield unpacked
+            unpacked.flush()
+            yield Path(unpacked.name)
 
 
 def digest_of(path: Path) -> str:

@@ -18,7 +18,7 @@ from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import DataFileError
 from pipeline.files import casting
 from pipeline.files.kinds import InferredColumn
-from pipeline.files.opening import DAMAGE, ByteCount, open_seekable
+from pipeline.files.opening import DAMAGE, ByteCount, plain_file
 from pipeline.files.options import ReadOptions
 
 BLOCK_ROWS: Final = 65_536
@@ -122,8 +122,9 @@ class ParquetRows:
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
+        """Open the file by its path: Arrow's threads read it, and would do so by way of Python given a Python file."""
         try:
-            with open_seekable(self._path, self._count) as plain, pq.ParquetFile(plain) as file:
+            with plain_file(self._path, self._count) as plain, pq.ParquetFile(plain) as file:
                 yield file
         except (*DAMAGE, pa.ArrowInvalid) as error:
             raise DataFileError(f"it is not Parquet: {error}", file=str(self._path)) from error

@@ -1,0 +1,36 @@
+"""The `psoup` of the installation: `app.cli`, and a quiet end where Ctrl-C comes while that is being loaded."""
+
+import os
+import signal
+import sys
+
+INTERRUPTED = 130
+"""`app.cli_common.ExitCode.INTERRUPTED`, which takes loading."""
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    _open_closed_files()
+    try:
+        from app.cli import main as run  # noqa: PLC0415 (the slow part of a start)
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
+        # Python remembers an interrupt that struck code made from text (a dataclass is), even where it was handled, and
+        # would end the process by a signal instead of its exit code. Other code made from text lets it forget.
+        exec("")  # noqa: S102
+
+
+def _open_closed_files() -> None:
+    """Let standard files that the parent has closed lead nowhere: another file or socket would take their numbers."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (by its number)
+
+
+if __name__ == "__main__":
+    main()
