@@ -4,13 +4,18 @@
 FROM python:3.13-slim AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN python -m venv /opt/psoup
-COPY pyproject.toml constraints.txt LICENSE README.md ./
+RUN python -m venv /opt/build && python -m venv /opt/psoup
+# What is installed is what was locked, to the byte (`make lock`); nothing is built but psoup itself.
+COPY .ci/build-requirements.txt .ci/image-requirements.txt ./
+RUN /opt/build/bin/pip install --require-hashes --only-binary :all: --requirement build-requirements.txt \
+    && /opt/psoup/bin/pip install --require-hashes --only-binary :all: --requirement image-requirements.txt
+COPY pyproject.toml LICENSE README.md ./
 COPY engine engine
 COPY storage storage
 COPY pipeline pipeline
 COPY app app
-RUN /opt/psoup/bin/pip install --constraint constraints.txt .
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir dist . \
+    && /opt/psoup/bin/pip install --no-deps --no-index dist/*.whl
 
 FROM python:3.13-slim
 # The root file system may be read-only: all that is written lies in /data, and short-lived files in

@@ -16,11 +16,14 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	then echo $$name; break; fi; done)
 
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# For every Python and system that constraints.txt is for; the hashes of all files of a version.
+LOCK := $(BIN)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate --no-emit-index-url
 INSTALLED_BY := pyproject.toml constraints.txt
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := $(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
 
-.PHONY: help install demo demo-spark test check format bench torture sim docs clean
+.PHONY: help install demo demo-spark test check format bench torture sim docs lock clean
 
 help: ## list what one can do here
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +64,11 @@ sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim S
 
 docs: $(VENV)/.installed-dev ## regenerate the tables in docs/settings.md from the code
 	@$(BIN)/python -m tests.house.settings_tables
+
+lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashes, from constraints.txt
+	@$(LOCK) pyproject.toml --output-file .ci/image-requirements.txt >/dev/null
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+		| $(LOCK) - --output-file .ci/build-requirements.txt >/dev/null
 
 clean: ## remove the environment and everything that was built or cached
 	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
