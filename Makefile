@@ -18,7 +18,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 # For every Python and system that constraints.txt is for; the hashes of all files of a version.
 LOCK := $(BIN)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 \
-	--generate-hashes --no-header --no-annotate --no-emit-index-url
+	--generate-hashes --no-header --no-annotate
 INSTALLED_BY := pyproject.toml constraints.txt
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := $(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
