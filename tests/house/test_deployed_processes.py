@@ -1,7 +1,6 @@
 """The processes of docker-compose.yml, started with their own arguments on this machine: ready, killed, ended."""
 
 import os
-import shlex
 import signal
 import socket
 import subprocess
@@ -19,6 +18,7 @@ from tests.patience import WAIT_S, wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.redis]
 
+PASSWORD = "0123456789abcdef"
 LEASE_S = "1"
 """Of the engines: a test need not wait as long as an operator would."""
 SQL = "SELECT * FROM readings BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
@@ -32,12 +32,19 @@ class Deployment:
         self.ports = {name: _free_port() for name in psoup_services()}
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._store = folder / "redis.sock"
+        self._places = {
+            "/run/secrets/store-password": str(folder / "store-password"),
+            "/tmp/password.conf": str(folder / "password.conf"),
+        }
+        (folder / "store-password").write_text(f"{PASSWORD}\n")
+        (folder / "store-password").chmod(0o600)
 
     def start_store(self) -> None:
         """Start the store with compose's settings, on a socket."""
-        given = [word for words in compose()["redis"]["command"][1:] for word in shlex.split(words)]
-        own = ["--port", "0", "--unixsocket", str(self._store), "--dir", str(self.folder)]
-        self._start("redis", [str(find_executable()), *given, *own], {})
+        *shell, script = (self._here(word) for word in compose()["redis"]["entrypoint"])
+        given = compose()["redis"]["command"][1:]
+        own = ["--port 0", f"--unixsocket {self._store}", f"--dir {self.folder}"]
+        self._start("redis", [*shell, script, str(find_executable()), *given, *own], {})
         self._until(self._store.exists)
 
     def start(self, name: str) -> None:
@@ -55,7 +62,15 @@ class Deployment:
         environment = service["environment"] | {"PSOUP_LEASE_S": LEASE_S}
         if "PSOUP_STORE" in environment:
             environment["PSOUP_STORE"] = f"unix://{self._store}?db=0"
+            secret = environment["PSOUP_STORE_PASSWORD_FILE"]
+            environment["PSOUP_STORE_PASSWORD_FILE"] = self._here(secret)
         self._start(name, [sys.executable, "-m", "app.cli", *arguments], environment)
+
+    def _here(self, text: str) -> str:
+        """Return a word of compose with the places of this machine, as the container gets it."""
+        for there, here in self._places.items():
+            text = text.replace(there, here)
+        return text.replace("$$", "$")
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.ports[name]}"
@@ -70,6 +85,15 @@ class Deployment:
 
     def wait_for(self, name: str, reasons: list[str]) -> None:
         self._until(lambda: self.readiness(name) == reasons, name)
+
+    def command_lines(self) -> str:
+        """Return what anybody on the machine sees of the processes: arguments, and environments."""
+        shown = [
+            Path(f"/proc/{child.pid}/{what}").read_text(errors="replace")
+            for child in self.children.values()
+            for what in ("cmdline", "environ")
+        ]
+        return "".join(shown)
 
     def kill(self, name: str) -> None:
         self.children[name].kill()
@@ -129,6 +153,7 @@ def test_compose_processes_work_together_and_outlive_their_engine(deployment):
     deployment.wait_for("api", [])
     deployment.start("feeder")
     deployment.wait_for("standby", ["standby"])
+    assert PASSWORD not in deployment.command_lines()
     with Service(deployment.url("api")) as service:
         _fed_since(service, 0)
         query = service.register(SQL)["id"]

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 
 import pytest
+import yaml
 
 from tests.house import tree
 from tests.house.deployment import COMPOSE, DOCKERFILE, compose, dockerfile, psoup_services
@@ -98,15 +99,45 @@ def test_dockerfile_names_versions_and_fetches_nothing_else():
     assert [] == [arguments for name, arguments in stage if name == "RUN" and "pip" in arguments]
 
 
-@pytest.mark.parametrize("name", psoup_services())
+@pytest.mark.parametrize("name", compose())
 def test_compose_processes_have_no_rights(name):
     """Each may write in its volume and /tmp alone, gains no rights, and is started again when it ends."""
-    service = psoup_services()[name]
+    service = compose()[name]
     assert service["read_only"]
     assert ["ALL"] == service["cap_drop"]
     assert ["no-new-privileges:true"] == service["security_opt"]
     assert ["/tmp"] == service["tmpfs"]
     assert "unless-stopped" == service["restart"]
+    assert 0 < service["pids_limit"] <= 1_024
+
+
+@pytest.mark.parametrize("name", compose())
+def test_compose_processes_have_a_bound_on_memory(name):
+    """One that grows is ended, and not the machine; the store has room for its rewriting beside what it keeps."""
+    (bound,) = _in_bytes({"mem_limit": compose()[name]["mem_limit"]}).values()
+    assert int(bound) > 0
+    if name == "redis":
+        given = _store_settings()
+        kept = int(_in_bytes(given)["maxmemory"]) + int(_in_bytes(given)["maxmemory-clients"])
+        assert 1.5 * kept <= int(bound)
+
+
+def test_compose_store_asks_for_a_password_that_nobody_sees():
+    """It comes from a file, goes to the store by a file that it alone reads, and to psoup by the file's name."""
+    page = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))
+    (secret,) = page["secrets"]
+    assert list(page["secrets"][secret]) == ["file"]
+    script = compose()["redis"]["entrypoint"][-1]
+    assert script.index("umask 077") < script.index("requirepass")
+    assert f"/run/secrets/{secret}" in script
+    assert "requirepass" not in _store_settings()
+    assert "valkey-cli ping" in compose()["redis"]["healthcheck"]["test"][1]
+    for service in compose().values():
+        place = service.get("environment", {}).get("PSOUP_STORE_PASSWORD_FILE")
+        assert (place == f"/run/secrets/{secret}") == (
+            "PSOUP_STORE" in service.get("environment", {})
+        )
+        assert ([secret] == service["secrets"]) == (place is not None or "entrypoint" in service)
 
 
 @pytest.mark.parametrize("name", psoup_services())
@@ -154,9 +185,7 @@ def test_compose_store_is_set_as_psoup_sets_its_own():
     from storage.redis_settings import REQUIRED
     from storage.server import CONFIGURATION
 
-    command = compose()["redis"]["command"]
-    assert isinstance(command, list)
-    given = dict(shlex.split(words.removeprefix("--")) for words in command[1:])
+    given = _store_settings()
     own = {name: value for name, value in CONFIGURATION.items() if name not in OF_ONE_MACHINE}
     required = {name: value for name, (value, _) in REQUIRED.items()}
     expected = {**own, **required, "appendfsync": "always"}
@@ -199,10 +228,16 @@ def test_ci_calls_targets_that_exist():
     assert CI.stat().st_mode & 0o111, ".ci/run is not executable"
 
 
+def _store_settings() -> dict[str, str]:
+    """Return the settings that compose gives the store, by name."""
+    command = compose()["redis"]["command"]
+    return dict(shlex.split(words.removeprefix("--")) for words in command[1:])
+
+
 def _in_bytes(settings: dict[str, str]) -> dict[str, str]:
     """Return `settings` with sizes such as 512mb as numbers."""
-    units = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
-    sizes = {name: re.fullmatch(r"(\d+)([kmg]b)", value) for name, value in settings.items()}
+    units = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+    sizes = {name: re.fullmatch(r"(\d+)([kmg])b?", value) for name, value in settings.items()}
     return settings | {
         name: str(int(size[1]) * units[size[2]]) for name, size in sizes.items() if size is not None
     }
