@@ -4,7 +4,7 @@ The same rules as `check_*` and `enter_*` in `functions.lua`; `tests/storage/tes
 compares the two step by step.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -100,12 +100,18 @@ class Catalogue:
         return query_id in self._queries
 
     def admit_commit(
-        self, txns: Mapping[StreamId, Txn], marked: Mapping[StreamId, Seq]
+        self,
+        txns: Mapping[StreamId, Txn],
+        rows: Mapping[StreamId, int],
+        marked: Mapping[StreamId, Seq],
     ) -> Original | None:
         """Return the commit that had this version, None = it is new for all streams; raise if it is refused.
 
+        A stream that gets no row, of an app that is no producer of it, is neither new nor known, unless it is marked.
+
         Args:
             txns: by stream the version, the same for all, and the digest of the rows.
+            rows: by stream, of all its parts.
             marked: streams with parts that are marks of this commit, and its last entry.
 
         Raises:
@@ -114,23 +120,29 @@ class Catalogue:
         known: list[Seq] = []
         fresh: list[StreamId] = []
         for stream_id, txn in txns.items():
-            gone = None if self.is_declared(stream_id) else Original(marked[stream_id])
-            original = gone or self._repeated(stream_id, txn)
-            if original is None:
-                fresh.append(stream_id)
+            remembered = self._is_remembered(stream_id, txn.app, rows[stream_id])
+            if remembered and self.is_declared(stream_id):
+                original = self._repeated(stream_id, txn)
             else:
+                original = Original(marked[stream_id]) if stream_id in marked else None
+            if original is not None:
                 known.append(original.seq)
+            elif remembered:
+                fresh.append(stream_id)
         if known and fresh:
             raise refusals.txn_content_differs(max(known))
         if known:
             return Original(max(known))
-        self._find_places(fresh, next(iter(txns.values())).app)
+        for stream_id in fresh:
+            self._find_place(stream_id, txns[stream_id].app)
         return None
 
-    def enter_commit(self, seq: Seq, txns: Mapping[StreamId, Txn]) -> None:
-        """Take note of a commit, admitted just before, whose last entry is operation `seq`."""
+    def enter_commit(
+        self, seq: Seq, txns: Mapping[StreamId, Txn], rows: Mapping[StreamId, int]
+    ) -> None:
+        """Take note of a commit, admitted just before with these arguments, whose last entry is operation `seq`."""
         for stream_id, txn in txns.items():
-            self._enter_version(seq, stream_id, txn)
+            self._enter_version(seq, stream_id, txn, rows[stream_id])
 
     def enter(self, seq: Seq, content: Content) -> None:
         """Take note of `content`, admitted just before and now operation `seq`."""
@@ -142,7 +154,7 @@ class Catalogue:
                 del self._streams[content.name]
                 self._producers.pop(content.stream_id, None)
             case Rows():
-                self._enter_version(seq, content.stream_id, content.txn)
+                self._enter_version(seq, content.stream_id, content.txn, content.rows)
             case Register():
                 streams = frozenset(content.streams.values())
                 standing = _Standing(seq, content.definition, content.name, streams)
@@ -168,6 +180,7 @@ class Catalogue:
             assert self._queries[query_id].name == name
         assert self._producers.keys() <= in_force, "producers go with their stream"
         for producers in self._producers.values():
+            assert len(producers) <= limits.APPS_COUNT_MAX
             for producer in producers.values():
                 assert len(producer.known) <= limits.APP_DIGESTS_KEPT
                 assert max(producer.known) == producer.last
@@ -198,15 +211,20 @@ class Catalogue:
         if content.txn is None:
             return None
         original = self._repeated(content.stream_id, content.txn)
-        if original is None:
-            self._find_places({content.stream_id}, content.txn.app)
+        if original is None and self._is_remembered(
+            content.stream_id, content.txn.app, content.rows
+        ):
+            self._find_place(content.stream_id, content.txn.app)
         return original
 
-    def _find_places(self, stream_ids: Collection[StreamId], app: str) -> None:
-        """Raise QuotaExceededError where `app` cannot become a producer of all these streams."""
-        known = self._producers
-        added = sum(app not in known.get(stream_id, {}) for stream_id in stream_ids)
-        if added and sum(map(len, known.values())) + added > limits.APPS_COUNT_MAX:
+    def _is_remembered(self, stream_id: StreamId, app: str, rows: int) -> bool:
+        """Return whether a version of `app` is remembered: from its first row on, for nothing is stored twice before."""
+        return rows > 0 or app in self._producers.get(stream_id, {})
+
+    def _find_place(self, stream_id: StreamId, app: str) -> None:
+        """Raise QuotaExceededError where `app` cannot become a producer of this stream."""
+        producers = self._producers.get(stream_id, {})
+        if app not in producers and len(producers) >= limits.APPS_COUNT_MAX:
             raise refusals.apps_quota()
 
     def _repeated(self, stream_id: StreamId, txn: Txn) -> Original | None:
@@ -234,8 +252,8 @@ class Catalogue:
             raise refusals.name_taken(known)
         return Original(standing.seq, known)
 
-    def _enter_version(self, seq: Seq, stream_id: StreamId, txn: Txn | None) -> None:
-        if txn is None:
+    def _enter_version(self, seq: Seq, stream_id: StreamId, txn: Txn | None, rows: int) -> None:
+        if txn is None or not self._is_remembered(stream_id, txn.app, rows):
             return
         producer = self._producers.setdefault(stream_id, {}).setdefault(txn.app, _Producer())
         producer.last = txn.version

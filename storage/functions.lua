@@ -172,15 +172,15 @@ local function committed(k, app, version, digest, kept)
   return seq or '0', seq ~= nil and found ~= digest
 end
 
--- Whether so many of these streams can get `app` as a producer that have not got it yet.
-local function has_places(k, producers, app, count_max)
-  local added, apps = 0, 0
-  for _, key in ipairs(producers) do
-    if redis.call('HEXISTS', key, app) == 0 then added = added + 1 end
-  end
-  if added == 0 then return true end
-  for _, count in ipairs(redis.call('HVALS', k[APPS])) do apps = apps + tonumber(count) end
-  return apps + added <= tonumber(count_max)
+-- A producer is one from its first row on: until then nothing of it can be stored twice, and it takes no place.
+local function is_remembered(k, app, rows)
+  return tonumber(rows) > 0 or redis.call('HEXISTS', k[PRODUCERS], app) == 1
+end
+
+-- Whether a stream can get `app` as a producer, if it has not got it yet.
+local function has_place(k, stream_id, app, count_max)
+  if redis.call('HEXISTS', k[PRODUCERS], app) == 1 then return true end
+  return tonumber(redis.call('HGET', k[APPS], stream_id) or '0') < tonumber(count_max)
 end
 
 local function enter_version(k, stream_id, app, version, digest, kept, seq)
@@ -203,12 +203,14 @@ function check.rows(k, a)
   local seq, differs = committed(k, app, version, a[FIRST + 6], kept)
   if differs then return {'TXN', seq} end
   if seq then return {'DUP', seq, ''} end
-  if not has_places(k, {k[PRODUCERS]}, app, a[COUNT_MAX]) then return {'QUOTA'} end
+  if is_remembered(k, app, a[5]) and not has_place(k, stream_id, app, a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
 function enter.rows(k, a, seq)
   local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 3], a[FIRST + 4], a[FIRST + 5]
-  if app ~= '' then enter_version(k, stream_id, app, version, a[FIRST + 6], kept, seq) end
+  if app ~= '' and is_remembered(k, app, a[5]) then
+    enter_version(k, stream_id, app, version, a[FIRST + 6], kept, seq)
+  end
 end
 
 function check.register(k, a)
@@ -388,30 +390,33 @@ local function part_of(k, key, mark, now)
   return part.in_force and part or nil
 end
 
--- Tells whether the version was committed: nothing if it is new for each stream, else the answer.
--- `streams` maps their ids to {producers' key, digest}.
+-- Tells whether the version was committed: nothing if it is new for each stream, else the answer. A stream that gets no
+-- row, of an app that is no producer of it, is neither new nor known, unless a part bears the commit's mark.
+-- `streams` maps their ids to {producers' key, digest, rows, seq of the commit whose mark a part bears}.
 local function known_commit(k, streams, parts, app, version, kept, apps_max)
-  local seq, fresh, seen = nil, {}, {}
+  local seq, fresh, seen, full = nil, false, {}, false
   for _, part in ipairs(parts) do
     if not seen[part.stream_id] then
       seen[part.stream_id] = true
       local stream = streams[part.stream_id]
-      local found, differs = part.seq, false
-      if part.in_force then
-        k[PRODUCERS] = stream.producers
+      local found, differs = stream.marked, false
+      k[PRODUCERS] = stream.producers
+      local remembered = is_remembered(k, app, stream.rows)
+      if part.in_force and remembered then
         found, differs = committed(k, app, version, stream.digest, kept)
       end
       if differs then return {'TXN', found} end
       if found then
         seq = int(math.max(tonumber(seq or '0'), tonumber(found)))
-      else
-        fresh[#fresh + 1] = stream.producers
+      elseif remembered then
+        fresh = true
+        full = full or not has_place(k, part.stream_id, app, apps_max)
       end
     end
   end
-  if seq and #fresh > 0 then return {'TXN', seq} end
+  if seq and fresh then return {'TXN', seq} end
   if seq then return {'DUP', seq, ''} end
-  if not has_places(k, fresh, app, apps_max) then return {'QUOTA'} end
+  if full then return {'QUOTA'} end
 end
 
 -- Leaves the mark of a commit, by which it is known when it is sent again.
@@ -445,7 +450,7 @@ local function commit(keys, a)
   local now, staged = sweep(k[HEAD], keys[7], a[2], a[3])
   local kept, app, version, streams, past = a[4], a[9], a[10], {}, 12 + 2 * tonumber(a[11])
   for i = 12, past - 1, 2 do
-    streams[a[i]] = {digest = a[i + 1], producers = keys[10 + (i - 12) / 2]}
+    streams[a[i]] = {digest = a[i + 1], producers = keys[10 + (i - 12) / 2], rows = 0}
   end
   local mark, parts, missing, size, rows = version .. ' ' .. app, {}, {}, 0, 0
   for i = past, #a, 2 do
@@ -453,6 +458,8 @@ local function commit(keys, a)
     if part then
       part.id, part.header, parts[#parts + 1] = a[i], a[i + 1], part
       size, rows = size + part.size, rows + part.rows
+      local stream = streams[part.stream_id]
+      stream.rows, stream.marked = stream.rows + part.rows, part.seq or stream.marked
     else
       missing[#missing + 1] = a[i]
     end
@@ -480,7 +487,9 @@ local function commit(keys, a)
   end
   for stream_id, stream in pairs(streams) do
     k[PRODUCERS] = stream.producers
-    enter_version(k, stream_id, app, version, stream.digest, kept, int(seq))
+    if is_remembered(k, app, stream.rows) then
+      enter_version(k, stream_id, app, version, stream.digest, kept, int(seq))
+    end
   end
   redis.call('HSET', k[HEAD], 'seq', int(seq), 'ts', ts, 'tuple_id', int(tuple_id), 'bytes', int(tonumber(head[4]) + size),
     'waiting', int(tonumber(head[5]) + size), 'staged', int(staged - size))

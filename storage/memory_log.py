@@ -97,7 +97,10 @@ class MemoryLog:
             parts = self._parts(commit, now_us)
             txns = _txns(commit, parts)
             marked = {kept.part.stream_id: kept.seq for kept in parts if kept.version is not None}
-            original = self._catalogue.admit_commit(txns, marked)
+            rows = dict.fromkeys(txns, 0)
+            for kept in parts:
+                rows[kept.part.stream_id] += kept.part.rows
+            original = self._catalogue.admit_commit(txns, rows, marked)
             if original is not None:
                 self._staged.mark(commit, original.seq)
                 self._duplicates += 1
@@ -105,9 +108,9 @@ class MemoryLog:
             self._find_room()
             for left, kept in zip(range(len(parts) - 1, -1, -1), parts, strict=True):
                 self._enter(_rows(kept.part, txns[kept.part.stream_id], more=left > 0), now_us)
-            self._catalogue.enter_commit(self._head, txns)
+            self._catalogue.enter_commit(self._head, txns, rows)
             self._staged.mark(commit, self._head)
-            return Appended(self._head, now_us, rows=sum(kept.part.rows for kept in parts))
+            return Appended(self._head, now_us, rows=sum(rows.values()))
 
     def discard(self, stage_id: StageId) -> None:
         """Forget a part (`Log.discard`)."""

@@ -198,8 +198,8 @@ def queries_quota() -> QuotaExceededError:
 
 
 def apps_quota() -> QuotaExceededError:
-    """Return the refusal of one more producer."""
-    return quota_exceeded("producers, counted by stream and app,", limits.APPS_COUNT_MAX)
+    """Return the refusal of one more producer of a stream."""
+    return quota_exceeded("producers of the stream", limits.APPS_COUNT_MAX)
 
 
 def backlog_full() -> OverloadedError:

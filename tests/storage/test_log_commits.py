@@ -1,6 +1,7 @@
 """Staged parts and their commits by the Log's contract, the same cases over every store."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -288,18 +289,34 @@ def test_commit_over_its_bytes_is_refused(log, monkeypatch):
 
 
 def test_commit_of_too_many_producers_is_refused_whole(log, monkeypatch):
-    """An app that is new for two streams takes two places."""
-    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 2)
+    """A place is needed for each stream that gets a row."""
+    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
     log.append(rows(1, txn=txn("other")))
     log.stage(staged(1))
     log.stage(staged(2, 2, "b"))
     with pytest.raises(QuotaExceededError):
         log.commit(commit(1, 2))
     assert 3 == log.head()
-    log.commit(commit(1))
+    log.commit(commit(2))
     log.stage(staged(3, 2, "b"))
     with pytest.raises(QuotaExceededError):
-        log.commit(commit(3, version=1))
+        log.commit(replace(commit(3), app="another"))
+
+
+def test_commit_of_parts_without_rows_takes_no_place(log, monkeypatch):
+    """It is known by its parts when it is sent again, alone and beside a stream that gets rows."""
+    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
+    log.append(rows(1, txn=txn("other")))
+    log.stage(staged(1, count=0, body=b""))
+    log.stage(staged(2, 2, "b"))
+    first = log.commit(commit(1, 2))
+    again = log.commit(commit(1, 2))
+    assert (first.seq, True) == (again.seq, again.duplicate)
+    log.stage(staged(3, count=0, body=b""))
+    third = log.commit(commit(3, version=1))
+    again = log.commit(commit(3, version=1))
+    assert (third.seq, True) == (again.seq, again.duplicate)
+    log.check()
 
 
 def test_commit_over_a_full_backlog_is_refused_until_applied(store, log, monkeypatch):

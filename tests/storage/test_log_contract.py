@@ -179,18 +179,35 @@ def test_rows_of_producers_are_counted_by_stream_and_app(store):
 
 
 def test_rows_of_too_many_producers_are_refused(store, monkeypatch):
-    """There are at most APPS_COUNT_MAX producers; those of a dropped stream no longer count."""
-    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 2)
+    """A stream has at most APPS_COUNT_MAX producers, whatever others have; those of a dropped one no longer count."""
+    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
     store.log.append(declare("a"))
     store.log.append(declare("b"))
     store.log.append(rows(1, txn=txn("one")))
     store.log.append(rows(2, "b", txn=txn("two")))
     with pytest.raises(QuotaExceededError) as refused:
         store.log.append(rows(2, "b", txn=txn("three")))
-    assert {"limit": 2} == refused.value.extras
+    assert {"limit": 1} == refused.value.extras
     store.log.append(rows(1, txn=txn("one", 1)))
-    store.log.append(Drop(StreamId(1), "a"))
-    store.log.append(rows(2, "b", txn=txn("three")))
+    store.log.append(Drop(StreamId(2), "b"))
+    again = store.log.append(declare("b"))
+    store.log.append(rows(again.seq, "b", txn=txn("three")))
+    store.log.check()
+
+
+def test_producers_without_a_row_take_no_place(store, monkeypatch):
+    """Nothing of theirs can be stored twice; their versions count from the first row on."""
+    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
+    store.log.append(declare("a"))
+    for number in range(3):
+        store.log.append(rows(1, count=0, body=b"", txn=txn(f"invented {number}", 7)))
+    assert not store.log.append(rows(1, count=0, body=b"", txn=txn("one", 7))).duplicate
+    assert not store.log.append(rows(1, txn=txn("one", 3))).duplicate
+    assert store.log.append(rows(1, txn=txn("one", 3))).duplicate
+    store.log.append(rows(1, count=0, body=b"", txn=txn("one", 4, "none")))
+    assert store.log.append(rows(1, count=0, body=b"", txn=txn("one", 4, "none"))).duplicate
+    with pytest.raises(QuotaExceededError):
+        store.log.append(rows(1, txn=txn("two")))
     store.log.check()
 
 
