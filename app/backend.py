@@ -31,6 +31,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def is_current(self) -> bool:
+        """Return whether what it shows without its store is all that was ever told to be applied."""
+        ...
+
+    @property
     def results(self) -> ResultsReader:
         """Return the results at the applied position."""
         ...

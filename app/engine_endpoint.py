@@ -21,7 +21,7 @@ from app.backend import Phase
 from app.errors import MethodError
 from app.fold_loop import FoldLoop, FoldStatistics
 from app.keys import READ, Keys
-from app.meters import MEDIA_TYPE, Values, engine_counters
+from app.meters import MEDIA_TYPE, Values, condition_gauges, engine_counters
 from app.middleware.edge import REQUEST_ID, Application, Check, Edge, Scope
 from app.problems import problem_response
 from app.store import Position, Store, StoreHealth
@@ -57,7 +57,8 @@ def engine_application(
 
     async def ready(_: Request) -> Response:
         reasons = await asyncio.to_thread(_reasons, loop, look)
-        body = {"ready": not reasons, "reasons": list(reasons)}
+        warnings = loop.figures().store.warnings
+        body = {"ready": not reasons, "reasons": list(reasons), "warnings": list(warnings)}
         return JSONResponse(body, status_code=503 if reasons else 200, headers=_NO_STORE)
 
     async def meters(request: Request) -> Response:
@@ -88,6 +89,7 @@ def _reasons(loop: FoldLoop, look: StoreLook[StoreHealth]) -> tuple[str, ...]:
         return ("no-engine" if phase is Phase.STOPPED else phase.value,)
     seen = look.seen()
     found = () if seen.value is None else tuple(seen.value.reasons)
+    found += tuple(loop.figures().store.reasons)
     return (*found, STORE_SLOW) if seen.is_late else found
 
 
@@ -169,4 +171,5 @@ def _gauges(statistics: FoldStatistics) -> dict[str, tuple[str, float]]:
         "tuples_memory_bytes": ("Memory of tuples in the engine.", figures.footprint.tuples),
         "index_memory_bytes": ("Memory of the queries' index.", figures.footprint.index),
         "join_groups": ("Groups of queries that are joined together.", len(figures.joins.groups)),
+        **condition_gauges(figures.store),
     }

@@ -61,6 +61,7 @@ def _run(settings: Settings, *, listens: bool) -> int:
             standby=True,
             lease_s=settings.lease_s,
             password_file=settings.store_password_file,
+            disk_full_percent=settings.disk_full_percent,
         )
         return close_after(store, lambda: _fold(settings, store, listener))
 

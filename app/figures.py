@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from app.footprint import NOTHING, Footprint
 from app.join_tally import NO_JOINS, JoinReading
 from engine import limits
+from engine.condition import NOTHING_SEEN, StoreCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Figures:
         pages_written, result_bytes: hits in them.
         footprint: what it holds.
         joins: what joining has cost and found.
+        store: what its store was like when it was last looked at.
     """
 
     applied: int = 0
@@ -42,6 +44,7 @@ class Figures:
     result_bytes: int = 0
     footprint: Footprint = NOTHING
     joins: JoinReading = NO_JOINS
+    store: StoreCondition = NOTHING_SEEN
 
 
 NO_FIGURES: Final = Figures()

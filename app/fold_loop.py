@@ -6,7 +6,7 @@ Invariant: after an IntegrityError, a bug, or word of another engine nothing mor
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -16,6 +16,7 @@ from app.figures import Figures, write_figures
 from app.fold import Fold
 from app.lease import FENCED_CODE, Lease, LeaseStatistics
 from app.store import Store
+from app.store_watch import StoreWatch
 from engine import limits
 from engine.engine import Settled, keep_memory, warm_up
 from engine.errors import EngineError
@@ -104,6 +105,7 @@ class FoldLoop:
         self._lease = Lease(
             store.renew, lease_s=lease_s, on_fenced=self._end_fenced, elapsed_s=elapsed_s
         )
+        self._watch = StoreWatch(store.look)
         self._phase = Phase.RECOVERING
         self._fenced = threading.Event()
         self._fencing = threading.Lock()
@@ -111,6 +113,8 @@ class FoldLoop:
         self._taken_s = 0.0
         self._told = b""
         self._idle = False
+        self._shown = False
+        """Whether it has come to where the log ended at its start, before which it shows less than was told."""
         self._turns = 0
 
     @property
@@ -161,7 +165,15 @@ class FoldLoop:
 
     def figures(self) -> Figures:
         """Return counters as they are, and what is held as it was a second ago at most, or before a long operation."""
-        return self._fold.figures()
+        return replace(self._fold.figures(), store=self._watch.condition)
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether its memory shows all that was ever told to be applied, whether the store answers or not.
+
+        It does unless another engine may have gone on.
+        """
+        return self._shown and (self._lease.lasts or self._store.is_private)
 
     def statistics(self) -> FoldStatistics:
         """Return counters. Any thread."""
@@ -177,6 +189,7 @@ class FoldLoop:
     def check(self) -> None:
         """Raise AssertionError unless loop, store and engine agree. For tests, between turns."""
         self._lease.check()
+        self._watch.check()
         self._fold.check()
 
     # --- the thread -----------------------------------------------------------------------------
@@ -194,6 +207,7 @@ class FoldLoop:
             self._end_lost(error)
         finally:
             self._lease.stop()
+            self._watch.stop()
             if self._phase is not Phase.FAILED:
                 self._phase = Phase.STOPPED
             self._recovered.set()
@@ -248,6 +262,7 @@ class FoldLoop:
                 self._phase, self._taken = Phase.RECOVERING, True
                 self._taken_s = self._elapsed_s()
                 _LOG.info("taken-over", durability=str(self._store.durability))
+                self._watch.start()
                 if self._store.durability != "memory":  # which no other process can reach
                     self._lease.start(asked_s)
                 return
@@ -313,7 +328,7 @@ class FoldLoop:
         while self._fold_on():
             if self._stopping.is_set():
                 return
-        self._phase = Phase.LIVE
+        self._phase, self._shown = Phase.LIVE, True
         self._on_applied(self._fold.applied)
         _LOG.info(
             "recovered",
@@ -347,7 +362,7 @@ class FoldLoop:
         if not self._fold.counted.is_due(self._elapsed_s()):
             return
         self._fold.look()
-        told = write_figures(self._fold.figures())
+        told = write_figures(self.figures())
         if told == self._told:
             return
         try:

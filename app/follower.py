@@ -98,6 +98,11 @@ class Follower:
         return self._phase
 
     @property
+    def is_current(self) -> bool:
+        """Return False: what it shows is in the store."""
+        return False
+
+    @property
     def results(self) -> ResultsReader:
         """Return what the engine has published, in the store."""
         return self._store.results

@@ -86,13 +86,7 @@ def create_app(
 
     @asynccontextmanager
     async def serving(context: Context) -> AsyncIterator[Service]:
-        opened = store or open_store(
-            settings.store,
-            data=settings.data,
-            clock=used_clock,
-            lease_s=settings.lease_s,
-            password_file=settings.store_password_file,
-        )
+        opened = store or _open(settings, used_clock)
 
         def fold(service: Service) -> Backend:
             return FoldLoop(
@@ -263,14 +257,20 @@ def serve(settings: Settings) -> int:
 def _serve(settings: Settings) -> int:
     clock = SystemClock()
     with listen(settings) as listener:
-        store = open_store(
-            settings.store,
-            data=settings.data,
-            clock=clock,
-            lease_s=settings.lease_s,
-            password_file=settings.store_password_file,
-        )
+        store = _open(settings, clock)
         return close_after(store, lambda: _serve_on(listener, settings, clock, store))
+
+
+def _open(settings: Settings, clock: Clock) -> Store:
+    """Return the store that the settings name, taken over. Raises what `open_store` does."""
+    return open_store(
+        settings.store,
+        data=settings.data,
+        clock=clock,
+        lease_s=settings.lease_s,
+        password_file=settings.store_password_file,
+        disk_full_percent=settings.disk_full_percent,
+    )
 
 
 def _serve_on(listener: socket.socket, settings: Settings, clock: Clock, store: Store) -> int:

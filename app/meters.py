@@ -20,7 +20,9 @@ from app.front import Front
 from app.guesses import Guesses
 from app.middleware.edge import Scope
 from app.service import Service
+from engine.condition import StoreCondition
 from engine.errors import EngineError
+from engine.limits import SECOND_US
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -242,6 +244,27 @@ def store_gauges(service: Service) -> dict[str, tuple[str, float]]:
     return found
 
 
+def condition_gauges(store: StoreCondition) -> dict[str, tuple[str, float]]:
+    """Return how the store was when its engine last looked at it."""
+    found: dict[str, tuple[str, float]] = {
+        "store_clock_behind_seconds": (
+            "How long NOW stands still, because the clock was set back.",
+            store.clock_behind_us / SECOND_US,
+        ),
+        "store_settings_drifted": ("1 if the store is set to keep less.", store.drifted),
+    }
+    if store.disk is not None:
+        found["store_disk_used_percent"] = ("Of the store's disk.", store.disk.used_percent)
+        found["store_disk_free_bytes"] = ("Left on the store's disk.", store.disk.free_bytes)
+        found["store_disk_full"] = ("1 if nothing is added for want of disk.", store.disk.full)
+    if store.loss is not None:
+        found["loss_last_time_seconds"] = (
+            "When the latest loss of operations was found, since 1970.",
+            store.loss.at_us / SECOND_US,
+        )
+    return found
+
+
 def engine_gauges(service: Service, figures: Figures) -> dict[str, tuple[str, float]]:
     """Return where the engine stands and what it holds."""
     return {
@@ -253,6 +276,7 @@ def engine_gauges(service: Service, figures: Figures) -> dict[str, tuple[str, fl
         "hits_memory_bytes": ("Memory of hits in the engine.", figures.footprint.hits),
         "join_groups": ("Groups of queries that are joined together.", len(figures.joins.groups)),
         "publish_seconds_longest": ("The longest publish.", figures.publish_s_max),
+        **condition_gauges(figures.store),
     }
 
 
@@ -268,6 +292,10 @@ def engine_counters(figures: Figures) -> dict[str, tuple[str, float]]:
         "store_retries": ("Attempts after the store was away.", figures.retries),
         "tuples_folded": ("Tuples folded.", figures.tuples),
         "ticks": ("Ticks appended.", figures.ticks),
+        "operations_lost": (
+            "Operations that the store has lost, ever.",
+            0 if figures.store.loss is None else figures.store.loss.total,
+        ),
         "join_entrants": ("Chunks and queries joined.", joins.entrants),
         "join_steps": ("Candidates and pairs looked at.", joins.steps),
         "join_semijoined": ("Tuples left out before joining.", joins.semijoined),

@@ -198,14 +198,19 @@ class Service:
         self.catalogue.forget_all()
         self.descriptions.clear()
 
-    def gate(self) -> None:
+    def gate(self, *, from_memory: bool = False) -> None:
         """Turn a request away while it could not be answered rightly.
+
+        `from_memory` = it asks for what an engine in this process has in its memory: while the store is away that is
+        still all that anybody was told, as long as no other engine can have gone on.
 
         Raises:
             RecoveringError, StoreDownError, IntegrityError: by the backend's phase.
         """
         phase = self.backend.phase
         if phase is Phase.LIVE:
+            return
+        if phase is Phase.STORE_DOWN and from_memory and self.backend.is_current:
             return
         if phase is Phase.RECOVERING:
             raise RecoveringError("The engine is reading its state back. Send the same again soon.")
@@ -232,6 +237,7 @@ class Service:
             return (phase.value,)
         seen = self.state.seen()
         found = [] if seen.value is None else list(seen.value.health.reasons)
+        found += self.backend.figures().store.reasons
         if seen.is_late:
             return (*found, STORE_SLOW)
         high = limits.HITS_MEMORY_BYTES_MAX * limits.HITS_MEMORY_HIGH_PERCENT
@@ -246,6 +252,10 @@ class Service:
         ):
             found.append("backlog")
         return tuple(found)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what an operator has to know although requests are answered rightly. Asks nobody."""
+        return tuple(self.backend.figures().store.warnings)
 
     def backlog(self) -> int:
         """Return how many operations are committed and not yet applied, as was last seen of the log.

@@ -57,6 +57,7 @@ class Settings:
     keep_alive_s: int = 75
     shutdown_s: int = 10
     lease_s: float = limits.LEASE_S
+    disk_full_percent: float = limits.DISK_FULL_PERCENT
     workers: int = 1
     spark: str | None = None
     spark_pairs_min: int = limits.SCALED_PAIRS_MIN
@@ -198,6 +199,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "shutdown_s": Setting("seconds", "Running requests get this long to end.", int, (0, 300)),
     "lease_s": Setting(
         "seconds", "So long after an engine's last sign of life a standby waits.", float, (0.2, 600)
+    ),
+    "disk_full_percent": Setting(
+        "percent",
+        "Of the disk under the embedded store, or one at a unix socket: from here on nothing is added.",
+        float,
+        (0, 100),
     ),
     "workers": Setting(
         "processes",

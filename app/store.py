@@ -5,6 +5,7 @@
 
 from typing import Protocol
 
+from engine.condition import StoreCondition
 from engine.log.contract import Log
 from engine.log.operation import Operation, QueryId
 from engine.results.contract import Gen, Position, ResultsReader, ResultsStructure
@@ -19,7 +20,7 @@ class StoreHealth(Protocol):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Among `store-down`, `recovering`, `no-engine`, `memory-high`, `config-drift`."""
+        """Among `store-down`, `recovering`, `no-engine`, `memory-high`."""
         ...
 
     @property
@@ -56,8 +57,20 @@ class Store(Protocol):
         """`fsync`, `everysec` or `memory`: what a committed operation survives."""
         ...
 
+    @property
+    def is_private(self) -> bool:
+        """Whether no other engine can ever have it."""
+        ...
+
     def health(self) -> StoreHealth:
         """Return how the store is; never raises."""
+        ...
+
+    def look(self) -> StoreCondition:
+        """Look at what the store does not tell by itself, and hold up appends where it is not as it should be.
+
+        For one thread, once it is taken over. Raises what the store does.
+        """
         ...
 
     @property

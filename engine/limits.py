@@ -363,8 +363,20 @@ STORE_WORK_S: Final = 7_200.0
 """How long it may take to read its files and to write them anew (measured: 1.2 s for 750 MB)."""
 STORE_STOP_S: Final = 10.0
 """How long an embedded server may take to end; what is committed is on its disk before."""
-STORE_SETTINGS_CHECK_S: Final = 10.0
-"""How often the settings that durability hangs on are looked at again."""
+STORE_CONDITION_S: Final = 1.0
+"""How often an engine looks at what its store does not tell by itself: settings, disk, clock."""
+DISK_FULL_PERCENT: Final = 90.0
+"""Of the disk under the store: from here on nothing is added, while removals still find room to be written."""
+DISK_ENOUGH_FREE_BYTES: Final = 32 * GIB
+"""With so much free no disk is full, whatever its size: the append-only file written anew takes a part of it."""
+DISK_RESUME_SHARE: Final = 0.98
+"""Of that percentage: a disk that was full is so until it is below it, or additions would stop and go."""
+DISK_HIGH_SHARE: Final = 0.95
+"""Of that percentage: from here on the service warns of `disk-high`."""
+CLOCK_BEHIND_S: Final = 5.0
+"""So far behind the last arrival the store's clock is worth a warning: steps of a clock that is kept right are less."""
+LOSS_SHOWN_S: Final = 3_600.0
+"""How long a loss is shown as a warning."""
 PUBLISH_BYTES_MAX: Final = 8 * MIB
 """Arguments of one Function call: larger deltas are staged in slices."""
 SEQ_REMEMBERED_EVERY: Final = 1_000

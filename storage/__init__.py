@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from engine import limits
 from engine.clock import Clock
-from engine.store_address import MEMORY, StoreUrlError, read_store_address
+from engine.store_address import MEMORY, UNIX, StoreUrlError, read_store_address
 from storage.cluster import ClusterMemory
 from storage.errors import (
     RecoveringError,
@@ -46,6 +46,7 @@ def open_store(
     standby: bool = False,
     lease_s: float = limits.LEASE_S,
     password_file: Path | None = None,
+    disk_full_percent: float = limits.DISK_FULL_PERCENT,
 ) -> Store:
     """Return the store at `url`, verified and taken over: no other engine writes to it.
 
@@ -60,6 +61,8 @@ def open_store(
         standby: leave `take_over` to the caller, who waits while another engine has the store.
         lease_s: how long the store stays with an engine that says nothing.
         password_file: of a server's user, as for `RedisClient`; the address has none then.
+        disk_full_percent: from where on the disk under a server on this machine is full: the embedded one, or one at a
+            unix socket.
 
     Raises:
         StoreUrlError: the address is of no known kind, or the password's file cannot be read.
@@ -70,11 +73,19 @@ def open_store(
     if url is not None and read_store_address(url).scheme == MEMORY:
         return MemoryStore(clock)
     try:
-        return _open_in(
-            data, url, password_file, durability=durability, standby=standby, lease_s=lease_s
+        store = _open_in(
+            data,
+            url,
+            password_file,
+            durability=durability,
+            lease_s=lease_s,
+            disk_full_percent=disk_full_percent,
         )
+        if not standby:
+            _take_over(store)
     except OSError as error:
         raise unusable(data, error) from error
+    return store
 
 
 def open_worker_store(
@@ -115,23 +126,29 @@ def _open_in(
     password_file: Path | None,
     *,
     durability: Durability,
-    standby: bool,
     lease_s: float,
-) -> Store:
+    disk_full_percent: float,
+) -> RedisStore:
     folder = FolderLock(data)
     try:
         if url is None:
-            store = _open_embedded(data, folder, durability, lease_s)
-        else:
-            client = RedisClient(url, password_file=password_file)
-            known = _remembered(url, data)
-            store = _open_remote(client, known, data, folder, durability, lease_s=lease_s)
-        if not standby:
-            _take_over(store)
+            return _open_embedded(
+                data, folder, durability, lease_s=lease_s, disk_full_percent=disk_full_percent
+            )
+        client = RedisClient(url, password_file=password_file)
+        is_seen = read_store_address(url).scheme == UNIX  # its disk is one of this machine's
+        return _open_remote(
+            client,
+            _remembered(url, data),
+            data,
+            folder,
+            durability,
+            lease_s=lease_s,
+            disk_full_percent=disk_full_percent if is_seen else None,
+        )
     except BaseException:
         folder.close()
         raise
-    return store
 
 
 def _take_over(store: RedisStore) -> None:
@@ -156,7 +173,12 @@ def _held(held: Held) -> StoreUnsuitableError:
 
 
 def _open_embedded(
-    data: Path, folder: FolderLock, durability: Durability, lease_s: float
+    data: Path,
+    folder: FolderLock,
+    durability: Durability,
+    *,
+    lease_s: float,
+    disk_full_percent: float,
 ) -> RedisStore:
     known = ClusterMemory(data / "cluster.json")
     server = EmbeddedServer(data, durability)
@@ -178,6 +200,7 @@ def _open_embedded(
             stop=stop,
             stops_server=True,
             lease_s=lease_s,
+            disk_full_percent=disk_full_percent,
         )
     except BaseException:
         with contextlib.suppress(StoreUnavailableError):  # what failed first says more
@@ -201,6 +224,7 @@ def _open_remote(
     durability: Durability,
     *,
     lease_s: float,
+    disk_full_percent: float | None,
 ) -> RedisStore:
     """Open a server of the user's own."""
     try:
@@ -212,6 +236,7 @@ def _open_remote(
             revive=lambda: None,
             stop=folder.close,
             lease_s=lease_s,
+            disk_full_percent=disk_full_percent,
         )
     except BaseException:
         client.close()

@@ -18,6 +18,11 @@ class CarriedClock:
         with self._lock:
             self._ahead_us = now_us - _elapsed_us()
 
+    def behind_us(self) -> int:
+        """Return how long the clock has to go to the latest it had reached; 0 = it was not set back."""
+        with self._lock:
+            return max(0, self._told_us - self._ahead_us - _elapsed_us())
+
     def now_us(self) -> int:
         """Return the server's clock in µs since 1970; where it was set back, the latest it had reached."""
         with self._lock:

@@ -218,7 +218,7 @@ class Catalogue:
         return original
 
     def _is_remembered(self, stream_id: StreamId, app: str, rows: int) -> bool:
-        """Return whether a version of `app` is remembered: from its first row on, for nothing is stored twice before."""
+        """Return whether a version of `app` is remembered: from its first row on; before, nothing is stored twice."""
         return rows > 0 or app in self._producers.get(stream_id, {})
 
     def _find_place(self, stream_id: StreamId, app: str) -> None:

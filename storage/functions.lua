@@ -30,6 +30,23 @@ local function run_id()
   return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 end
 
+-- The same, and how often the server's settings have been changed in this life of it. The engine leaves in meta at which
+-- number it has found them to keep what is promised: whoever appends then knows, without a right to ask for them.
+local function server_state()
+  local info = redis.call('INFO', 'server', 'commandstats')
+  return string.match(info, 'run_id:(%x+)'), string.match(info, 'cmdstat_config|set:calls=(%d+)') or '0'
+end
+
+local FREEING = {drop = true, remove = true, tick = true}
+
+-- Tells whether an operation can be stored now: nothing if so, else the answer. Nobody is told that a tick is on disk.
+-- Without `verified` the engine, which has just opened the run, has not looked yet.
+local function held_up(kind, settings, verified, full)
+  if not verified then return {'RECOVERING'} end
+  if kind ~= 'tick' and settings ~= verified then return {'SETTINGS'} end
+  if full and not FREEING[kind] then return {'DISK'} end
+end
+
 -- Calls `command key value...` in slices that unpack can take. Pairs stay together: UNPACK_MAX is even.
 local function call_sliced(command, key, values, first, last)
   for from = first, last, UNPACK_MAX do
@@ -277,15 +294,18 @@ end
 
 local function append(k, a)
   local kind = a[2]
-  local meta = redis.call('HMGET', a[1], 'run', 'applied')
-  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
+  local run, settings = server_state()
+  if meta[1] ~= run then return {'RECOVERING'} end
   local head = redis.call('HMGET', k[HEAD], 'seq', 'ts', 'tuple_id', 'bytes', 'waiting')
   local answer = check[kind](k, a)
   if answer then
     answer[#answer + 1] = head[2]
     return answer
   end
-  if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end -- after the duplicates: they add nothing
+  answer = held_up(kind, settings, meta[3], meta[4]) -- after the duplicates: they add nothing
+  if answer then return answer end
+  if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
   local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
   add_entry(k, seq, ts, kind, head[3], a[3], a[4])
   if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4], a[5]) end
@@ -296,8 +316,6 @@ local function append(k, a)
 end
 
 -- The same for what frees memory, so that it runs when there is none left. Queries take their histories along.
-local FREEING = {drop = true, remove = true, tick = true}
-
 local function append_freeing(k, a)
   if not FREEING[a[2]] then return redis.error_reply('ERR psoup_append_freeing takes drop, remove and tick') end
   local answer = append(k, a)
@@ -344,10 +362,12 @@ end
 -- keys: head index part streams body
 -- args: meta prefix mark_bytes stage_id name stream_id declared rows digest body life_us bytes_max
 local function part_add(k, a)
-  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  local meta = redis.call('HMGET', a[1], 'run', 'full')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
   local now, staged = sweep(k[1], k[2], a[2], a[3])
   local known = redis.call('HGET', k[3], 'x')
   if known then return {'OK', known} end
+  if meta[2] then return {'DISK'} end
   if redis.call('HEXISTS', k[5], 'b') == 1 then return redis.error_reply('ERR the id of a committed part') end
   if not in_force({[STREAMS] = k[4]}, a[5], a[6], a[7]) then return {'STALE'} end
   staged = staged + #a[10] + tonumber(a[3])
@@ -443,8 +463,9 @@ end
 -- Each of so many streams has the key of its producers, and the digest of all its rows in this commit. A part whose
 -- header is '' was not there before the call. The time it takes hangs on the number of parts, not on their bytes.
 local function commit(keys, a)
-  local meta = redis.call('HMGET', a[1], 'run', 'applied')
-  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
+  local run, settings = server_state()
+  if meta[1] ~= run then return {'RECOVERING'} end
   local k = {[HEAD] = keys[1], [LOG] = keys[2], [SIZES] = keys[3], [STREAMS] = keys[4], [APPS] = keys[5],
     [OWNERS] = keys[6], [EMPTY] = keys[9]}
   local now, staged = sweep(k[HEAD], keys[7], a[2], a[3])
@@ -475,6 +496,8 @@ local function commit(keys, a)
     answer[#answer + 1] = head[2]
     return answer
   end
+  answer = held_up('rows', settings, meta[3], meta[4])
+  if answer then return answer end
   if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
   local seq, tuple_id, ts = tonumber(head[1]), tonumber(head[3]), int(now)
   for _, part in ipairs(parts) do
@@ -585,6 +608,7 @@ end
 -- args: meta worker number rows places body claim_us life_us rows_max bytes_max all_bytes_max
 local function history_put(k, a)
   if not histories_open(k, a) then return {'RECOVERING'} end
+  if redis.call('HGET', a[1], 'full') then return {'DISK'} end
   local refused = not_claimed(k[3], a[2])
   if refused then return refused end
   local rows, bytes = string.match(redis.call('HGET', k[5], a[3]) or '0 0', '^(%d+) (%d+)')
@@ -708,6 +732,17 @@ local function release(k, a)
   local refused = fenced(k[1], a)
   if refused then return refused end
   redis.call('HSET', k[1], 'lease_until', '0')
+  return {'OK'}
+end
+
+-- keys: meta      args: epoch nonce settings full
+-- What the engine has seen of the server, for those who append: how often its settings had been changed when they were
+-- right ('' = they are not), and whether its disk is full ('' = it is not).
+local function guard(k, a)
+  local refused = fenced(k[1], a)
+  if refused then return refused end
+  redis.call('HSET', k[1], 'settings', a[3])
+  if a[4] == '' then redis.call('HDEL', k[1], 'full') else redis.call('HSET', k[1], 'full', a[4]) end
   return {'OK'}
 end
 
@@ -871,8 +906,9 @@ local function reserve(k, a)
   return {'OK'}
 end
 
--- keys: meta head log      args: epoch nonce head_seq gen library durability
--- The engine has compared the log up to head_seq with what it knows: appends, publishes and reads may go on.
+-- keys: meta head log      args: epoch nonce head_seq gen library durability (lost_first lost_last)
+-- The engine has compared the log up to head_seq with what it knows: appends, publishes and reads may go on. What it found
+-- lost stays in META: first and last seq, when, and how many operations were lost in all.
 local function open(k, a)
   local refused = fenced(k[1], a)
   if refused then return refused end
@@ -884,6 +920,12 @@ local function open(k, a)
       if stream[i] == 'last-generated-id' and stream[i + 1] ~= seq .. '-0' then return {'TORN', stream[i + 1]} end
     end
   end
+  if a[7] then
+    local before = string.match(redis.call('HGET', k[1], 'lost') or '0', '%d+$')
+    local total = int(tonumber(before) + tonumber(a[8]) - tonumber(a[7]) + 1)
+    redis.call('HSET', k[1], 'lost', table.concat({a[7], a[8], int(now_us()), total}, ' '))
+  end
+  redis.call('HDEL', k[1], 'settings')
   redis.call('HSET', k[1], 'gen', a[4], 'library', a[5], 'durability', a[6], 'run', run_id())
   return {'OK'}
 end
@@ -1011,6 +1053,7 @@ register('psoup_history_all', history_all, 'allow-oom')
 register('psoup_acquire', acquire, 'allow-oom')
 register('psoup_renew', renew, 'allow-oom')
 register('psoup_release', release, 'allow-oom')
+register('psoup_guard', guard, 'allow-oom')
 register('psoup_tell', tell, 'allow-oom')
 register('psoup_trim', trim, 'allow-oom')
 register('psoup_stage', stage, 'allow-oom')

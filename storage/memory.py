@@ -3,6 +3,7 @@
 import secrets
 
 from engine.clock import Clock
+from engine.condition import StoreCondition
 from engine.results.contract import Position
 from engine.tuples.batch import Seq
 from storage.memory_log import MemoryLog
@@ -15,6 +16,7 @@ class MemoryStore:
 
     def __init__(self, clock: Clock) -> None:
         """Begin an empty history at the clock's present instant."""
+        self._clock = clock
         self._log = MemoryLog(clock)
         self.histories = self._log.histories
         self._results = MemoryResults(clock.now_us, self._log)
@@ -38,6 +40,17 @@ class MemoryStore:
     def health(self) -> StoreHealth:
         """Return a healthy store without bounds of its own."""
         return StoreHealth()
+
+    @property
+    def is_private(self) -> bool:
+        """True: no other process can reach it."""
+        return True
+
+    def look(self) -> StoreCondition:
+        """Return the store's condition: only its clock can be other than it should."""
+        now_us = self._clock.now_us()
+        behind_us = max(0, self._log.arrival_us - now_us)
+        return StoreCondition(now_us=now_us, clock_behind_us=behind_us)
 
     @property
     def page_key(self) -> bytes:

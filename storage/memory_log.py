@@ -259,6 +259,11 @@ class MemoryLog:
             assert all(seq <= self._applied for seq in self._trimmed.values())
 
     @property
+    def arrival_us(self) -> int:
+        """Return when the last operation arrived."""
+        return self._arrival_us
+
+    @property
     def unapplied_bytes(self) -> int:
         """Return the bytes of bodies that wait to be applied."""
         return self._unapplied_bytes

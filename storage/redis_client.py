@@ -9,9 +9,9 @@ for again. A call borrows a connection from a bounded pool, so threads share it 
 import contextlib
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from redis import BlockingConnectionPool
 from redis.backoff import NoBackoff
@@ -32,8 +32,8 @@ from engine import limits
 from engine.checkpoint import checkpoint, is_checked
 from engine.errors import EngineError, IntegrityError
 from engine.store_address import UNIX, StoreAddress, StoreUrlError, read_store_address
+from storage import refusals
 from storage.errors import (
-    RecoveringError,
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
@@ -55,6 +55,12 @@ WORKER_RULES = (
 """What an ACL has to give the user of API workers: all that they need, and nothing that the engine alone may do."""
 CHECKED_EVERY_S = 0.1
 """So often work that waits for the store's answer looks whether it is still wanted."""
+STANDING: Final[Mapping[Any, Callable[[], EngineError]]] = {
+    b"RECOVERING": refusals.recovering,
+    b"SETTINGS": refusals.settings_changed,
+    b"DISK": refusals.disk_full,
+}
+"""What a Function answers where the server is not to be written to or read yet, and what is raised for it."""
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
 
@@ -153,7 +159,7 @@ class RedisClient:
             if isinstance(answer, ResponseError):
                 raise _refusal(answer, command, self._rules) from answer
             if isinstance(answer, list) and answer and answer[0] == b"RECOVERING":
-                raise _recovering()
+                raise refusals.recovering()
         return list(answers)
 
     def fetch_one(self, *command: Argument) -> Any:  # noqa: ANN401 - as many types as commands
@@ -204,8 +210,9 @@ class RedisClient:
     ) -> list[Any]:
         full: Command = (command, function, len(keys), *keys, *arguments)
         answer: list[Any] = self._exchange([full], lost)[0]
-        if answer[0] == b"RECOVERING":
-            raise _recovering()
+        refusal = standing_refusal(answer)
+        if refusal is not None:
+            raise refusal
         return answer
 
     def _exchange(self, commands: Sequence[Command], lost: type[EngineError]) -> list[Any]:
@@ -217,7 +224,7 @@ class RedisClient:
             answers = [_response(connection) for _ in commands]
         except BusyLoadingError as error:
             connection.disconnect()
-            raise _recovering() from error
+            raise refusals.recovering() from error
         except (RedisError, OSError) as error:
             connection.disconnect()
             raise lost(
@@ -245,7 +252,7 @@ class RedisClient:
         try:
             connection: _Connection = self._pool.get_connection()
         except BusyLoadingError as error:
-            raise _recovering() from error
+            raise refusals.recovering() from error
         except (RedisError, OSError) as error:
             raise StoreUnavailableError(
                 "The store cannot be reached, or refuses the connection. Nothing was sent."
@@ -340,6 +347,11 @@ class Listener:
             heard.close()
 
 
+def standing_refusal(answer: Sequence[Any]) -> EngineError | None:
+    """Return what is raised for an answer that hangs on the server and not on the call; None = it is another one."""
+    return STANDING[answer[0]]() if answer[0] in STANDING else None
+
+
 def _response(connection: _Connection) -> Any:  # noqa: ANN401 - as many types as commands
     """Return the next answer; a refusal is returned like one, since others may follow it."""
     try:
@@ -348,12 +360,6 @@ def _response(connection: _Connection) -> Any:  # noqa: ANN401 - as many types a
         raise
     except ResponseError as error:
         return error
-
-
-def _recovering() -> RecoveringError:
-    return RecoveringError(
-        "The store has restarted or is loading; its contents are not verified yet. Try again later."
-    )
 
 
 def _not_allowed(command: Command, rules: str) -> StoreUnsuitableError:
@@ -382,5 +388,5 @@ def _refusal(error: ResponseError, command: Command, rules: str) -> EngineError:
     if text.startswith("BUSY"):
         return StoreUnavailableError("The store is busy with a long script. Nothing was changed.")
     if "unction not found" in text:
-        return _recovering()
+        return refusals.recovering()
     return IntegrityError(f"The store refused a call it should take: {text.split(' ', 1)[0]}.")

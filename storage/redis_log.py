@@ -21,7 +21,7 @@ from storage.errors import (
 )
 from storage.redis_append import append_call, read_answer
 from storage.redis_check import check_log
-from storage.redis_client import Argument, Command, RedisClient
+from storage.redis_client import Argument, Command, RedisClient, standing_refusal
 from storage.redis_commit import (
     commit_call,
     discard_call,
@@ -313,10 +313,12 @@ class RedisLog:
             raise _unknown() from error
         outcomes: list[Appended | EngineError] = []
         for (content, _), answer in zip(part, answers, strict=True):
-            if answer[0] == b"RECOVERING":
-                raise RecoveringError(
-                    "The store has restarted; its contents are not verified yet. Try again later."
-                )
+            standing = standing_refusal(answer)
+            if isinstance(standing, RecoveringError):
+                raise standing
+            if standing is not None:
+                outcomes.append(standing)
+                continue
             try:
                 outcomes.append(self._counted(read_answer(answer, content)))
             except EngineError as refusal:

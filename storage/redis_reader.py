@@ -79,6 +79,10 @@ class RedisReader:
         """Return the store's clock as it was last seen, carried on since. Asks nobody."""
         return self._clock.now_us()
 
+    def clock_behind_us(self) -> int:
+        """Return how long the store's clock has to go to the latest that `now_us` has returned."""
+        return self._clock.behind_us()
+
     def snapshot(self, query_id: QueryId) -> Snapshot:
         """Return one query at one cut; NotFoundError if it is not standing."""
         (snapshot,) = self.snapshots([query_id])

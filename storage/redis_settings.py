@@ -1,11 +1,8 @@
 """What a server has to be and how it has to be set so that psoup's promises hold, now and while it runs."""
 
 import re
-import threading
-import time
 from typing import Final
 
-from engine import limits
 from storage.errors import StoreUnsuitableError
 from storage.redis_client import RedisClient
 from storage.store import Durability
@@ -65,35 +62,15 @@ def check_settings(client: RedisClient, asked: Durability) -> Durability:
     return durability
 
 
-class SettingsWatch:
-    """Looks now and then whether a server that runs is still set to keep what is promised. Thread-safe."""
+def verified_changes(client: RedisClient, promised: Durability) -> str | None:
+    """Return how often the settings had been changed when they were found to keep what is promised, None = they do not.
 
-    def __init__(self, client: RedisClient) -> None:
-        """Watch the server of `client`; `begin` says that it was looked at."""
-        self._client = client
-        self._lock = threading.Lock()
-        self._drifted = False
-        self._looked_s = 0.0
-
-    def begin(self) -> None:
-        """Take note that the settings are right now."""
-        with self._lock:
-            self._drifted, self._looked_s = False, time.monotonic()
-
-    def has_drifted(self, promised: Durability) -> bool:
-        """Return whether the server, when last looked at, was set to keep less than `promised`.
-
-        Looks at most every STORE_SETTINGS_CHECK_S. Raises StoreUnavailableError and RecoveringError as a look does.
-        """
-        with self._lock:
-            if time.monotonic() - self._looked_s < limits.STORE_SETTINGS_CHECK_S:
-                return self._drifted
-            self._looked_s = time.monotonic()  # whoever asks meanwhile need not look too
-        try:
-            check_settings(self._client, promised)
-            drifted = False
-        except StoreUnsuitableError:
-            drifted = True
-        with self._lock:
-            self._drifted = drifted
-        return drifted
+    Who finds the same number later, as psoup_append does, knows that nobody has changed them since. CONFIG RESETSTAT
+    begins to count anew: that is found by the next look. Cost: two round trips. Raises what `RedisClient.info` does.
+    """
+    calls = client.info("commandstats").get("cmdstat_config|set", "calls=0")
+    try:
+        check_settings(client, promised)
+    except StoreUnsuitableError:
+        return None
+    return calls.partition(",")[0].removeprefix("calls=")

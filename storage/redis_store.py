@@ -8,10 +8,11 @@ Before all that the store has to be acquired: one engine writes to it, and a sec
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from engine import limits
+from engine.condition import StoreCondition
 from engine.errors import EngineError, IntegrityError
 from engine.limits import SECOND_US
 from engine.results.contract import Gen, Position
@@ -22,8 +23,9 @@ from storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitab
 from storage.redis_client import RedisClient
 from storage.redis_histories import RedisHistories
 from storage.redis_log import RedisLog
+from storage.redis_look import ConditionLook
 from storage.redis_results import RedisResults
-from storage.redis_settings import SettingsWatch, check_server
+from storage.redis_settings import check_server
 from storage.redis_state import StoreState, read_state
 from storage.redis_tidy import tidy
 from storage.redis_token import Held, WriteToken
@@ -47,6 +49,7 @@ class RedisStore:
         stop: Callable[[], None],
         stops_server: bool = False,
         lease_s: float = limits.LEASE_S,
+        disk_full_percent: float | None = None,
     ) -> None:
         """Verify the server. `take_over` is still to come: nothing is written to it before, nothing read.
 
@@ -59,6 +62,7 @@ class RedisStore:
             stop: ends an embedded server.
             stops_server: it does, so that nobody appends to it any more.
             lease_s: how long the store stays with an engine that says nothing.
+            disk_full_percent: from where on its disk is full; None = the server is elsewhere, and its disk not seen.
 
         Raises:
             StoreUnsuitableError: wrong version, settings or contents.
@@ -71,7 +75,6 @@ class RedisStore:
         self._stop = stop
         self._stops_server = stops_server
         self._lease_s = lease_s
-        self._watch = SettingsWatch(client)
         self._token = WriteToken(client, owner, lease_s)
         self._renewed_s = 0.0
         self._page_key = b""
@@ -81,6 +84,12 @@ class RedisStore:
         now_us = seconds * SECOND_US + microseconds
         self._results = RedisResults(client, known, self._token, now_us=now_us)
         self._log = RedisLog(client, known, self._token)
+        self._look = ConditionLook(
+            client,
+            self._token,
+            clock_behind_us=self._results.clock_behind_us,
+            disk_full_percent=disk_full_percent,
+        )
         self.histories = RedisHistories(client)
         self.holder: Held | None = None
         """Who had the store when it was last to be taken over, None = nobody else."""
@@ -105,14 +114,18 @@ class RedisStore:
         """The secret that page tokens are signed with: one for all processes of the store."""
         return self._page_key
 
+    @property
+    def is_private(self) -> bool:
+        """Whether no other engine can have it: it is this process's own server."""
+        return self._stops_server
+
     def health(self) -> StoreHealth:
-        """Return how the server is (`StoreHealth`). Settings are looked at now and then."""
+        """Return how the server is (`StoreHealth`)."""
         reasons: list[str] = []
         try:
             if self._token.held and not read_state(self._client).verified:
                 reasons.append("recovering")
             memory = self._client.info("memory")
-            drifted = self._watch.has_drifted(self._durability)
         except RecoveringError:
             return StoreHealth(("recovering",))
         except StoreUnavailableError:
@@ -120,9 +133,11 @@ class RedisStore:
         used, most = int(memory["used_memory"]), int(memory["maxmemory"])
         if memory_is_high(used, most):
             reasons.append("memory-high")
-        if drifted:
-            reasons.append("config-drift")
         return StoreHealth(tuple(reasons), used, most or None)
+
+    def look(self) -> StoreCondition:
+        """Return the store's condition (`ConditionLook.look`). For one thread, once it is taken over."""
+        return self._look.look(self._durability)
 
     def take_over(self) -> float:
         """Become the one writer, before anything but `health` and `close`. Twice is harmless.
@@ -240,9 +255,7 @@ class RedisStore:
         The Functions stay as they are: they are those of the engine that has the store, or had it last.
         """
         self._wait(lambda state: state["loading"] == "0")
-        durability = check_server(self._client, self._asked)
-        self._watch.begin()
-        return durability
+        return check_server(self._client, self._asked)
 
     def _enter(self, *, starting: bool) -> None:
         """Open the server's present run, unless it is open."""
@@ -251,13 +264,15 @@ class RedisStore:
         assert state.head is not None
         assert state.cluster is not None
         gen = self._generation(state, told, starting=starting)
+        lost = (state.head + 1, told.head) if state.head < told.head else ()
         if not state.verified:
             if gen != state.gen:
                 self._token.call("psoup_reserve", [keys.META], [gen])
             self._rewrite_file()
         if not state.verified or gen != state.gen:
-            self._open_run(state, gen)
+            self._open_run(state, gen, lost)
         tidy(self._client, self._token)
+        self._look.begin(self._durability)
         self._known.saw_applied(state.applied)
         self._known.belong_to(state.cluster, gen, state.head)
 
@@ -345,14 +360,17 @@ class RedisStore:
                 "The store could not rewrite its append-only file. Free space on its disk."
             )
 
-    def _open_run(self, state: StoreState, gen: Gen) -> None:
-        """Open the run for generation `gen`. In one that is open appends go on meanwhile, and the head moves."""
+    def _open_run(self, state: StoreState, gen: Gen, lost: Sequence[int]) -> None:
+        """Open the run for generation `gen`. In one that is open appends go on meanwhile, and the head moves.
+
+        `lost` are first and last operation that are missing, if any are.
+        """
         head = state.head
         while True:
             answer = self._token.call(
                 "psoup_open",
                 [keys.META, keys.HEAD, keys.LOG],
-                [str(head), gen, self._client.library_sha, self._durability],
+                [str(head), gen, self._client.library_sha, self._durability, *lost],
             )
             if answer[0] == b"OK":
                 return

@@ -19,11 +19,14 @@ from engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
+from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
 
 BACKLOG_RETRY_AFTER_S = 1
 """The engine folds thousands of operations a second: a full backlog has room again soon."""
 STAGED_RETRY_AFTER_S = 5
 """Staged parts make room as they are committed: a micro-batch takes seconds."""
+SETTINGS_RETRY_AFTER_S = 1
+"""The engine looks at settings that were changed within a second."""
 HISTORIES_RETRY_AFTER_S = 60
 """Histories make room as they expire, an hour after they were done."""
 
@@ -200,6 +203,29 @@ def queries_quota() -> QuotaExceededError:
 def apps_quota() -> QuotaExceededError:
     """Return the refusal of one more producer of a stream."""
     return quota_exceeded("producers of the stream", limits.APPS_COUNT_MAX)
+
+
+def recovering() -> RecoveringError:
+    """Return the refusal of any call while nobody has verified this life of the server."""
+    return RecoveringError(
+        "The store has restarted or is loading; its contents are not verified yet. Try again later."
+    )
+
+
+def settings_changed() -> StoreUnsuitableError:
+    """Return the refusal of an operation while nobody knows that the server's settings keep what is promised."""
+    return StoreUnsuitableError(
+        "The store's settings were changed, and the engine has not found them right since. Nothing was stored. Send"
+        " the same again; while it stays so, /readyz says config-drift, and the settings have to be put right.",
+        retry_after_s=SETTINGS_RETRY_AFTER_S,
+    )
+
+
+def disk_full() -> StoreFullError:
+    """Return the refusal of what adds to a store whose disk is full."""
+    return StoreFullError(
+        "The store's disk is nearly full. Nothing was stored; reads and removals go on. Free space on it."
+    )
 
 
 def backlog_full() -> OverloadedError:

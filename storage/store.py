@@ -23,8 +23,8 @@ class StoreHealth:
     """How a store is. `reasons` are those of `/readyz`, none = it is ready.
 
     Attributes:
-        reasons: among `store-down`, `recovering`, `no-engine` (none writes to it), `memory-high`, `config-drift`
-            (it is set to keep less than `durability` says).
+        reasons: among `store-down`, `recovering`, `no-engine` (none writes to it), `memory-high`. What only the engine
+            looks at is in its `StoreCondition`.
         memory_bytes: memory the store uses for data; 0 where it does not say.
         memory_max_bytes: the most it may use, None = no bound.
     """

@@ -186,6 +186,7 @@ class Endpoint:
         rate: which bucket a request is taken from, if any.
         changes: it changes something: answers carry Psoup-Durability.
         live: it needs a service that is recovered and has its store.
+        from_memory: an engine in this process can answer it for a while without its store.
         body: the OpenAPI's request body.
     """
 
@@ -203,6 +204,7 @@ class Endpoint:
     rate: str | None = None
     changes: bool = False
     live: bool = True
+    from_memory: bool = False
 
     def codes(self) -> tuple[str, ...]:
         """Return every problem code this endpoint can answer."""
@@ -296,7 +298,7 @@ def admit(
         if endpoint.rate is not None:
             context.rates.take(caller.key_id, endpoint.rate)
         if endpoint.live:
-            service.gate()
+            service.gate(from_memory=endpoint.from_memory)
         if endpoint.changes:
             service.submission.admit()
     arguments = read_arguments(request.scope["query_string"], endpoint.parameters)

@@ -17,6 +17,7 @@ from app.service import StoreState
 from app.wire.join_figures import JoinFigures, describe_joins
 from app.wire.scalars import format_instant
 from engine import limits
+from engine.condition import StoreCondition
 from engine.results.delta import StreamRecord
 
 _UNITS: Final = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
@@ -35,10 +36,11 @@ class HealthAnswer(BaseModel):
 
 
 class ReadyAnswer(BaseModel):
-    """Whether requests are answered rightly now, and if not, why."""
+    """Whether requests are answered rightly now, and if not, why; and what else an operator has to know."""
 
     ready: bool
     reasons: list[str]
+    warnings: list[str]
 
 
 class LimitsAnswer(BaseModel):
@@ -103,12 +105,42 @@ class RateFigures(BaseModel):
     invocations_per_s: float
 
 
+class DiskFigures(BaseModel):
+    """The disk that the store's files are on."""
+
+    used_percent: float
+    free_bytes: int
+    full: bool
+    high: bool
+
+
+class LossFigures(BaseModel):
+    """Operations that the store has lost: first and last seq of the latest, when it was found, `total` of all."""
+
+    first_seq: int
+    last_seq: int
+    at: str
+    total: int
+
+
+class StoreFigures(BaseModel):
+    """The store as its engine has seen it, some seconds ago at most. Null: not visible, or no loss in the last hour.
+
+    The clock is so many seconds behind the last arrival; NOW stands still as long.
+    """
+
+    disk: DiskFigures | None
+    clock_behind_s: float
+    loss: LossFigures | None
+
+
 class StatusAnswer(BaseModel):
     """Figures of the running service."""
 
     version: str
     ready: bool
     reasons: list[str]
+    warnings: list[str]
     gen: int
     head: int
     applied: int
@@ -116,6 +148,7 @@ class StatusAnswer(BaseModel):
     backlog: int
     now: str | None
     durability: str
+    store: StoreFigures
     streams: list[StreamFigures]
     queries: int
     memory: MemoryFigures
@@ -133,7 +166,8 @@ async def get_health(_: Call) -> Response:
 async def get_ready(call: Call) -> Response:
     """Say whether the service is ready, or why not."""
     reasons = await asyncio.to_thread(call.service.reasons)
-    body = {"ready": not reasons, "reasons": list(reasons)}
+    warnings = call.service.warnings()
+    body = {"ready": not reasons, "reasons": list(reasons), "warnings": list(warnings)}
     headers = {"Cache-Control": "no-store"}
     return json_answer(body, status=503 if reasons else 200, headers=headers)
 
@@ -202,6 +236,7 @@ def _status(call: Call) -> dict[str, object]:
         "version": version("psoup"),
         "ready": not reasons,
         "reasons": list(reasons),
+        "warnings": list(figures.store.warnings),
         "gen": cut.gen,
         "head": head,
         "applied": cut.seq,
@@ -209,6 +244,7 @@ def _status(call: Call) -> dict[str, object]:
         "backlog": max(0, head - service.applied.seq),
         "now": format_instant(cut.server_now_us),
         "durability": str(service.store.durability),
+        "store": _store(figures.store),
         "streams": [
             {
                 "name": one.schema.name,
@@ -232,6 +268,22 @@ def _status(call: Call) -> dict[str, object]:
             "appends_refused": statistics.submission.refused,
             "commits_unknown": statistics.submission.unknown,
             "store_retries": figures.retries,
+        },
+    }
+
+
+def _store(condition: StoreCondition) -> dict[str, object]:
+    loss = condition.recent_loss
+    return {
+        "disk": None if condition.disk is None else asdict(condition.disk),
+        "clock_behind_s": condition.clock_behind_us / limits.SECOND_US,
+        "loss": None
+        if loss is None
+        else {
+            "first_seq": loss.first,
+            "last_seq": loss.last,
+            "at": format_instant(loss.at_us),
+            "total": loss.total,
         },
     }
 
@@ -298,8 +350,8 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         {
             200: Shown("It is.", ReadyAnswer),
             503: Shown(
-                "It is not: store-down, recovering, no-engine, backlog, memory-high, config-drift or"
-                " integrity.",
+                "It is not: store-down, recovering, no-engine, backlog, memory-high, disk-full,"
+                " config-drift or integrity.",
                 ReadyAnswer,
             ),
         },

@@ -295,6 +295,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             "store-full",
         ),
         rate="invoke",
+        from_memory=True,
     ),
     *invoke_many.ENDPOINTS,
 )

@@ -207,5 +207,6 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         body=json_body(InvokeBody),
         problems=("not-yet-visible",),
         rate="invoke",
+        from_memory=True,
     ),
 )

@@ -239,6 +239,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         READ,
         parameters=(LABEL, STREAM, STATE, LIMIT, PAGE),
         problems=("bad-page",),
+        from_memory=True,
     ),
     Endpoint(
         "GET",
@@ -249,6 +250,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         {200: Shown("The query.", QueryAnswer)},
         READ,
         problems=("not-found",),
+        from_memory=True,
     ),
     Endpoint(
         "DELETE",

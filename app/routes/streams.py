@@ -169,6 +169,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         READ,
         parameters=(LIMIT, PAGE),
         problems=("bad-page",),
+        from_memory=True,
     ),
     Endpoint(
         "GET",
@@ -179,6 +180,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         {200: Shown("The stream.", StreamAnswer)},
         READ,
         problems=("not-found",),
+        from_memory=True,
     ),
     Endpoint(
         "DELETE",

@@ -53,8 +53,15 @@ class FaultyStore:
         service.results = self.shown
         service.catalogue._results = self.shown
 
+    @property
+    def is_private(self) -> bool:
+        return False
+
     def health(self) -> Any:
         return self.plain.health()
+
+    def look(self) -> Any:
+        return self.plain.look()
 
     @property
     def page_key(self) -> bytes:

@@ -18,19 +18,22 @@ class Process:
     def __init__(
         self,
         command: str,
-        url: str,
+        url: str | None,
         folder: Path,
         *,
         lease_s: float,
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        """Prepare the process; `settings` are further ones of its environment, by name: `store` instead of `url`."""
+        """Prepare the process; `settings` are further ones of its environment, by name, `store` among them.
+
+        No url, and no such setting: the embedded server.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "log"
         self._log.touch()
         self._arguments = [sys.executable, "-m", "app.cli", command]
         self._arguments += ["--log-format", "json"]
-        if "store" not in (settings or {}):
+        if url and "store" not in (settings or {}):
             self._arguments += ["--store", url]
         if command != "api":  # workers keep no data
             self._arguments += ["--data", str(folder / "data")]

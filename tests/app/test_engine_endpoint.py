@@ -76,10 +76,14 @@ async def test_engine_that_folds_is_alive_and_ready(one):
     """Health depends on nothing; readiness on the phase and the store."""
     assert {"status": "ok"} == (await get(one, "/healthz")).json()
     answer = await get(one, "/readyz")
-    assert (503, {"ready": False, "reasons": ["recovering"]}) == (answer.status_code, answer.json())
+    recovering = {"ready": False, "reasons": ["recovering"], "warnings": []}
+    assert (503, recovering) == (answer.status_code, answer.json())
     started(one)
     answer = await get(one, "/readyz")
-    assert (200, {"ready": True, "reasons": []}) == (answer.status_code, answer.json())
+    assert (200, {"ready": True, "reasons": [], "warnings": []}) == (
+        answer.status_code,
+        answer.json(),
+    )
     one.loop.stop()
     assert ["no-engine"] == (await get(one, "/readyz")).json()["reasons"]
     assert 200 == (await get(one, "/healthz")).status_code
@@ -90,7 +94,8 @@ async def test_standby_is_alive_and_not_ready(one, store):
     store.take_over = lambda: 0.01
     one.loop.start()
     wait_until(lambda: one.loop.phase is Phase.STANDBY, "it waits")
-    assert {"ready": False, "reasons": ["standby"]} == (await get(one, "/readyz")).json()
+    standby = {"ready": False, "reasons": ["standby"], "warnings": []}
+    assert standby == (await get(one, "/readyz")).json()
     found = samples(await get(one, "/metrics"))
     assert (0, 1, 1, 0) == tuple(
         found[f"psoup_{name}"] for name in ("ready", "standby", "phasestandby", "phaselive")

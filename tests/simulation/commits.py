@@ -145,8 +145,13 @@ class Drivers:
         return gen
 
     def check(self) -> None:
-        """Assert that each micro-batch is in the log whole and once, or not at all where its answers allow that."""
+        """Assert that each micro-batch is in the log whole and once, or not at all where its answers allow that.
+
+        One without rows may be there oftener: a version counts for a stream from its producer's first row on.
+        """
         for batch in self._batches:
+            if not any(part.rows for part in batch.whole):
+                continue
             found = self._history.of_version(batch.app, batch.version)
             lasting = [
                 appended

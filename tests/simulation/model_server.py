@@ -247,10 +247,15 @@ class ModelServer:
             self._base, self._base_library = self.data.copy(), self._library
             self._journal, self._torn_at = [], None
 
-    def _info(self, section: bytes) -> bytes:
+    def _info(self, *sections: bytes) -> bytes:
+        return b"".join(map(self._info_section, sections))
+
+    def _info_section(self, section: bytes) -> bytes:
         match section:
+            case b"commandstats":
+                shown: dict[str, object] = {"cmdstat_config|set": "calls=0,usec=0"}
             case b"server":
-                shown: dict[str, object] = {"redis_version": "7.0.15", "run_id": self.run_id}
+                shown = {"redis_version": "7.0.15", "run_id": self.run_id}
             case b"replication":
                 shown = {"role": "master"}
             case b"persistence":

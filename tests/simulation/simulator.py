@@ -92,7 +92,7 @@ class Simulator:
             return self.declare()
         name = self.rng.choice(sorted(self.schemas))
         rows = workload.rows(self.rng, self.schemas[name], self.world.clock.now_us())
-        if self.rng.random() < 0.7:
+        if self.rng.random() < 0.7 or not rows:  # versions count from the first row on
             self.world.append(name, rows, fold=False)
             self.counts["append"] += 1
         else:

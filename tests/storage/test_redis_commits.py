@@ -138,6 +138,7 @@ def test_commit_in_full_memory_leaves_nothing(request, tmp_path, kind):
         assert before.staged_bytes - MIB - STAGE_MARK_BYTES == store.log.statistics().staged_bytes
         assert [] == contents(store)
         limit(int(server.client.info("memory")["used_memory"]) + 2 * MIB)
+        store.look()  # at settings that were changed
         done = store.log.commit(commit(*range(7)))
         limit(most)
         assert (8, 21) == (done.seq, done.rows)

@@ -1,0 +1,97 @@
+"""The engine's look at its store: settings, disk, clock, loss. Those who append learn from META what holds them up."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.condition import Loss, StoreCondition
+from engine.limits import SECOND_US
+from storage import keys
+from storage.disk import DiskWatch
+from storage.redis_client import RedisClient
+from storage.redis_settings import verified_changes
+from storage.redis_token import WriteToken
+from storage.store import Durability
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What META says to those who append, as psoup_guard writes it."""
+
+    settings: str
+    full: str
+
+
+class ConditionLook:
+    """Looks when it is asked to. For one thread at a time."""
+
+    def __init__(
+        self,
+        client: RedisClient,
+        token: WriteToken,
+        *,
+        clock_behind_us: Callable[[], int],
+        disk_full_percent: float | None,
+    ) -> None:
+        """Look at nothing yet.
+
+        Args:
+            client: connections to the store.
+            token: the right to write to META.
+            clock_behind_us: how far the store's clock is behind what this process has told of it.
+            disk_full_percent: from where on the disk is full; None = it is not seen from here.
+        """
+        self._client = client
+        self._token = token
+        self._clock_behind_us = clock_behind_us
+        self._disk: DiskWatch | None = None
+        if disk_full_percent is not None:
+            folder = client.configuration(["dir"]).get("dir", "")
+            self._disk = DiskWatch(Path(folder), disk_full_percent)
+        self._guard: Guard | None = None
+        """What META says, None = it is not known."""
+        self._loss: Loss | None = None
+
+    def begin(self, promised: Durability) -> None:
+        """Look for the first time since the store was opened: before that nothing is appended."""
+        text = self._client.fetch_one("HGET", keys.META, "lost")
+        if text is not None:
+            first, last, at_us, total = map(int, text.split())
+            self._loss = Loss(first, last, at_us, total)
+        self._guard = None
+        self.look(promised)
+
+    def look(self, promised: Durability) -> StoreCondition:
+        """Return the store's condition, having let those who append know.
+
+        Raises:
+            FencedError: another engine has taken over.
+            EngineError: what `RedisClient.call` raises.
+
+        Cost: three round trips, one more where something has changed.
+        """
+        disk = None if self._disk is None else self._disk.look()
+        verified = verified_changes(self._client, promised)
+        self._say(Guard(verified or "", "1" if disk is not None and disk.full else ""))
+        (seconds, microseconds), arrival_us = self._client.fetch_together(
+            [("TIME",), ("HGET", keys.HEAD, "ts")]
+        )
+        now_us = int(seconds) * SECOND_US + int(microseconds)
+        return StoreCondition(
+            now_us=now_us,
+            drifted=verified is None,
+            disk=disk,
+            clock_behind_us=max(0, int(arrival_us) - now_us, self._clock_behind_us()),
+            loss=self._loss,
+        )
+
+    def check(self) -> None:
+        """Assert the invariants of the disk's watch."""
+        if self._disk is not None:
+            self._disk.check()
+
+    def _say(self, guard: Guard) -> None:
+        if guard != self._guard:
+            self._guard = None
+            self._token.call("psoup_guard", [keys.META], [guard.settings, guard.full])
+            self._guard = guard
