@@ -65,10 +65,9 @@ def test_operations_that_are_cut_off_are_named(kind: Kind, own_server: SharedSer
     with launched(kind, own_server, tmp_path, lease_s=LEASE_S) as target:
         columns = {"columns": [{"name": "x", "type": "int64"}]}
         assert target.ask("PUT", "/v1/streams/s", json=columns).status_code == 201
-        for number in range(BATCHES):
-            answer = target.ask("POST", "/v1/streams/s/rows", json=[{"x": number}])
-            assert answer.status_code == 200
-        last = answer.json()["seq"]
+        sent = [target.ask("POST", "/v1/streams/s/rows", json=[{"x": n}]) for n in range(BATCHES)]
+        assert {200} == {answer.status_code for answer in sent}
+        last = sent[-1].json()["seq"]
         gen = target.ask("GET", "/v1/status").json()["gen"]
         end(target)
         cut(own_server)

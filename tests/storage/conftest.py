@@ -93,3 +93,19 @@ def faults(server: SharedServer, tmp_path: Path) -> Callable[[], list[str]]:
             return [fault.detail for fault in inspection.structure()]
 
     return found
+
+
+@pytest.fixture
+def settings(server):
+    """Change settings of the shared server; they are put back."""
+    before: dict[str, str] = {}
+
+    def change(**changes: str) -> None:
+        for name, value in changes.items():
+            setting = name.replace("_", "-")
+            before.setdefault(setting, server.client.configuration([setting])[setting])
+            server.client.fetch_one("CONFIG", "SET", setting, value)
+
+    yield change
+    for setting, value in before.items():
+        server.client.fetch_one("CONFIG", "SET", setting, value)

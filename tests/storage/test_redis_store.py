@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import limits
 from engine.clock import ManualClock
 from engine.errors import EngineError, IntegrityError
-from engine.log.operation import Drop, Remove, Tick
+from engine.log.operation import Remove, Tick
 from engine.results.contract import Counts
-from engine.tuples.schema import StreamId
 from storage import open_store, redis_store
 from storage.cluster import ClusterMemory
 from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
@@ -20,34 +18,15 @@ from storage.store import Durability
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold
 from tests.storage.samples import (
-    commit,
     declare,
     query_id,
     register,
     rows,
-    stage_id,
-    staged,
     txn,
 )
 
 pytestmark = pytest.mark.redis
 CLOCK = ManualClock(0)
-
-
-@pytest.fixture
-def settings(server):
-    """Change settings of the shared server; they are put back."""
-    before: dict[str, str] = {}
-
-    def change(**changes: str) -> None:
-        for name, value in changes.items():
-            setting = name.replace("_", "-")
-            before.setdefault(setting, server.client.configuration([setting])[setting])
-            server.client.fetch_one("CONFIG", "SET", setting, value)
-
-    yield change
-    for setting, value in before.items():
-        server.client.fetch_one("CONFIG", "SET", setting, value)
 
 
 def remembered(folder: Path) -> dict[str, object]:
@@ -347,87 +326,6 @@ def test_rewrite_of_the_file_that_fails_is_said(server, tmp_path, monkeypatch):
     altered_info(monkeypatch, [{"aof_last_bgrewrite_status": "err"}] * 10_000)
     with pytest.raises(EngineError, match="rewrite"):
         server.store(tmp_path)
-
-
-@pytest.mark.parametrize("fsync", ["everysec", "no"])
-def test_settings_changed_while_it_runs_hold_up_the_next_append(server, settings, tmp_path, fsync):
-    """Whatever was changed: until it is looked at nothing is stored, and after that only what is kept as promised."""
-    store = server.empty_store(tmp_path)
-    store.log.append(declare("a"))
-    settings(appendfsync=fsync)
-    for _ in range(2):
-        for content in (rows(1), declare("b"), Drop(StreamId(1), "a")):
-            with pytest.raises(StoreUnsuitableError):
-                store.log.append(content)
-        (refusal,) = store.log.append_many([rows(1)])
-        assert isinstance(refusal, StoreUnsuitableError)
-        assert ("config-drift",) == store.look().reasons
-    assert 2 == store.log.append(Tick()).seq, "nobody is told that a tick is on disk"
-    settings(appendfsync="always")
-    with pytest.raises(StoreUnsuitableError):
-        store.log.append(rows(1))
-    assert () == store.look().reasons
-    assert 3 == store.log.append(rows(1)).seq
-
-
-def test_duplicates_are_answered_while_settings_are_not_looked_at(server, settings, tmp_path):
-    """What they repeat was stored while the settings were right."""
-    store = server.empty_store(tmp_path)
-    store.log.append(declare("a"))
-    store.log.append(rows(1, txn=txn()))
-    settings(appendfsync="everysec")
-    assert store.log.append(rows(1, txn=txn())).duplicate
-
-
-def test_full_disk_refuses_what_adds_and_takes_what_frees(server, tmp_path):
-    """As the disk is: 0 % is always passed, and 100 % never."""
-    store = server.empty_store(tmp_path)
-    do(store, Fold(), [declare("a"), rows(1, txn=txn()), register(1, 1)])
-    store.log.stage(staged(1))
-    full = server.store(tmp_path, disk_full_percent=0.0)
-    if full.look().disk.free_bytes >= limits.DISK_ENOUGH_FREE_BYTES:
-        pytest.skip("the disk has so much free that it is never full")
-    for content in (rows(1), declare("b"), register(2, 1)):
-        with pytest.raises(StoreFullError):
-            full.log.append(content)
-    for refused in (lambda: full.log.stage(staged(2)), lambda: full.log.commit(commit(1))):
-        with pytest.raises(StoreFullError):
-            refused()
-    assert full.log.append(rows(1, txn=txn())).duplicate
-    assert ("disk-full",) == full.look().reasons
-    full.log.discard(stage_id(1))
-    full.log.append(Remove(query_id(1)))
-    again = server.store(tmp_path, disk_full_percent=100.0)
-    again.log.append(rows(1))
-
-
-def test_loss_is_told_for_an_hour(server, tmp_path, monkeypatch):
-    """First and last seq as far as the folder knows them; also after another start, by whoever has the store then."""
-    store = server.empty_store(tmp_path)
-    store.log.append(declare("a"))
-    assert store.look().loss is None
-    store.close()
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps(remembered(tmp_path) | {"seq": 7}))
-    condition = server.store(tmp_path).look()
-    assert condition.recent_loss is not None
-    assert (2, 7, 6) == (condition.loss.first, condition.loss.last, condition.loss.total)
-    assert ("operations-lost",) == condition.warnings
-    (tmp_path / "another").mkdir()
-    server.store(tmp_path).close()
-    assert condition.loss == server.store(tmp_path / "another").look().loss
-    monkeypatch.setattr(limits, "LOSS_SHOWN_S", 0.0)
-    assert () == condition.warnings
-
-
-def test_clock_behind_the_last_arrival_is_told(server, tmp_path):
-    """As a clock that was set forward, and back again, leaves it."""
-    store = server.empty_store(tmp_path)
-    now_us = store.look().now_us
-    server.client.fetch_one("HSET", "{ps}:log:h", "ts", now_us + 3_600_000_000)
-    condition = store.look()
-    assert ("clock-behind",) == condition.warnings
-    assert 3_500 < condition.clock_behind_us / 1e6 <= 3_600
 
 
 def test_user_with_the_rules_that_are_named_can_do_everything(server, tmp_path):

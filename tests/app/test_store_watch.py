@@ -1,0 +1,74 @@
+"""The watch: what begins and ends is logged once, and an absent store leaves what was seen last."""
+
+from collections.abc import Iterator
+
+import pytest
+import structlog.testing
+
+from app.errors import StoreDownError
+from app.store_watch import StoreWatch
+from engine import limits
+from engine.condition import DiskUse, Loss, StoreCondition
+from tests.patience import wait_until
+
+WELL = StoreCondition(now_us=1)
+FULL = DiskUse(91.0, 5, full=True, high=True)
+BAD = StoreCondition(now_us=1, drifted=True, disk=FULL, clock_behind_us=9_000_000)
+LOSS = StoreCondition(now_us=1, loss=Loss(3, 7, 0, 5))
+
+
+class Store:
+    """A store that shows one condition after another, then the last one."""
+
+    def __init__(self, *seen: StoreCondition | None) -> None:
+        self._seen: Iterator[StoreCondition | None] = iter(seen)
+        self._last = seen[-1]
+        self.looks = 0
+
+    def look(self) -> StoreCondition:
+        self.looks += 1
+        found = next(self._seen, self._last)
+        if found is None:
+            raise StoreDownError("It is away.")
+        return found
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ((WELL, WELL), []),
+        (
+            (WELL, BAD, BAD, WELL),
+            [
+                ("error", "config-drift"),
+                ("error", "disk-full"),
+                ("warning", "clock-behind"),
+                ("info", "config-drift-over"),
+                ("info", "disk-full-over"),
+                ("info", "clock-behind-over"),
+            ],
+        ),
+        ((LOSS, None), [("error", "operations-lost")]),
+    ],
+)
+def test_watch_logs_what_begins_and_ends(monkeypatch, seen, said):
+    """Each once, at its level; a look that fails changes nothing."""
+    monkeypatch.setattr(limits, "STORE_LOOK_S", 0.001)
+    store = Store(*seen)
+    watch = StoreWatch(store.look)
+    with structlog.testing.capture_logs() as lines:
+        watch.start()
+        wait_until(lambda: store.looks > len(seen) + 1, "it has looked at all of it")
+        watch.stop()
+    assert sorted(said) == sorted((line["log_level"], line["event"]) for line in lines)
+    assert next(one for one in reversed(seen) if one is not None) == watch.condition
+    statistics = watch.statistics()
+    assert statistics.looks > statistics.failures
+    watch.check()
+
+
+def test_conditions_are_reasons_or_warnings():
+    """What refuses additions is a reason not to be ready; what only has to be known is a warning."""
+    assert (("config-drift", "disk-full"), ("clock-behind",)) == (BAD.reasons, BAD.warnings)
+    assert ((), ("operations-lost",)) == (LOSS.reasons, LOSS.warnings)
+    assert ((), ()) == (WELL.reasons, WELL.warnings)
