@@ -24,26 +24,36 @@ local function now_us()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
+-- What INFO tells is kept between calls: the run's id takes 9 microseconds and never changes while the server lives, the
+-- number of CONFIG SET takes 45 and is looked at once in SETTINGS_US at most.
+local SETTINGS_US = 1000
+local known_run, known_changes, changes_at
+
 -- Changes with every start of the server: whoever compares it with meta's `run` knows whether the engine has
 -- looked at this life of the server.
 local function run_id()
-  return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  known_run = known_run or string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  return known_run
 end
 
--- The same, and how often the server's settings have been changed in this life of it. The engine leaves in meta at which
--- number it has found them to keep what is promised: whoever appends then knows, without a right to ask for them.
-local function server_state()
-  local info = redis.call('INFO', 'server', 'commandstats')
-  return string.match(info, 'run_id:(%x+)'), string.match(info, 'cmdstat_config|set:calls=(%d+)') or '0'
+-- How often the server's settings have been changed in this life of it. The engine leaves in meta at which number it has
+-- found them to keep what is promised: whoever appends then knows, without a right to ask for them.
+local function settings_changes()
+  local now = now_us()
+  if not changes_at or math.abs(now - changes_at) >= SETTINGS_US then
+    known_changes = string.match(redis.call('INFO', 'commandstats'), 'cmdstat_config|set:calls=(%d+)') or '0'
+    changes_at = now
+  end
+  return known_changes
 end
 
 local FREEING = {drop = true, remove = true, tick = true}
 
 -- Tells whether an operation can be stored now: nothing if so, else the answer. Nobody is told that a tick is on disk.
 -- Without `verified` the engine, which has just opened the run, has not looked yet.
-local function held_up(kind, settings, verified, full)
+local function held_up(kind, verified, full)
   if not verified then return {'RECOVERING'} end
-  if kind ~= 'tick' and settings ~= verified then return {'SETTINGS'} end
+  if kind ~= 'tick' and settings_changes() ~= verified then return {'SETTINGS'} end
   if full and not FREEING[kind] then return {'DISK'} end
 end
 
@@ -295,15 +305,14 @@ end
 local function append(k, a)
   local kind = a[2]
   local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
-  local run, settings = server_state()
-  if meta[1] ~= run then return {'RECOVERING'} end
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
   local head = redis.call('HMGET', k[HEAD], 'seq', 'ts', 'tuple_id', 'bytes', 'waiting')
   local answer = check[kind](k, a)
   if answer then
     answer[#answer + 1] = head[2]
     return answer
   end
-  answer = held_up(kind, settings, meta[3], meta[4]) -- after the duplicates: they add nothing
+  answer = held_up(kind, meta[3], meta[4]) -- after the duplicates: they add nothing
   if answer then return answer end
   if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
   local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
@@ -464,8 +473,7 @@ end
 -- header is '' was not there before the call. The time it takes hangs on the number of parts, not on their bytes.
 local function commit(keys, a)
   local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
-  local run, settings = server_state()
-  if meta[1] ~= run then return {'RECOVERING'} end
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
   local k = {[HEAD] = keys[1], [LOG] = keys[2], [SIZES] = keys[3], [STREAMS] = keys[4], [APPS] = keys[5],
     [OWNERS] = keys[6], [EMPTY] = keys[9]}
   local now, staged = sweep(k[HEAD], keys[7], a[2], a[3])
@@ -496,7 +504,7 @@ local function commit(keys, a)
     answer[#answer + 1] = head[2]
     return answer
   end
-  answer = held_up('rows', settings, meta[3], meta[4])
+  answer = held_up('rows', meta[3], meta[4])
   if answer then return answer end
   if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
   local seq, tuple_id, ts = tonumber(head[1]), tonumber(head[3]), int(now)

@@ -385,6 +385,10 @@ def _refusal(error: ResponseError, command: Command, rules: str) -> EngineError:
         return StoreFullError(
             "The store cannot write to its disk. Nothing was changed. Free space on it."
         )
+    if text.startswith("Can't execute an AOF background rewriting"):
+        return StoreUnavailableError(
+            "The store cannot begin to write its file anew; its log says why. Free space on its disk."
+        )
     if text.startswith("BUSY"):
         return StoreUnavailableError("The store is busy with a long script. Nothing was changed.")
     if "unction not found" in text:

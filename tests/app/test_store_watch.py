@@ -53,7 +53,7 @@ class Store:
 )
 def test_watch_logs_what_begins_and_ends(monkeypatch, seen, said):
     """Each once, at its level; a look that fails changes nothing."""
-    monkeypatch.setattr(limits, "STORE_LOOK_S", 0.001)
+    monkeypatch.setattr(limits, "STORE_CONDITION_S", 0.001)
     store = Store(*seen)
     watch = StoreWatch(store.look)
     with structlog.testing.capture_logs() as lines:

@@ -1,7 +1,7 @@
 """The Function library as Redis 7 runs it: the very text of `storage/functions.lua`, in Lua 5.1, over a model.
 
 Values cross as in Redis: null is false and false is null, numbers are cut to whole ones, an array ends at its first
-nil. Runs of one library share one interpreter, which keeps nothing between calls.
+nil. Each life of a server has an interpreter of its own: what a library keeps between calls ends with it.
 """
 
 import functools
@@ -85,9 +85,10 @@ class Library:
         return self._lua.table_from(values)
 
 
-@functools.cache
-def library(text: bytes) -> Library:
-    """Return the library of this text."""
+@functools.lru_cache(maxsize=4)
+def library(text: bytes, run_id: str) -> Library:
+    """Return the library of this text in one life of a server."""
+    del run_id  # tells lives apart
     return Library(text)
 
 

@@ -160,7 +160,7 @@ class ModelServer:
 
     def _function(self, arguments: Words, *, read_only: bool) -> Any:
         name, count, rest = arguments[0], int(arguments[1]), arguments[2:]
-        loaded = library(self._library) if self._library else None
+        loaded = library(self._library, self.run_id) if self._library else None
         if loaded is None or name not in loaded.functions:
             raise CommandError("ERR Function not found")
         flags = loaded.functions[name].flags
@@ -215,7 +215,7 @@ class ModelServer:
         assert word.upper() == b"LOAD"
         if self.full:
             raise _out_of_memory()
-        library(arguments[-1])
+        library(arguments[-1], self.run_id)
         self._library = arguments[-1]
         self._effects.append(("FUNCTION", (word, *arguments)))
         return b"psoup"

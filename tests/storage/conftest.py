@@ -1,6 +1,7 @@
 """Fixtures: each contract test runs over every kind of store."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from storage.inspection import inspect_store
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
 from storage.redis_worker import RedisWorkerStore
+from tests.patience import wait_until
 from tests.stores import SharedServer, redis_executable
 
 START_US = 1_700_000_000_000_000
@@ -105,6 +107,8 @@ def settings(server):
             setting = name.replace("_", "-")
             before.setdefault(setting, server.client.configuration([setting])[setting])
             server.client.fetch_one("CONFIG", "SET", setting, value)
+        seen_s = time.monotonic() + 0.002  # functions.lua looks at changes once in a millisecond
+        wait_until(lambda: time.monotonic() > seen_s, "the change is seen")
 
     yield change
     for setting, value in before.items():

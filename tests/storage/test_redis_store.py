@@ -333,7 +333,7 @@ def test_user_with_the_rules_that_are_named_can_do_everything(server, tmp_path):
     server.empty_store(tmp_path / "own")
     server.client.fetch_one("FLUSHALL")
     rules = [*RULES.split(), "on", ">secret"]
-    url = f"unix://psoup@{server.folder / 'run' / 'psoup.sock'}?db=0&password=secret"
+    url = f"unix://psoup:secret@{server.folder / 'run' / 'psoup.sock'}?db=0"
     server.client.fetch_one("ACL", "SETUSER", "psoup", "reset", *rules, "-function|list")
     with pytest.raises(StoreUnsuitableError, match=r"FUNCTION LIST .*\+@scripting"):
         open_store(url, data=tmp_path, clock=CLOCK)
