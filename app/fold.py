@@ -8,7 +8,7 @@ published again before anything else; only what is published is trimmed.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -111,7 +111,7 @@ class Fold:
         seqs = sorted(batch.seq for batch in checkpoint.batches)
         self._engine = Engine.restore(
             checkpoint,
-            self._store.log.read_at(seqs),
+            self._held(seqs),
             bind=self._bind,
             make_lock=threading.Lock,
             settled=self._settled,
@@ -233,6 +233,15 @@ class Fold:
                 raise AssertionError("what is applied is shown")
             self._live.check()
         self._engine.check()
+
+    def _held(self, seqs: Sequence[Seq]) -> Iterator[Operation]:
+        """Yield batches whose tuples are held: nobody trims them meanwhile."""
+        try:
+            yield from self._store.log.read_at(seqs)
+        except KeyError as error:
+            raise IntegrityError(
+                f"The log lacks operation {error}, whose tuples are held."
+            ) from error
 
     def _apply(self, group: Sequence[Operation]) -> None:
         """Apply operations that become visible together."""

@@ -64,6 +64,58 @@ local function call_sliced(command, key, values, first, last)
   end
 end
 
+---- Seals ---------------------------------------------------------------------------------------------------
+-- What is kept is checked when it is read again (storage/sums.py, storage/seals.py). Two things are kept for that here.
+-- A hash has a seal: the sum of one number for each of its fields, so that a change of one field changes it by two
+-- numbers. The number is of field and value; where a value has a checksum of its own and is large, of the field alone. A
+-- record, whose fields are few and known, has a sum of all their values in its field `sum`. The seals of what only the
+-- engine writes lie apart, because API workers may not write there.
+
+local LOG_SEALS, RESULT_SEALS, HITS = '{ps}:log:v', '{ps}:v', '^{ps}:[rbj]:'
+local HEAD_FIELDS = {'seq', 'ts', 'tuple_id', 'bytes', 'waiting', 'controls_from', 'staged', 'parts_from', 'parts_past'}
+local META_FIELDS = {'fmt', 'cluster', 'gen', 'applied', 'ts', 'untidy', 'page_key'}
+local PART_FIELDS = {'n', 's', 'm', 'r', 'd', 'x', 'z', 'v', 'c'}
+local HISTORY_FIELDS = {'j', 'f', 'q', 'g', 'a', 'x', 's', 'w', 'c', 'v', 'd', 'o', 'n', 'z', 'e', 'm', 'i', 'l'}
+
+local function close(key, fields)
+  local values = redis.call('HMGET', key, unpack(fields))
+  for i = 1, #fields do values[i] = values[i] or '' end
+  redis.call('HSET', key, 'sum', string.sub(redis.sha1hex(table.concat(values, '\0')), 1, 16))
+end
+
+local function item(field, value)
+  return tonumber(string.sub(redis.sha1hex(field .. '\0' .. value), 1, 8), 16)
+end
+
+local function seal(seals, key, change)
+  if change ~= 0 and redis.call('HINCRBY', seals, key, int(change)) == 0 then redis.call('HDEL', seals, key) end
+end
+
+-- Writes a field of a sealed hash.
+local function put(key, field, value)
+  local old = redis.call('HGET', key, field)
+  redis.call('HSET', key, field, value)
+  seal(LOG_SEALS, key, item(field, value) - (old and item(field, old) or 0))
+end
+
+local function add(key, field, number)
+  put(key, field, int(tonumber(redis.call('HGET', key, field) or '0') + number))
+end
+
+-- Removes a field of a sealed hash.
+local function take(key, field)
+  local old = redis.call('HGET', key, field)
+  if not old then return end
+  redis.call('HDEL', key, field)
+  seal(LOG_SEALS, key, -item(field, old))
+end
+
+-- Removes a sealed hash.
+local function forget(key)
+  redis.call('UNLINK', key)
+  redis.call('HDEL', LOG_SEALS, key)
+end
+
 ---- Histories -----------------------------------------------------------------------------------------------
 -- Answers that a job computes from an archive. They are beside the log, transient, and of one generation. The index has
 -- the id of each, by its query and the instant asked for. A record lies under the index's key and the id: j what is
@@ -78,11 +130,11 @@ end
 
 local function forget_parts(record)
   redis.call('UNLINK', record .. ':b')
-  redis.call('UNLINK', record .. ':p')
+  forget(record .. ':p')
 end
 
 local function forget_history(index, field, id)
-  redis.call('HDEL', index, field)
+  take(index, field)
   redis.call('UNLINK', history_key(index, id))
   forget_parts(history_key(index, id))
 end
@@ -101,7 +153,7 @@ end
 
 ---- Append --------------------------------------------------------------------------------------------------
 -- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories)
--- args: meta kind header body rows backlog_operations backlog_bytes count_max, then by kind:
+-- args: meta kind header body rows backlog_operations backlog_bytes count_max sums, then by kind:
 --   declare  name declaration
 --   drop     name stream_id declared (query_id)*
 --   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
@@ -113,7 +165,7 @@ end
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
-local COUNT_MAX, FIRST = 8, 9
+local COUNT_MAX, SUMS, FIRST = 8, 9, 10
 
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
 -- does not tell: where a crash has lost the end of the log, another stream may have it.
@@ -141,7 +193,7 @@ function check.declare(k, a)
 end
 
 function enter.declare(k, a, seq)
-  redis.call('HSET', k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
+  put(k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
 end
 
 function check.drop(k, a)
@@ -161,22 +213,19 @@ end
 
 local function remove_query(k, query_id)
   local _, name, _, streams = query_row(redis.call('HGET', k[QUERIES], query_id))
-  if name ~= '-' then redis.call('HDEL', k[NAMES], name) end
+  if name ~= '-' then take(k[NAMES], name) end
   for stream_id in string.gmatch(streams, '%d+') do
-    redis.call('HINCRBY', k[READERS], stream_id, -1)
+    add(k[READERS], stream_id, -1)
   end
-  redis.call('HDEL', k[QUERIES], query_id)
+  take(k[QUERIES], query_id)
 end
 
 function enter.drop(k, a)
   local stream_id = a[FIRST + 1]
   for i = FIRST + 3, #a do remove_query(k, a[i]) end
-  redis.call('HDEL', k[STREAMS], a[FIRST])
-  redis.call('HDEL', k[READERS], stream_id)
-  redis.call('HDEL', k[APPS], stream_id)
-  redis.call('HDEL', k[HOLDS], stream_id)
-  redis.call('HDEL', k[TRIMMED], stream_id)
-  redis.call('UNLINK', k[PRODUCERS])
+  take(k[STREAMS], a[FIRST])
+  for _, key in ipairs({k[READERS], k[APPS], k[HOLDS], k[TRIMMED]}) do take(key, stream_id) end
+  forget(k[PRODUCERS])
 end
 
 -- Producers of one stream are one hash. Field `app`: last version, number of versions committed. Fields
@@ -216,11 +265,11 @@ local function enter_version(k, stream_id, app, version, digest, kept, seq)
   if row then
     versions = tonumber(string.match(row, ' (%d+)$'))
   else
-    redis.call('HINCRBY', k[APPS], stream_id, 1)
+    add(k[APPS], stream_id, 1)
   end
   local slot = app .. ':' .. int(versions % tonumber(kept))
-  redis.call('HSET', k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. digest)
-  redis.call('HSET', k[PRODUCERS], app, version .. ' ' .. int(versions + 1))
+  put(k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. digest)
+  put(k[PRODUCERS], app, version .. ' ' .. int(versions + 1))
 end
 
 function check.rows(k, a)
@@ -262,12 +311,12 @@ function enter.register(k, a, seq)
     if not seen[a[i]] then
       seen[a[i]] = true
       streams[#streams + 1] = a[i]
-      redis.call('HINCRBY', k[READERS], a[i], 1)
+      add(k[READERS], a[i], 1)
     end
   end
-  if name ~= '' then redis.call('HSET', k[NAMES], name, query_id) end
+  if name ~= '' then put(k[NAMES], name, query_id) end
   local row = {seq, name ~= '' and name or '-', a[FIRST + 2], table.concat(streams, ',')}
-  redis.call('HSET', k[QUERIES], query_id, table.concat(row, ' '))
+  put(k[QUERIES], query_id, table.concat(row, ' '))
 end
 
 function check.remove(k, a)
@@ -291,15 +340,22 @@ local function arrival(ts)
   return int(math.max(tonumber(ts), now_us()))
 end
 
-local function add_entry(k, seq, ts, kind, tuple_id, header, body)
+local function sums_of(log)
+  return log .. ':c'
+end
+
+-- `sums` are the client's: of kind and header, and of the body.
+local function add_entry(k, seq, ts, kind, tuple_id, header, body, sums)
   redis.call('XADD', k[LOG], seq .. '-0', 'f', '1', 'k', kind, 't', ts, 'i', tuple_id, 'h', header, 'b', body)
+  local bound = redis.sha1hex(table.concat({seq, ts, tuple_id, sums}, ' '))
+  redis.call('HSET', sums_of(k[LOG]), seq, string.sub(bound, 1, 16))
 end
 
 -- What is known of a batch beside its entry.
 local function enter_batch(k, seq, stream_id, size, rows)
-  if tonumber(rows) == 0 then redis.call('HSET', k[EMPTY], seq, '') end
-  redis.call('HSET', k[SIZES], seq, int(size))
-  redis.call('HSET', k[OWNERS], seq, stream_id)
+  if tonumber(rows) == 0 then put(k[EMPTY], seq, '') end
+  put(k[SIZES], seq, int(size))
+  put(k[OWNERS], seq, stream_id)
 end
 
 local function append(k, a)
@@ -316,11 +372,12 @@ local function append(k, a)
   if answer then return answer end
   if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
   local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
-  add_entry(k, seq, ts, kind, head[3], a[3], a[4])
+  add_entry(k, seq, ts, kind, head[3], a[3], a[4], a[SUMS])
   if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4], a[5]) end
   enter[kind](k, a, seq)
   redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', int(tonumber(head[3]) + tonumber(a[5])),
     'bytes', int(tonumber(head[4]) + #a[4]), 'waiting', int(tonumber(head[5]) + #a[4]))
+  close(k[HEAD], HEAD_FIELDS)
   return {'OK', seq, ts}
 end
 
@@ -359,17 +416,20 @@ local function sweep(head_key, index, prefix, mark_bytes)
       if tonumber(part[1]) > now then break end
       redis.call('UNLINK', prefix .. id)
       if not part[3] then redis.call('UNLINK', body_of(prefix .. id)) end
-      redis.call('HDEL', index, int(number))
+      take(index, int(number))
       staged, swept = staged - tonumber(part[2]) - tonumber(mark_bytes), swept + 1
     end
     number = number + 1
   end
-  if number > first then redis.call('HSET', head_key, 'staged', int(staged), 'parts_from', int(number)) end
+  if number > first then
+    redis.call('HSET', head_key, 'staged', int(staged), 'parts_from', int(number))
+    close(head_key, HEAD_FIELDS)
+  end
   return now, staged
 end
 
 -- keys: head index part streams body
--- args: meta prefix mark_bytes stage_id name stream_id declared rows digest body life_us bytes_max
+-- args: meta prefix mark_bytes stage_id name stream_id declared rows digest body life_us bytes_max sum
 local function part_add(k, a)
   local meta = redis.call('HMGET', a[1], 'run', 'full')
   if meta[1] ~= run_id() then return {'RECOVERING'} end
@@ -382,10 +442,13 @@ local function part_add(k, a)
   staged = staged + #a[10] + tonumber(a[3])
   if staged > tonumber(a[12]) then return {'STAGED'} end
   local number, expires = redis.call('HGET', k[1], 'parts_past'), int(now + tonumber(a[11]))
-  redis.call('HSET', k[3], 'n', number, 's', a[6], 'm', a[5], 'r', a[8], 'd', a[9], 'x', expires, 'z', int(#a[10]))
+  redis.call('HSET', k[3], 'n', number, 's', a[6], 'm', a[5], 'r', a[8], 'd', a[9], 'x', expires, 'z', int(#a[10]),
+    'c', a[13])
+  close(k[3], PART_FIELDS)
   redis.call('HSET', k[5], 'b', a[10])
-  redis.call('HSET', k[2], number, a[4])
+  put(k[2], number, a[4])
   redis.call('HSET', k[1], 'staged', int(staged), 'parts_past', int(tonumber(number) + 1))
+  close(k[1], HEAD_FIELDS)
   return {'OK', expires}
 end
 
@@ -397,8 +460,9 @@ local function part_discard(k, a)
   if part[1] and not part[3] then
     redis.call('UNLINK', k[3])
     redis.call('UNLINK', k[4])
-    redis.call('HDEL', k[2], part[1])
+    take(k[2], part[1])
     redis.call('HSET', k[1], 'staged', int(staged - tonumber(part[2]) - tonumber(a[3])))
+    close(k[1], HEAD_FIELDS)
   end
   return {'OK'}
 end
@@ -407,9 +471,10 @@ end
 -- unless it bears that mark already. How that is declared was checked when the part came: what loses the one loses the
 -- other.
 local function part_of(k, key, mark, now)
-  local found = redis.call('HMGET', key, 's', 'm', 'x', 'z', 'r', 'v')
+  local found = redis.call('HMGET', key, 's', 'm', 'x', 'z', 'r', 'v', 'c')
   if not found[1] or tonumber(found[3]) <= now then return end
-  local part = {key = key, stream_id = found[1], size = tonumber(found[4]), rows = tonumber(found[5])}
+  local part = {key = key, stream_id = found[1], size = tonumber(found[4]), rows = tonumber(found[5]),
+    sum = found[7]}
   part.in_force = in_force(k, found[2], found[1], '')
   if found[6] then
     local seq, of = string.match(found[6], '^(%d+) (.*)$')
@@ -451,6 +516,7 @@ end
 -- Leaves the mark of a commit, by which it is known when it is sent again.
 local function leave_mark(part, seq, mark)
   redis.call('HSET', part.key, 'v', seq .. ' ' .. mark, 'z', '0')
+  close(part.key, PART_FIELDS)
 end
 
 -- Lets go the parts of a commit that repeats another one. Answers their bytes.
@@ -468,7 +534,7 @@ end
 
 -- keys: head log sizes streams apps owners index bodies empty (producers)*
 -- args: meta prefix mark_bytes digests_kept apps_max backlog_operations backlog_bytes bytes_max app version streams
---   (stream_id digest)* (stage_id header)*
+--   (stream_id digest)* (stage_id header sum)*
 -- Each of so many streams has the key of its producers, and the digest of all its rows in this commit. A part whose
 -- header is '' was not there before the call. The time it takes hangs on the number of parts, not on their bytes.
 local function commit(keys, a)
@@ -482,10 +548,10 @@ local function commit(keys, a)
     streams[a[i]] = {digest = a[i + 1], producers = keys[10 + (i - 12) / 2], rows = 0}
   end
   local mark, parts, missing, size, rows = version .. ' ' .. app, {}, {}, 0, 0
-  for i = past, #a, 2 do
+  for i = past, #a, 3 do
     local part = a[i + 1] ~= '' and part_of(k, a[2] .. a[i], mark, now)
     if part then
-      part.id, part.header, parts[#parts + 1] = a[i], a[i + 1], part
+      part.id, part.header, part.sums, parts[#parts + 1] = a[i], a[i + 1], a[i + 2] .. ' ' .. part.sum, part
       size, rows = size + part.size, rows + part.rows
       local stream = streams[part.stream_id]
       stream.rows, stream.marked = stream.rows + part.rows, part.seq or stream.marked
@@ -500,6 +566,7 @@ local function commit(keys, a)
   if answer then
     if answer[1] == 'DUP' then
       redis.call('HSET', k[HEAD], 'staged', int(staged - drop_parts(parts, answer[2], mark)))
+      close(k[HEAD], HEAD_FIELDS)
     end
     answer[#answer + 1] = head[2]
     return answer
@@ -510,9 +577,9 @@ local function commit(keys, a)
   local seq, tuple_id, ts = tonumber(head[1]), tonumber(head[3]), int(now)
   for _, part in ipairs(parts) do
     seq = seq + 1
-    add_entry(k, int(seq), ts, 'rows', int(tuple_id), part.header, '')
+    add_entry(k, int(seq), ts, 'rows', int(tuple_id), part.header, '', part.sums)
     enter_batch(k, int(seq), part.stream_id, part.size, part.rows)
-    redis.call('HSET', keys[8], int(seq), part.id)
+    put(keys[8], int(seq), part.id)
     leave_mark(part, int(tonumber(head[1]) + #parts), mark)
     tuple_id = tuple_id + part.rows
   end
@@ -524,6 +591,7 @@ local function commit(keys, a)
   end
   redis.call('HSET', k[HEAD], 'seq', int(seq), 'ts', ts, 'tuple_id', int(tuple_id), 'bytes', int(tonumber(head[4]) + size),
     'waiting', int(tonumber(head[5]) + size), 'staged', int(staged - size))
+  close(k[HEAD], HEAD_FIELDS)
   return {'OK', int(seq), ts, int(rows)}
 end
 
@@ -541,14 +609,14 @@ local function hold(k, a)
   local seq = redis.call('HGET', k[1], 'seq')
   if tonumber(a[3]) > tonumber(seq) then return {'AHEAD', seq} end
   local through = int(math.max(tonumber(a[3]), tonumber(redis.call('HGET', k[3], a[2]) or '0')))
-  redis.call('HSET', k[3], a[2], through)
+  put(k[3], a[2], through)
   return {'OK', through}
 end
 
 -- keys: holds      args: meta stream_id
 local function unhold(k, a)
   if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
-  redis.call('HDEL', k[1], a[2])
+  take(k[1], a[2])
   return {'OK'}
 end
 
@@ -590,7 +658,8 @@ local function history_begin(k, a)
   local now = now_us()
   redis.call('HSET', k[3], 'j', a[4], 'f', a[3], 'q', a[5], 'g', gen, 'a', int(now), 's', 'queued',
     'x', int(now + tonumber(a[8])), 'w', '', 'c', '', 'v', '0', 'd', '0', 'o', '', 'n', '0', 'z', '0')
-  redis.call('HSET', k[1], a[3], a[2])
+  close(k[3], HISTORY_FIELDS)
+  put(k[1], a[3], a[2])
   return shown_history(k[3])
 end
 
@@ -609,11 +678,13 @@ local function history_claim(k, a)
   end
   redis.call('HSET', k[3], 's', 'running', 'w', a[2], 'c', int(now + tonumber(a[5])), 'x', int(now + tonumber(a[6])),
     'd', a[3], 'o', a[4])
+  close(k[3], HISTORY_FIELDS)
   return shown_history(k[3])
 end
 
 -- keys: index queries record bodies parts
 -- args: meta worker number rows places body claim_us life_us rows_max bytes_max all_bytes_max
+-- `places` end with the sum of the body.
 local function history_put(k, a)
   if not histories_open(k, a) then return {'RECOVERING'} end
   if redis.call('HGET', a[1], 'full') then return {'DISK'} end
@@ -631,10 +702,11 @@ local function history_put(k, a)
   if more > tonumber(a[11]) then return {'FULL'} end
   local now = now_us()
   redis.call('HSET', k[4], a[3], a[6])
-  redis.call('HSET', k[5], a[3], a[4] .. ' ' .. int(#a[6]) .. ' ' .. a[5])
+  put(k[5], a[3], a[4] .. ' ' .. int(#a[6]) .. ' ' .. a[5])
   redis.call('HINCRBY', k[3], 'v', 1)
   redis.call('HSET', k[3], 'n', int(rows), 'z', int(bytes), 'c', int(now + tonumber(a[7])),
     'x', int(now + tonumber(a[8])))
+  close(k[3], HISTORY_FIELDS)
   return {'OK'}
 end
 
@@ -658,7 +730,7 @@ local function history_end(k, a)
         rows, bytes = rows + tonumber(more), bytes + tonumber(size)
       else
         redis.call('HDEL', k[4], known[i])
-        redis.call('HDEL', k[5], known[i])
+        take(k[5], known[i])
       end
     end
   else
@@ -667,6 +739,7 @@ local function history_end(k, a)
   local now = now_us()
   redis.call('HSET', k[3], 's', a[3], 'c', '', 'm', a[5], 'i', a[6], 'l', a[7], 'n', int(rows), 'z', int(bytes),
     'e', int(now), 'x', int(now + tonumber(a[8])))
+  close(k[3], HISTORY_FIELDS)
   return shown_history(k[3])
 end
 
@@ -780,11 +853,13 @@ local function trim(k, a)
   local head = redis.call('HMGET', k[2], 'bytes', 'controls_from')
   local bytes, from = tonumber(head[1]), tonumber(head[2])
   local past = math.max(from, math.min(below, from + UNPACK_MAX))
-  local doomed, range = {}, {}
+  local doomed, sums, range = {}, {}, {}
   for seq = from, past - 1 do range[#range + 1] = int(seq) end
   if #range > 0 then
     for i, size in ipairs(redis.call('HMGET', k[4], unpack(range))) do
-      if not size then doomed[#doomed + 1] = range[i] .. '-0' end
+      if not size then
+        doomed[#doomed + 1], sums[#sums + 1] = range[i] .. '-0', range[i]
+      end
     end
   end
   local answer, any_held, going, gone = {'OK', int(past)}, redis.call('HLEN', k[6]) > 0, {}, {}
@@ -803,36 +878,59 @@ local function trim(k, a)
   for _, row in ipairs(redis.call('HVALS', k[11])) do -- told before it is so
     local stream_id = string.match(row, '^%d+')
     local known = gone[stream_id] and tonumber(redis.call('HGET', k[12], stream_id) or '0')
-    if known and gone[stream_id] > known then redis.call('HSET', k[12], stream_id, int(gone[stream_id])) end
+    if known and gone[stream_id] > known then put(k[12], stream_id, int(gone[stream_id])) end
   end
   for _, seq in ipairs(going) do
     bytes = bytes - tonumber(redis.call('HGET', k[4], seq) or '0')
-    for _, key in ipairs({k[4], k[5], k[13]}) do redis.call('HDEL', key, seq) end
+    for _, key in ipairs({k[4], k[5], k[13]}) do take(key, seq) end
     local part = redis.call('HGET', k[8], seq)
     if part then
       redis.call('UNLINK', body_of(a[4] .. part))
-      redis.call('HDEL', k[8], seq)
+      take(k[8], seq)
     end
-    doomed[#doomed + 1] = seq .. '-0'
+    doomed[#doomed + 1], sums[#sums + 1] = seq .. '-0', seq
   end
   call_sliced('XDEL', k[3], doomed, 1, #doomed)
+  call_sliced('HDEL', sums_of(k[3]), sums, 1, #sums)
   redis.call('HSET', k[2], 'bytes', int(bytes), 'controls_from', int(past))
+  close(k[2], HEAD_FIELDS)
   return answer
 end
 
 ---- Publish -------------------------------------------------------------------------------------------------
 -- Writes are a flat list: command, number of the key, count, that many values; again and again.
 
-local WRITES = {HSET = true, HSETNX = true, HDEL = true, UNLINK = true}
+-- Each writes one field, and answers by how much the seal changes. `named`: it is of the fields alone.
+local WRITE = {}
+
+function WRITE.HSET(key, named, field, value)
+  local old = not named and redis.call('HGET', key, field)
+  local fresh = redis.call('HSET', key, field, value) == 1
+  if named then return fresh and item(field, '') or 0 end
+  return item(field, value) - (old and item(field, old) or 0)
+end
+
+function WRITE.HSETNX(key, named, field, value)
+  assert(not named)
+  return redis.call('HSETNX', key, field, value) == 1 and item(field, value) or 0
+end
+
+function WRITE.HDEL(key, named, field)
+  local old = named and '' or redis.call('HGET', key, field)
+  return redis.call('HDEL', key, field) == 1 and -item(field, old) or 0
+end
 
 local function write(k, a, i)
   while i <= #a do
     local command, key, count = a[i], k[tonumber(a[i + 1])], tonumber(a[i + 2])
-    assert(WRITES[command] and key)
-    if count == 0 then
-      redis.call(command, key)
+    assert(key)
+    if command == 'UNLINK' then
+      redis.call('UNLINK', key)
+      redis.call('HDEL', RESULT_SEALS, key)
     else
-      call_sliced(command, key, a, i + 3, i + 2 + count)
+      local named, step, change = string.find(key, HITS) ~= nil, command == 'HDEL' and 1 or 2, 0
+      for at = i + 3, i + 2 + count, step do change = change + WRITE[command](key, named, a[at], a[at + 1]) end
+      seal(RESULT_SEALS, key, change)
     end
     i = i + 3 + count
   end
@@ -862,6 +960,7 @@ local function stage(k, a)
   if a[4] ~= '' then set_untidy(k[1], a[4]) end -- first: a half-done call has to be found
   write(k, a, 5)
   if a[4] == '' then set_untidy(k[1], '') end
+  close(k[1], META_FIELDS)
   return {'OK'}
 end
 
@@ -884,8 +983,10 @@ local function publish(k, a)
     end
   end
   redis.call('HSET', k[2], 'waiting', int(waiting))
+  close(k[2], HEAD_FIELDS)
   set_untidy(k[1], a[6])
   redis.call('HSET', k[1], 'applied', a[4], 'ts', a[5])
+  close(k[1], META_FIELDS)
   redis.call('PUBLISH', a[7], a[4])
   return {'OK'}
 end
@@ -901,6 +1002,8 @@ local function init(k, a)
   redis.call('HSET', k[1], 'fmt', a[1], 'cluster', a[2], 'gen', a[3], 'library', a[4], 'applied', '0', 'ts', '0',
     'run', run_id(), 'durability', a[5], 'page_key', a[6], 'epoch', '0', 'nonce', '-', 'owner', '',
     'lease_from', '0', 'lease_until', '0')
+  close(k[1], META_FIELDS)
+  close(k[2], HEAD_FIELDS)
   return {'OK'}
 end
 
@@ -911,6 +1014,7 @@ local function reserve(k, a)
   local refused = fenced(k[1], a)
   if refused then return refused end
   redis.call('HSET', k[1], 'gen', a[3])
+  close(k[1], META_FIELDS)
   return {'OK'}
 end
 
@@ -935,6 +1039,17 @@ local function open(k, a)
   end
   redis.call('HDEL', k[1], 'settings')
   redis.call('HSET', k[1], 'gen', a[4], 'library', a[5], 'durability', a[6], 'run', run_id())
+  close(k[1], META_FIELDS)
+  return {'OK'}
+end
+
+-- keys: meta (key)*      args: epoch nonce layout (number of the key, field, value)*
+-- A store of an earlier layout is given checksums (storage/upgrade.py).
+local function upgrade(k, a)
+  local refused = fenced(k[1], a)
+  if refused then return refused end
+  assert(redis.call('HGET', k[1], 'fmt') == a[3])
+  for i = 4, #a, 3 do redis.call('HSET', k[tonumber(a[i])], a[i + 1], a[i + 2]) end
   return {'OK'}
 end
 
@@ -1069,6 +1184,7 @@ register('psoup_publish', publish, 'allow-oom')
 register('psoup_init', init)
 register('psoup_reserve', reserve, 'allow-oom')
 register('psoup_open', open, 'allow-oom')
+register('psoup_upgrade', upgrade, 'allow-oom')
 register('psoup_state', state, 'no-writes')
 register('psoup_read', read, 'no-writes')
 register('psoup_list', list, 'no-writes')

@@ -7,9 +7,17 @@ import orjson
 
 from engine.log.operation import QueryId
 from engine.results.contract import Gen
-from engine.results.histories import AskedHistory, History, HistoryId, HistoryState, Place
+from engine.results.histories import (
+    AskedHistory,
+    History,
+    HistoryId,
+    HistoryPart,
+    HistoryState,
+    Place,
+)
 from engine.tuples.batch import Seq
 from storage.encoding import FORMAT
+from storage.sums import body_sum
 
 Record = Mapping[bytes, bytes]
 _NO_PLACE: Final = "-"
@@ -77,9 +85,19 @@ def place_text(place: Place) -> str:
     return ",".join(map(str, place)) or _NO_PLACE
 
 
+def part_text(part: HistoryPart) -> str:
+    """Return what a part's record keeps behind its rows and bytes: first and last place, and the sum of its body."""
+    return f"{place_text(part.first)} {place_text(part.last)} {body_sum(part.body)}"
+
+
+def part_sum(text: bytes) -> str:
+    """Return the sum of a part's body, as its record keeps it."""
+    return text.rpartition(b" ")[2].decode(errors="replace")
+
+
 def part_facts(text: bytes) -> tuple[int, Place, Place]:
     """Return rows, first and last place of a part."""
-    rows, _, *places = text.decode().split()
+    rows, _, *places, _ = text.decode().split()
     first, last = (
         () if place == _NO_PLACE else tuple(map(int, place.split(","))) for place in places
     )

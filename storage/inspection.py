@@ -22,18 +22,19 @@ from engine.store_address import StoreUrlError, read_store_address
 from engine.tuples.batch import Seq
 from engine.verify.difference import Difference
 from storage import keys
-from storage.encoding import decode_clause, decode_stream
 from storage.errors import StoreUnsuitableError
 from storage.folder import FolderLock, unusable
 from storage.inspection_histories import history_faults
 from storage.inspection_log import catalogue_faults, log_faults
 from storage.inspection_parts import part_faults
 from storage.inspection_records import DAMAGED, read_records
+from storage.records import open_clause, open_stream
 from storage.redis_check import check_results
 from storage.redis_client import RedisClient
 from storage.redis_composites import fetch_of_clause, fetch_published
 from storage.redis_hits import fetch_pages
 from storage.redis_log import RedisLog
+from storage.seals import seal_faults
 from storage.server import EmbeddedServer
 from storage.store import Durability
 
@@ -105,9 +106,9 @@ class Inspection:
                 ("HMGET", keys.DECLARATIONS, *ids),
             ]
         )
-        if record is None or None in found or decode_clause(record) != clause:
+        if record is None or None in found or open_clause(clause.clause_id, record) != clause:
             return True
-        now = map(decode_stream, found, declarations)
+        now = map(open_stream, ids, found, declarations)
         return any(
             later.dropped_row != stream.dropped_row
             for later, stream in zip(now, streams, strict=True)
@@ -121,6 +122,7 @@ class Inspection:
         """
         checkpoint = self._records.checkpoint
         yield from self._records.faults
+        yield from seal_faults(self._client)
         yield from log_faults(self._client, checkpoint.cut)
         yield from part_faults(self._client)
         yield from history_faults(self._client)
@@ -140,6 +142,8 @@ class Inspection:
             batches = keys.batches(record.stream_id)
             held = self._client.fetch_one("HEXISTS", batches, record.seq)
             return "the log has no such entry" if held else None
+        except IntegrityError as error:
+            return error.detail
         except DAMAGED as error:
             return f"its entry cannot be read ({type(error).__name__})"
         return entry
@@ -221,5 +225,7 @@ def _key_fault(client: RedisClient, checkpoint: Checkpoint) -> Difference | None
 def _decoded(read: Callable[[], Answer], what: str) -> Answer:
     try:
         return read()
+    except IntegrityError:
+        raise
     except DAMAGED as error:
         raise IntegrityError(f"{what} cannot be decoded ({type(error).__name__}).") from error

@@ -11,10 +11,14 @@ from engine.tuples.batch import Seq
 from engine.verify.difference import Difference
 from storage import keys
 from storage.encoding import declaration_digest, decode_content, text_digest
+from storage.inspection_records import DAMAGED
 from storage.redis_client import RedisClient
+from storage.redis_entries import check_fields, sound_fields
 
 ENTRIES_PER_FETCH: Final = 1_000
 Fields = dict[bytes, bytes]
+SUM: Final = b"sum"
+"""Where a walk has what is kept beside an entry, among its fields."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,16 @@ class _Checked:
     more: bool = False
 
 
+def log_entries(client: RedisClient) -> Iterator[tuple[int, Fields]]:
+    """Yield seq and fields of all entries, their bodies among them, and under SUM what is kept of them."""
+    head, *flat = client.fetch(
+        [("HGET", keys.HEAD, "seq"), ("HGETALL", keys.SIZES), ("HGETALL", keys.BODIES)]
+    )
+    sizes = {int(seq): int(size) for seq, size in _pairs(flat[0]).items()}
+    apart = {int(seq): StageId(part.decode()) for seq, part in _pairs(flat[1]).items()}
+    return _entries(client, sizes, apart, int(head))
+
+
 def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
     """Yield what is wrong with the entries up to the present head, and with what the head says of them.
 
@@ -60,11 +74,13 @@ def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
             ("HGETALL", keys.BODIES),
         ]
     )
-    head = {name.decode(): int(value) for name, value in _pairs(head_flat).items()}
+    head = {n.decode(): int(value) for n, value in _pairs(head_flat).items() if n != b"sum"}
     sizes, owners = (
         {int(seq): int(one) for seq, one in _pairs(pairs).items()} for pairs in flat[:2]
     )
-    apart = {int(seq): StageId(part.decode()) for seq, part in _pairs(flat[2]).items()}
+    apart = {
+        int(seq): StageId(part.decode(errors="replace")) for seq, part in _pairs(flat[2]).items()
+    }
     if sizes.keys() != owners.keys():
         yield _fault(min(sizes.keys() ^ owners.keys()), "its size or its stream is not listed")
     listed = _Listed(sizes, owners)
@@ -89,7 +105,7 @@ def _entry_faults(
     follows, walk.seq = walk.more and seq == walk.seq + 1, seq
     try:
         found = _checked(seq, entry, listed)
-    except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+    except DAMAGED as error:
         walk.more = False
         yield _fault(seq, f"the entry is damaged: {error}")
         return
@@ -189,15 +205,29 @@ def _entries(
             )
             seqs = [int(entry_id.partition(b"-")[0]) for entry_id, _ in found]
             there = [seq for seq in seqs if seq in apart]
-            bodies = client.fetch([("HGET", keys.body(apart[seq]), "b") for seq in there])
+            said, *bodies = client.fetch(
+                [
+                    ("HMGET", keys.SUMS, *(seqs or [0])),
+                    *(("HGET", keys.body(apart[seq]), "b") for seq in there),
+                ]
+            )
+            sums = dict(zip(seqs, said, strict=False))
             held = dict(zip(there, bodies, strict=True))
             for after, (_, flat) in zip(seqs, found, strict=True):
                 fields = _pairs(flat)
-                yield after, fields | {b"b": held.get(after, fields[b"b"]) or b""}
+                body = held.get(after, fields.get(b"b", b"")) or b""
+                if sums[after] is None and not _is_there(client, after):
+                    continue
+                yield after, fields | {b"b": body, SUM: sums[after] or b"-"}
             after = max([after, *seqs])
             if len(found) < ENTRIES_PER_FETCH:
                 break
         after = max(after, past)
+
+
+def _is_there(client: RedisClient, seq: int) -> bool:
+    """Return whether an entry was not trimmed meanwhile."""
+    return bool(client.fetch_one("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0"))
 
 
 def _cuts(sizes: Mapping[int, int], head: int) -> Iterator[int]:
@@ -214,7 +244,8 @@ def _cuts(sizes: Mapping[int, int], head: int) -> Iterator[int]:
 def _checked(seq: int, entry: Fields, listed: _Listed) -> _Checked:
     """Return what an entry says; raise where it is damaged."""
     kind, body = entry[b"k"].decode(), entry[b"b"]
-    assert entry[b"f"] == b"1", "its format is unknown"
+    fields = {name: value for name, value in entry.items() if name != SUM}
+    check_fields(Seq(seq), sound_fields(Seq(seq), fields), body, entry[SUM])
     content = decode_content(kind, entry[b"h"], body)
     arrival_us, tuple_id = int(entry[b"t"]), int(entry[b"i"])
     if not isinstance(content, Rows):

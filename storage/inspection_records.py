@@ -5,17 +5,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from engine.errors import IntegrityError
 from engine.results.contract import Checkpoint, Cut, Gen
 from engine.results.delta import BatchRecord
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from engine.verify.difference import Difference
 from storage import keys
-from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
 from storage.errors import StoreUnsuitableError
+from storage.records import open_batch, open_clause, open_query, open_stream
 from storage.redis_client import Command, RedisClient
 
-DAMAGED: Final = (AssertionError, KeyError, IndexError, TypeError, ValueError, struct.error)
+DAMAGED: Final = (
+    AssertionError,
+    IntegrityError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 """What decoding raises for bytes that psoup did not write."""
 HASHES: Final = (keys.CLAUSES, keys.QUERIES, keys.STREAMS, keys.DECLARATIONS)
 
@@ -60,21 +69,21 @@ def read_records(client: RedisClient) -> InspectedRecords:
         streams=records.of(
             "stream",
             streams,
-            lambda key, row: decode_stream(row, declarations[key]),
+            lambda key, row: open_stream(key, row, declarations[key]),
             lambda stream: stream.stream_id,
             lambda stream: stream.stream_id,
         ),
         clauses=records.of(
             "clause",
             clauses,
-            lambda _, row: decode_clause(row),
+            open_clause,
             lambda clause: clause.clause_id,
             lambda clause: clause.clause_id,
         ),
         queries=records.of(
             "query",
             queries,
-            lambda _, row: decode_query(row),
+            open_query,
             lambda query: query.seq,
             lambda query: query.query_id,
         ),
@@ -112,8 +121,9 @@ class _Reading:
             try:
                 record = decode(key, row)
                 assert str(key_of(record)) == name
-            except DAMAGED:
-                self.faults.append(Difference(what, f"the record under {name} is damaged"))
+            except DAMAGED as error:
+                why = f": {error.detail}" if isinstance(error, IntegrityError) else ""
+                self.faults.append(Difference(what, f"the record under {name} is damaged{why}"))
                 continue
             if seq_of(record) <= self.applied:
                 found.append(record)
@@ -124,7 +134,7 @@ class _Reading:
 
 
 def _batch_of(stream_id: bytes) -> Callable[[bytes, bytes], BatchRecord]:
-    return lambda key, row: decode_batch(StreamId(int(stream_id)), Seq(int(key)), row)
+    return lambda key, row: open_batch(StreamId(int(stream_id)), key, row)
 
 
 def _check_layout(fmt: bytes | None, head: bytes | None) -> None:

@@ -14,8 +14,11 @@ from engine.results.histories import HistoryId
 from engine.results.hits import ClauseId
 from engine.tuples.schema import StreamId
 
-LAYOUT_VERSION: Final = 6
+LAYOUT_VERSION: Final = 7
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""
+
+TAG: Final = "{ps}:"
+"""Begins every key."""
 
 # Log side: written by appends and trims.
 LOG: Final = "{ps}:log"
@@ -32,6 +35,8 @@ TRIMMED: Final = "{ps}:log:t"
 EMPTY: Final = "{ps}:log:z"
 PARTS: Final = "{ps}:log:e"
 BODIES: Final = "{ps}:log:y"
+SUMS: Final = "{ps}:log:c"
+LOG_SEALS: Final = "{ps}:log:v"
 
 # Beside the log: histories, written by whoever answers.
 HISTORIES: Final = "{ps}:h"
@@ -44,6 +49,7 @@ CLAUSES: Final = "{ps}:c"
 QUERIES: Final = "{ps}:q"
 GARBAGE: Final = "{ps}:g"
 FIGURES: Final = "{ps}:f"
+RESULT_SEALS: Final = "{ps}:v"
 
 NOTICES_CHANNEL: Final = "{ps}:n"
 """Where a publish says what is applied: a wake-up, never the truth. A channel, not a key."""

@@ -12,6 +12,7 @@ from engine.tuples.schema import StreamId, StreamSchema
 from storage import keys, refusals
 from storage.encoding import declaration_digest, encode_content, text_digest
 from storage.redis_client import Argument
+from storage.sums import body_sum, head_sum
 
 REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"BACKLOG": lambda _: refusals.backlog_full(),
@@ -57,6 +58,7 @@ def append_call(content: Content) -> tuple[str, list[str], list[Argument]]:
             limits.BACKLOG_OPERATIONS_MAX,
             limits.BACKLOG_BYTES_MAX,
             _count_max(content),
+            f"{head_sum(kind.encode(), header)} {body_sum(body)}",
             *_checked(content),
         ],
     )

@@ -21,6 +21,7 @@ from storage.inspection_parts import part_faults
 from storage.invariants import check_blocks, check_composites, check_pages, check_records
 from storage.redis_client import RedisClient
 from storage.redis_composites import composite_fields
+from storage.sums import opened
 
 
 def check_log(client: RedisClient) -> None:
@@ -39,7 +40,7 @@ def check_log(client: RedisClient) -> None:
             ]
         )
     )
-    head = {name.decode(): int(value) for name, value in _pairs(head_flat).items()}
+    head = {n.decode(): int(value) for n, value in _pairs(head_flat).items() if n != b"sum"}
     sizes = {int(seq): int(size) for seq, size in _pairs(sizes_flat).items()}
     owners = {int(seq): int(owner) for seq, owner in _pairs(owners_flat).items()}
     assert owners.keys() == sizes.keys(), "a batch has a stream and a size"
@@ -119,7 +120,8 @@ def _pages(client: RedisClient) -> Iterator[PageKey]:
     """Yield of which clause and chunk each page is, having read it."""
     for name in _scanned(client, keys.PAGES_PATTERN):
         clause_id, segment = keys.numbers(name.decode())
-        for field, value in _pairs(client.fetch_one("HGETALL", name)).items():
+        for field, kept in _pairs(client.fetch_one("HGETALL", name)).items():
+            value = opened(name.decode(), field, kept)
             page = decode_page(value)
             assert encode_page(page) == value
             assert page.kept == bool(page.count), "a page that is kept has hits"
@@ -130,8 +132,9 @@ def _blocks(client: RedisClient) -> Iterator[tuple[BlockKey, MatchBlock]]:
     """Yield each part of a block, and of which stream and chunk it is."""
     for name in _scanned(client, keys.BLOCKS_PATTERN):
         stream_id, segment = keys.numbers(name.decode())
-        for field, value in _pairs(client.fetch_one("HGETALL", name)).items():
+        for field, kept in _pairs(client.fetch_one("HGETALL", name)).items():
             chunk, group = keys.numbers(field.decode())
+            value = opened(name.decode(), field, kept)
             block = decode_block(value)
             assert [(group, value)] == list(encode_blocks(block)), "clauses of one group"
             yield (StreamId(stream_id), segment * CHUNKS + chunk), block
@@ -142,7 +145,9 @@ def _composites(client: RedisClient) -> Iterator[tuple[CompositeKey, CompositePa
     names = _scanned(client, keys.COMPOSITES_PATTERN)
     groups = [ClauseId(int(name.decode().rpartition(":")[2])) for name in names]
     for key, fields in composite_fields(client, groups).items():
-        pieces = client.fetch_one("HMGET", keys.composites(key[0]), *fields)
+        place = keys.composites(key[0])
+        kept = client.fetch_one("HMGET", place, *fields)
+        pieces = [opened(place, *one) for one in zip(fields, kept, strict=True)]
         page = decode_composites(pieces)
         assert encode_composites(page) == pieces
         yield key, page

@@ -14,6 +14,7 @@ from storage import keys, refusals
 from storage.encoding import encode_content
 from storage.redis_append import declared
 from storage.redis_client import Argument, Command
+from storage.sums import body_sum, head_sum
 
 Call = tuple[str, list[str], list[Argument]]
 """Function, keys, arguments."""
@@ -55,6 +56,7 @@ def part_call(part: Staged) -> Call:
             part.body,
             round(limits.STAGE_LIFE_S * SECOND_US),
             limits.STAGED_BYTES_MAX,
+            body_sum(part.body),
         ],
     )
 
@@ -112,10 +114,11 @@ def commit_call(commit: Commit, looked: Sequence[Sequence[bytes | None]]) -> Cal
     left = len(found)
     for stage_id, part in zip(commit.stages, found, strict=True):
         left -= 1
-        arguments += [
-            stage_id,
-            b"" if part is None else _header(part, txns[part.stream_id], more=left > 0),
-        ]
+        header, sum_ = b"", ""
+        if part is not None:
+            header = _header(part, txns[part.stream_id], more=left > 0)
+            sum_ = head_sum(b"rows", header)
+        arguments += [stage_id, header, sum_]
     touched = [keys.HEAD, keys.LOG, keys.SIZES, keys.LOG_STREAMS, keys.LOG_APPS, keys.OWNERS]
     producers = [keys.producers(stream_id) for stream_id in txns]
     return "psoup_commit", [*touched, keys.PARTS, keys.BODIES, keys.EMPTY, *producers], arguments

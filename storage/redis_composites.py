@@ -8,6 +8,7 @@ page are deleted in one step, so a reader has all of them or none.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from engine.errors import IntegrityError
 from engine.limits import CHUNK_ROWS
 from engine.results.composites import CompositeKey, CompositePage
 from engine.results.delta import ClauseRecord, StreamRecord
@@ -15,10 +16,11 @@ from engine.results.hits import ClauseId
 from engine.results.recent import ENTRY_BYTES, Recent
 from engine.tuples.schema import StreamId
 from storage import keys
-from storage.encoding import decode_stream
 from storage.encoding_composites import decode_composites
+from storage.records import open_stream
 from storage.redis_client import RedisClient
 from storage.redis_writes import Fields
+from storage.sums import opened
 
 GROUPS_PER_FETCH: Final = 1_000
 """Groups whose fields are asked for at once: most have few."""
@@ -85,9 +87,13 @@ def fetch_composites(
     for at in range(0, len(wanted), PAGES_PER_FETCH):
         part = wanted[at : at + PAGES_PER_FETCH]
         commands = [("HMGET", keys.composites(key[0]), *names) for key, names in part]
-        for (key, _), pieces in zip(part, client.fetch(commands), strict=True):
+        for (key, names), pieces in zip(part, client.fetch(commands), strict=True):
             if None not in pieces:
-                found[key] = page = decode_composites(pieces)
+                place = keys.composites(key[0])
+                page = decode_composites(
+                    [opened(place, *one) for one in zip(names, pieces, strict=True)]
+                )
+                found[key] = page
                 if kept is not None:
                     kept.put(key, page, size=page.nbytes + ENTRY_BYTES)
     return {key: found[key] for key in places if key in found}
@@ -111,7 +117,9 @@ def fetch_of_clause(
     )
     if int(applied) < clause.clause_id or None in records:
         return []
-    streams = list(map(decode_stream, records, declarations))
+    if None in declarations:
+        raise IntegrityError(f"A stream that clause {clause.clause_id} reads has no declaration.")
+    streams = list(map(open_stream, clause.streams, records, declarations))
     places = {
         key: names
         for key, names in composite_fields(client, [clause.join.group]).items()

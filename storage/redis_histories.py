@@ -18,9 +18,17 @@ from engine.results.histories import (
 )
 from storage import keys, refusals
 from storage.history_parts import check_parts
-from storage.history_records import decode_history, encode_asked, pairs, part_facts, place_text
+from storage.history_records import (
+    decode_history,
+    encode_asked,
+    pairs,
+    part_facts,
+    part_sum,
+    part_text,
+)
 from storage.redis_check import check_histories
-from storage.redis_client import Argument, RedisClient
+from storage.redis_client import Argument, Command, RedisClient
+from storage.sums import check_body
 
 REFUSALS: Final[Mapping[bytes, Callable[[], EngineError]]] = {
     b"UNKNOWN": refusals.history_not_found,
@@ -51,10 +59,17 @@ class RedisHistories:
     def body(self, history_id: HistoryId, number: int) -> bytes | None:
         """Return the body of a part (`Histories.body`)."""
         self._admit()
-        found: bytes | None = self._client.fetch_one(
-            "HGET", keys.history_bodies(history_id), number
-        )
-        return found
+        body: bytes | None
+        known: Command = ("HGET", keys.history_parts(history_id), number)
+        while True:  # not in one transaction, which a server without memory refuses
+            before, body, record = self._client.fetch(
+                [known, ("HGET", keys.history_bodies(history_id), number), known]
+            )
+            if before == record:
+                break
+        if body is not None:
+            check_body(f"Part {number} of history {history_id}", body, part_sum(record or b""))
+        return body
 
     def begin(self, asked: AskedHistory, *, replaces: HistoryId | None = None) -> History:
         """Begin a history, or return the one that there is (`Histories.begin`).
@@ -111,7 +126,7 @@ class RedisHistories:
             worker,
             part.number,
             part.rows,
-            f"{place_text(part.first)} {place_text(part.last)}",
+            part_text(part),
             part.body,
             limits.HISTORY_CLAIM_S * SECOND_US,
             limits.HISTORY_LIFE_S * SECOND_US,

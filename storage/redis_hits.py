@@ -9,6 +9,7 @@ from engine.results.page import Page
 from storage import keys
 from storage.encoding_hits import decode_hits, decode_page
 from storage.redis_client import RedisClient
+from storage.sums import opened
 
 SEGMENTS_PER_FETCH: Final = 16
 """Keys asked for at once: some 8 MiB of bitmaps at most, of all clauses of a group."""
@@ -43,23 +44,26 @@ def _fetch_part(
     """Put the hits in these segments' chunks into `found`. Return whether the clause is standing."""
     group = clause.clause_id >> keys.GROUP_BITS
     asked: list[tuple[list[int], bool]] = []
-    commands: list[tuple[str | int, ...]] = []
+    commands: list[tuple[str, ...]] = []
     for segment, chunks in segments:
         own = [chunk for chunk in chunks if chunk * CHUNK_ROWS < clause.block_row]
         shared = [chunk for chunk in chunks if chunk * CHUNK_ROWS >= clause.block_row]
         if own:
             asked.append((own, False))
-            fields = [chunk % CHUNKS for chunk in own]
+            fields = [str(chunk % CHUNKS) for chunk in own]
             commands.append(("HMGET", keys.pages(clause.clause_id, segment), *fields))
         if shared:
             asked.append((shared, True))
             names = [keys.block_field(chunk % CHUNKS, group) for chunk in shared]
             commands.append(("HMGET", keys.blocks(clause.streams[0], segment), *names))
     *answers, standing = client.fetch([*commands, ("HEXISTS", keys.CLAUSES, clause.clause_id)])
-    for (numbers, in_blocks), values in zip(asked, answers, strict=True):
-        for chunk, value in zip(numbers, values, strict=True):
-            if value is None:
+    for (numbers, in_blocks), (_, key, *names), values in zip(
+        asked, commands, answers, strict=True
+    ):
+        for chunk, name, kept in zip(numbers, names, values, strict=True):
+            if kept is None:
                 continue
+            value = opened(key, name, kept)
             page = decode_hits(value, clause.clause_id) if in_blocks else decode_page(value)
             if page is not None:
                 found[chunk] = page

@@ -33,6 +33,7 @@ from storage.redis_commit import (
 from storage.redis_entries import fetch_entries, fetch_operations
 from storage.redis_tidy import scan_hash
 from storage.redis_token import WriteToken
+from storage.seals import check_seals
 
 TRIMMED_PER_CALL: Final = 500
 """Batches forgotten by one Function call: a call holds every other client up."""
@@ -156,6 +157,7 @@ class RedisLog:
         fitting = max(1, sum(1 for total in sums if total <= bytes_max))
         entries = fetch_entries(
             self._client,
+            wanted[:fitting],
             [("XRANGE", keys.LOG, f"{after + 1}-0", f"{after + fitting}-0")],
             dict(zip(wanted[:fitting], parts, strict=False)),
         )
@@ -187,12 +189,9 @@ class RedisLog:
         """
         wanted = range(after + 1, up_to + 1)
         sizes = self._client.fetch_one("HMGET", keys.SIZES, *wanted) if wanted else []
-        commands: list[Command] = [
-            ("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0")
-            for seq, size in zip(wanted, sizes, strict=True)
-            if size is None
-        ]
-        found = fetch_entries(self._client, commands, {})
+        controls = [seq for seq, size in zip(wanted, sizes, strict=True) if size is None]
+        commands: list[Command] = [("XRANGE", keys.LOG, f"{seq}-0", f"{seq}-0") for seq in controls]
+        found = fetch_entries(self._client, controls, commands, {})
         return [operation for operation in found if operation is not None]
 
     def held_batches(self, up_to: Seq) -> Sequence[Seq]:
@@ -296,6 +295,7 @@ class RedisLog:
     def check(self) -> None:
         """Assert the log's invariants, and that the catalogue is what its entries make."""
         check_log(self._client)
+        check_seals(self._client, meanwhile=lambda: None)
 
     def _append_together(
         self, part: Sequence[tuple[Content, Command]]

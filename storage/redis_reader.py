@@ -21,8 +21,7 @@ from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys, refusals
 from storage.carried_clock import CarriedClock
-from storage.encoding import decode_batch
-from storage.records import Records
+from storage.records import Records, open_batch
 from storage.redis_check import check_results
 from storage.redis_client import Argument, RedisClient
 from storage.redis_composites import KeptPages, fetch_of_clause, fetch_published
@@ -100,14 +99,19 @@ class RedisReader:
         )
         if self._served is not None:
             self._served.begin_answer(cut.gen)
-        decoded = map(self._records.stream, flat[::2], flat[1::2])
-        streams = {stream.stream_id: stream for stream in decoded}
+        streams: dict[StreamId, StreamRecord] = {}
+        rest = zip(flat[::2], flat[1::2], strict=True)
         snapshots: list[Snapshot | None] = []
-        for row in found:
+        for query_id, row in zip(query_ids, found, strict=True):
             if row is None:
                 snapshots.append(None)
                 continue
-            query, clause = self._records.query(row[0]), self._records.clause(row[1])
+            query = self._records.query(query_id.encode(), row[0])
+            clause = self._records.clause(b"%d" % query.clause_id, row[1])
+            for stream_id in clause.streams:  # each is answered once, in this order
+                if stream_id not in streams:
+                    kept = next(rest, (b"", b""))
+                    streams[stream_id] = self._records.stream(b"%d" % stream_id, *kept)
             read = tuple(streams[stream_id] for stream_id in clause.streams)
             snapshots.append(Snapshot(cut, query, clause, read))
         return snapshots
@@ -129,7 +133,10 @@ class RedisReader:
     def streams(self) -> Sequence[StreamRecord]:
         """Return all streams, ascending by name."""
         _, (records, declarations) = self._list(keys.STREAMS, keys.DECLARATIONS)
-        streams = (self._records.stream(one, declarations[key]) for key, one in records.items())
+        streams = (
+            self._records.stream(key, record, declarations.get(key, b""))
+            for key, record in records.items()
+        )
         return sorted(streams, key=lambda stream: stream.schema.name)
 
     def stream(self, name: str) -> StreamRecord:
@@ -159,9 +166,9 @@ class RedisReader:
             # What is published while it is scanned is asked for next: little, or it is scanned once more.
             scanned += [one for one in self._batches(stream_id, cut) if one.seq > after]
             after = cut.seq
-        seqs = map(int, flat[::2])
-        latest = (decode_batch(stream_id, Seq(s), v) for s, v in zip(seqs, flat[1::2], strict=True))
-        stream = self._records.stream(record, declaration)
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        latest = [open_batch(stream_id, seq, value) for seq, value in pairs]
+        stream = self._records.stream(b"%d" % stream_id, record, declaration or b"")
         held = [one for one in (*scanned, *latest) if is_held(one, stream)]
         return StreamBatches(cut.seq, stream, tuple(held))
 
@@ -179,7 +186,7 @@ class RedisReader:
         cut, (clauses, queries) = self._list(keys.CLAUSES, keys.QUERIES)
         reading = {
             clause.clause_id
-            for clause in map(self._records.clause, clauses.values())
+            for clause in map(self._records.clause, clauses, clauses.values())
             if stream_id in clause.streams
         }
         return [query for query in self._queries(cut, queries) if query.clause_id in reading]
@@ -209,7 +216,8 @@ class RedisReader:
     def checkpoint(self) -> Checkpoint:
         """Return everything but the hits over single streams. Nothing may be published meanwhile: asserted."""
         cut, (records, queries) = self._list(keys.CLAUSES, keys.QUERIES)
-        decoded = sorted(map(self._records.clause, records.values()), key=lambda c: c.clause_id)
+        read = map(self._records.clause, records, records.values())
+        decoded = sorted(read, key=lambda c: c.clause_id)
         clauses = tuple(clause for clause in decoded if clause.clause_id <= cut.seq)
         streams = self.streams()
         batches = [
@@ -243,7 +251,7 @@ class RedisReader:
     def _batches(self, stream_id: StreamId, cut: Cut) -> list[BatchRecord]:
         """Return the stream's batch records up to `cut`, ascending by seq."""
         held = scan_hash(self._client, keys.batches(stream_id))
-        records = (decode_batch(stream_id, Seq(int(seq)), value) for seq, value in held.items())
+        records = (open_batch(stream_id, seq, value) for seq, value in held.items())
         return sorted((r for r in records if r.seq <= cut.seq), key=lambda r: r.seq)
 
     def _list(self, *names: str) -> tuple[Cut, list[dict[bytes, bytes]]]:
@@ -280,7 +288,7 @@ class RedisReader:
 
     def _queries(self, cut: Cut, records: Mapping[bytes, bytes]) -> list[QueryRecord]:
         """Return the queries that are published; staged ones have a later seq."""
-        decoded = map(self._records.query, records.values())
+        decoded = map(self._records.query, records, records.values())
         return sorted((query for query in decoded if query.seq <= cut.seq), key=lambda q: q.seq)
 
     def _count_read(self) -> None:

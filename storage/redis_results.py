@@ -8,8 +8,8 @@ from engine.results.hits import ClauseId
 from engine.tuples.batch import Seq
 from storage import keys, refusals
 from storage.cluster import ClusterMemory
-from storage.encoding import decode_clause
 from storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
+from storage.records import open_clause
 from storage.redis_client import RedisClient
 from storage.redis_composites import composite_fields
 from storage.redis_reader import RedisReader
@@ -117,7 +117,8 @@ class RedisResults(RedisReader):
             return Garbage()
         clause_ids = sorted(delta.dropped_clauses)
         values = self._client.fetch_one("HMGET", keys.CLAUSES, *clause_ids) if clause_ids else []
-        clauses = [decode_clause(value) for value in values if value is not None]
+        found = zip(clause_ids, values, strict=True)
+        clauses = [open_clause(*row) for row in found if row[1] is not None]
         composites: dict[ClauseId, list[Fields]] = {}
         groups = {key[0] for key in delta.dropped_composites}
         for key, names in composite_fields(self._client, groups).items():

@@ -29,7 +29,9 @@ from storage.redis_settings import check_server
 from storage.redis_state import StoreState, read_state
 from storage.redis_tidy import tidy
 from storage.redis_token import Held, WriteToken
+from storage.seals import check_seals
 from storage.store import Durability, StoreHealth, memory_is_high
+from storage.upgrade import EARLIER, upgrade
 from storage.waiting import Patience, works
 
 PAGE_KEY_BYTES: Final = 32
@@ -261,8 +263,13 @@ class RedisStore:
         """Open the server's present run, unless it is open."""
         told = self._known.told()
         state = read_state(self._client)
+        if state.fmt == EARLIER:
+            upgrade(self._client, self._token, meanwhile=self._keep)
+            state = read_state(self._client)
         assert state.head is not None
         assert state.cluster is not None
+        if starting or not state.verified:
+            check_seals(self._client, meanwhile=self._keep)
         gen = self._generation(state, told, starting=starting)
         lost = (state.head + 1, told.head) if state.head < told.head else ()
         if not state.verified:
@@ -313,7 +320,7 @@ class RedisStore:
             return True
         if cluster is None or head is None:
             raise IntegrityError("The store holds parts of a psoup, not a whole one. Restore it.")
-        if int(fmt) != keys.LAYOUT_VERSION:
+        if int(fmt) not in (keys.LAYOUT_VERSION, EARLIER):
             raise StoreUnsuitableError(
                 f"The store was written in layout {int(fmt)}; this psoup reads"
                 f" {keys.LAYOUT_VERSION}. Start the version that wrote it."

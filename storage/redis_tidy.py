@@ -16,7 +16,7 @@ from engine.results.delta import CHUNKS, ClauseRecord, Delta, StreamRecord
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys, refusals
-from storage.encoding import decode_batch, decode_clause, decode_query, decode_stream
+from storage.records import open_batch, open_clause, open_query, open_stream
 from storage.redis_client import RedisClient
 from storage.redis_composites import composite_fields, group_streams, is_published
 from storage.redis_token import WriteToken
@@ -105,7 +105,7 @@ def tidy(client: RedisClient, token: WriteToken) -> None:
     applied, text = Seq(int(values[0])), values[1].decode()
     untidy = Untidy.read(text)
     streams = _streams(client)
-    clauses = [decode_clause(value) for value in scan_hash(client, keys.CLAUSES).values()]
+    clauses = [open_clause(*row) for row in scan_hash(client, keys.CLAUSES).items()]
     garbage = Garbage.of_notes(scan_hash(client, keys.GARBAGE))
     writes = [
         *_unpublished_queries(client, applied),
@@ -141,12 +141,14 @@ def scan_hash(client: RedisClient, key: str) -> dict[bytes, bytes]:
 def _streams(client: RedisClient) -> Mapping[StreamId, StreamRecord]:
     records = scan_hash(client, keys.STREAMS)
     declarations = scan_hash(client, keys.DECLARATIONS)
-    decoded = (decode_stream(record, declarations[key]) for key, record in records.items())
+    decoded = (
+        open_stream(key, record, declarations.get(key, b"")) for key, record in records.items()
+    )
     return {stream.stream_id: stream for stream in decoded}
 
 
 def _unpublished_queries(client: RedisClient, applied: Seq) -> list[Write]:
-    queries = map(decode_query, scan_hash(client, keys.QUERIES).values())
+    queries = (open_query(*row) for row in scan_hash(client, keys.QUERIES).items())
     return [
         Write("HDEL", keys.QUERIES, (query.query_id,)) for query in queries if query.seq > applied
     ]
@@ -196,10 +198,7 @@ def _shared(first: range, second: range) -> range:
 def _stray_batches(client: RedisClient, stream: StreamRecord, applied: Seq) -> list[Write]:
     """Return the removal of batch records from above the applied seq and of rows no longer held."""
     key = keys.batches(stream.stream_id)
-    decoded = (
-        decode_batch(stream.stream_id, Seq(int(seq)), value)
-        for seq, value in scan_hash(client, key).items()
-    )
+    decoded = (open_batch(stream.stream_id, *row) for row in scan_hash(client, key).items())
     return [
         Write("HDEL", key, (batch.seq,))
         for batch in decoded

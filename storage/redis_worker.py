@@ -22,6 +22,7 @@ from storage.redis_reader import RedisReader
 from storage.redis_state import StoreState, decode_state
 from storage.served import ServedPosition, ServedStatistics
 from storage.store import Durability, StoreHealth, memory_is_high
+from storage.upgrade import EARLIER
 
 
 class RedisWorkerStore:
@@ -214,6 +215,8 @@ class RedisWorkerStore:
         fmt, library, cluster = known
         if fmt is None:
             raise _not_begun()
+        if int(fmt) == EARLIER and library.decode() == self._client.library_sha:
+            raise RecoveringError("The engine is giving the store its checksums. Try again later.")
         if int(fmt) != keys.LAYOUT_VERSION or library.decode() != self._client.library_sha:
             raise StoreUnsuitableError(
                 f"The store is written in layout {int(fmt)} by an engine of another version than this worker, which"

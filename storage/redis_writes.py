@@ -25,6 +25,7 @@ from storage.encoding import (
 from storage.encoding_composites import encode_composites
 from storage.encoding_hits import encode_blocks, encode_page
 from storage.redis_client import Argument
+from storage.sums import signed
 
 Fields = Sequence[str]
 """The fields in which a page of composites lies."""
@@ -44,6 +45,11 @@ class Write:
         return len(self.key) + sum(
             len(value) if isinstance(value, bytes | str) else 20 for value in self.values
         )
+
+
+def put(key: str, name: Argument, value: bytes, *, command: str = "HSET") -> Write:
+    """Return the write of a value with its checksum."""
+    return Write(command, key, (name, signed(key, name, value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +192,19 @@ def _records(delta: Delta) -> tuple[list[Write], list[Write]]:
     before: list[Write] = []
     moving: list[Write] = []
     for clause_id, clause in delta.clauses.items():
-        write = Write("HSET", keys.CLAUSES, (clause_id, encode_clause(clause)))
+        write = put(keys.CLAUSES, clause_id, encode_clause(clause))
         (before if clause_id > delta.expect else moving).append(write)
     for query_id, query in delta.queries.items():
-        write = Write("HSET", keys.QUERIES, (query_id, encode_query(query)))
+        write = put(keys.QUERIES, query_id, encode_query(query))
         (before if query.seq > delta.expect else moving).append(write)
     for (stream_id, seq), batch in delta.batches.items():
-        write = Write("HSET", keys.batches(stream_id), (seq, encode_batch(batch)))
+        write = put(keys.batches(stream_id), seq, encode_batch(batch))
         (before if seq > delta.expect else moving).append(write)
     for stream_id, stream in delta.streams.items():
         declaration = encode_declaration(stream.schema)
-        moving.append(Write("HSETNX", keys.DECLARATIONS, (stream_id, declaration)))
+        moving.append(put(keys.DECLARATIONS, stream_id, declaration, command="HSETNX"))
     for stream_id, stream in delta.streams.items():
-        moving.append(Write("HSET", keys.STREAMS, (stream_id, encode_stream(stream))))
+        moving.append(put(keys.STREAMS, stream_id, encode_stream(stream)))
     return before, moving
 
 
@@ -209,13 +215,12 @@ def _hits(delta: Delta) -> list[Write]:
         for number, page in pages.pages():
             segment, chunk = divmod(number, CHUNKS)
             if (clause_id, segment) not in delta.dropped_pages:
-                value = encode_page(page)
-                writes.append(Write("HSET", keys.pages(clause_id, segment), (chunk, value)))
+                writes.append(put(keys.pages(clause_id, segment), chunk, encode_page(page)))
     for (stream_id, number), block in sorted(delta.blocks.items(), key=lambda item: item[0]):
         segment, chunk = divmod(number, CHUNKS)
         key = keys.blocks(stream_id, segment)
         for group, part in encode_blocks(block):
-            writes.append(Write("HSET", key, (keys.block_field(chunk, group), part)))
+            writes.append(put(key, keys.block_field(chunk, group), part))
     return writes
 
 
@@ -224,8 +229,8 @@ def _composites(delta: Delta) -> list[Write]:
     writes: list[Write] = []
     for (group, *numbers), page in sorted(delta.composites.items(), key=lambda item: item[0]):
         for piece, value in enumerate(encode_composites(page)):
-            field = keys.composite_field((*numbers, piece))
-            writes.append(Write("HSET", keys.composites(group), (field, value)))
+            name = keys.composite_field((*numbers, piece))
+            writes.append(put(keys.composites(group), name, value))
     return writes
 
 

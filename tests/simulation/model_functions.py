@@ -5,6 +5,7 @@ nil. Each life of a server has an interpreter of its own: what a library keeps b
 """
 
 import functools
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,7 @@ class Library:
         redis = self._lua.table()
         redis[b"call"] = self._redis_call
         redis[b"register_function"] = self._register
+        redis[b"sha1hex"] = lambda text: hashlib.sha1(text).hexdigest().encode()
         redis[b"error_reply"] = lambda text: self._lua.table_from({b"err": text})
         redis[b"status_reply"] = lambda text: self._lua.table_from({b"ok": text})
         scope[b"redis"] = redis

@@ -8,6 +8,7 @@ from engine.tuples.batch import Seq
 from storage import Store
 from storage.memory import MemoryStore
 from storage.redis_worker import RedisWorkerStore
+from tests.storage.kept import sealed_again
 from tests.storage.samples import declare, query_id, register
 
 AnyStore = Store | RedisWorkerStore
@@ -76,6 +77,7 @@ def pass_time(store: Store, seconds: float) -> None:
             if value:
                 earlier = int(value) - round(seconds * SECOND_US)
                 client.fetch_one("HSET", key, field, earlier)
+                sealed_again(client, key.decode())
 
 
 def refused(step: object) -> type[EngineError]:

@@ -13,6 +13,7 @@ from engine.verify.verification import Verification
 from storage import keys
 from storage.inspection import Inspection
 from storage.redis_client import RedisClient
+from tests.storage.kept import sealed_again
 from tests.world import World
 
 pytestmark = pytest.mark.redis
@@ -75,6 +76,7 @@ def test_publish_under_way_is_waited_for_and_not_judged(world, client):
     """While a publish is staged, keys that no record leads to are its own; nothing is said of keys."""
     client.fetch_one("HSET", keys.META, "untidy", "0 0 0")
     client.fetch_one("HSET", keys.GARBAGE, "x", "y")
+    sealed_again(client)
     inspection = Inspection(client, lambda: None)
     assert [] == list(inspection.structure())
     assert not inspection.keys_compared

@@ -31,7 +31,7 @@ def documented() -> dict[str, str]:
 def test_layout_document_names_every_key_and_the_version():
     """What `storage/keys.py` can build is in the table, and nothing else."""
     built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
-    apart = ("_PATTERN", "_PREFIX", "_CHANNEL")
+    apart = ("_PATTERN", "_PREFIX", "_CHANNEL", "TAG")
     built -= {value for name, value in vars(keys).items() if name.endswith(apart)}
     built |= {"{ps}:log:p:<stream>", "{ps}:log:g:<id>", "{ps}:log:g:<id>:b", "{ps}:x:<stream>"}
     built |= {"{ps}:h:<id>", "{ps}:h:<id>:b", "{ps}:h:<id>:p"}
@@ -60,7 +60,7 @@ def test_layout_of_the_logs_head_is_the_documented_one(embedded_store, server):
 def test_layout_of_a_history_is_the_documented_one(embedded_store, server):
     """Every field of a record is named in its row, of one that is done or has failed."""
     (row,) = re.findall(r"^\| `\{ps\}:h:<id>` .*$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
-    named = set(re.findall(r"`([a-z])`", row))
+    named = set(re.findall(r"`([a-z]|sum)`", row))
     finished(with_queries(embedded_store))
     record = server.client.fetch_one("HKEYS", keys.history(history_id(1)))
     assert named == {name.decode() for name in record}

@@ -19,6 +19,7 @@ from storage.errors import (
     StoreUnavailableError,
 )
 from storage.redis_store import RedisStore
+from tests.storage.kept import sealed_again
 from tests.storage.samples import commit, declare, rows, stage_id, staged
 from tests.stores import SharedServer
 
@@ -199,9 +200,9 @@ def test_inspection_takes_parts_and_held_batches_and_finds_damage(embedded_store
     part, waiting, committed = keys.part(stage_id(3)), *map(keys.body, map(stage_id, (3, 1)))
     damages = [
         (("HSET", waiting, "b", "another body"), "staged part st_"),
-        (("HSET", committed, "b", "another body"), "damaged: its body has 12 bytes"),
-        (("UNLINK", committed), "damaged: its body has 0 bytes"),
-        (("HDEL", keys.BODIES, 4), "damaged: its body has 0 bytes"),
+        (("HSET", committed, "b", "another body"), "entry is damaged: Operation 4"),
+        (("UNLINK", committed), "entry is damaged: Operation 4"),
+        (("HDEL", keys.BODIES, 4), "entry is damaged: Operation 4"),
         (("HSET", part, "n", 77), "staged part st_"),
         (("HINCRBY", keys.HEAD, "staged", 1), "are said to be staged"),
         (("HSET", keys.HOLDS, 9, 1), "is held, and is not declared"),
@@ -216,9 +217,11 @@ def test_inspection_takes_parts_and_held_batches_and_finds_damage(embedded_store
         touched = str(damage[1])
         saved = server.client.fetch_one("DUMP", touched)
         server.client.fetch_one(*damage)
+        sealed_again(server.client)
         found = faults()
         assert any(text in fault for fault in found), (text, found)
         server.client.fetch_one("DEL", touched)
         if saved is not None:
             server.client.fetch_one("RESTORE", touched, 0, saved)
+    sealed_again(server.client)
     assert [] == faults()

@@ -9,7 +9,7 @@ from engine.clock import ManualClock
 from engine.errors import EngineError, IntegrityError
 from engine.log.operation import Remove, Tick
 from engine.results.contract import Counts
-from storage import open_store, redis_store
+from storage import keys, open_store, redis_store
 from storage.cluster import ClusterMemory
 from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
 from storage.redis_client import RULES, RedisClient
@@ -17,13 +17,8 @@ from storage.redis_state import read_state
 from storage.store import Durability
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold
-from tests.storage.samples import (
-    declare,
-    query_id,
-    register,
-    rows,
-    txn,
-)
+from tests.storage.kept import sealed_again
+from tests.storage.samples import declare, query_id, register, rows, txn
 
 pytestmark = pytest.mark.redis
 CLOCK = ManualClock(0)
@@ -165,9 +160,11 @@ def test_reopen_of_a_store_behind_what_was_acknowledged_stops(server, tmp_path):
     store.results.publish(delta(0, 1, 1))
     gen = store.results.cut().gen
     server.client.fetch_one("HSET", "{ps}:m", "applied", "0", "run", "another")
+    sealed_again(server.client, keys.META)
     with pytest.raises(IntegrityError, match="new generation"):
         store.reopen()
     server.client.fetch_one("HSET", "{ps}:m", "applied", "1")
+    sealed_again(server.client, keys.META)
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(remembered(tmp_path) | {"seq": 2}))
     assert server.store(tmp_path).results.cut().gen > gen

@@ -11,8 +11,9 @@ from typing import Final
 
 from engine.errors import EngineError
 from engine.log.operation import Operation
+from engine.tuples.batch import Seq
 from storage.redis_client import RedisClient
-from storage.redis_entries import fetch_entries
+from storage.redis_entries import decode_entry
 from tests.torture.history import History
 
 LOOK_S: Final = 0.1
@@ -82,8 +83,11 @@ class Witness:
 
     def _entries(self, first: str, *count: str | int) -> list[Operation]:
         """Return the entries from `first` on. No run stages parts, so every body is in its entry."""
-        found = fetch_entries(self.client, [("XRANGE", LOG, first, "+", *count)], {})
-        return [operation for operation in found if operation is not None]
+        found = []
+        for entry_id, flat in self.client.fetch_one("XRANGE", LOG, first, "+", *count):
+            fields = dict(zip(flat[::2], flat[1::2], strict=True))
+            found.append(decode_entry(Seq(int(entry_id.removesuffix(b"-0"))), fields, fields[b"b"]))
+        return found
 
     def _judge(self, meta: Mapping[str, str]) -> None:
         if "gen" not in meta:
