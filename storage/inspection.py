@@ -122,12 +122,15 @@ class Inspection:
         """
         checkpoint = self._records.checkpoint
         yield from self._records.faults
-        yield from seal_faults(self._client)
-        yield from log_faults(self._client, checkpoint.cut)
-        yield from part_faults(self._client)
-        yield from history_faults(self._client)
-        yield from catalogue_faults(self._client, checkpoint)
-        yield from self._key_faults()
+        for faults in (
+            seal_faults(self._client),
+            log_faults(self._client, checkpoint.cut),
+            part_faults(self._client),
+            history_faults(self._client),
+            catalogue_faults(self._client, checkpoint),
+            self._key_faults(),
+        ):
+            yield from _readable(faults)
 
     def close(self) -> None:
         """Let go of the store; a server that was started for it ends. Twice is harmless."""
@@ -220,6 +223,16 @@ def _key_fault(client: RedisClient, checkpoint: Checkpoint) -> Difference | None
         line = traceback.extract_tb(error.__traceback__)[-1].line
         return Difference("keys", str(error) or f"this does not hold: {line}")
     return None
+
+
+def _readable(faults: Iterator[Difference]) -> Iterator[Difference]:
+    """Yield differences; what is too damaged to look further is one more."""
+    try:
+        yield from faults
+    except DAMAGED as error:
+        yield Difference(
+            "keys", f"something cannot be read, and what follows it is not compared: {error}"
+        )
 
 
 def _decoded(read: Callable[[], Answer], what: str) -> Answer:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from engine.results.histories import HistoryId, HistoryState
 from engine.verify.difference import Difference
 from storage import keys
-from storage.history_records import Record, decode_history, pairs
+from storage.history_records import Record, decode_history, pairs, part_sum
 from storage.redis_client import RedisClient
+from storage.sums import body_sum
 
 
 def history_faults(client: RedisClient) -> Iterator[Difference]:
@@ -52,14 +53,18 @@ def _fault(
 
 
 def _body_fault(client: RedisClient, history_id: HistoryId, numbers: Sequence[bytes]) -> str | None:
-    """Return which body of a history has another size than is said, looked at in one instant."""
+    """Return which body of a history is another one than is said, each looked at in one instant."""
     for number in numbers:
-        part, size = client.fetch_together(
+        part, body = client.fetch_together(
             [
                 ("HGET", keys.history_parts(history_id), number),
-                ("HSTRLEN", keys.history_bodies(history_id), number),
+                ("HGET", keys.history_bodies(history_id), number),
             ]
         )
-        if part is not None and int(part.split()[1]) != size:
+        if part is None or body is None:
+            continue
+        if int(part.split()[1]) != len(body):
             return f"has a part {int(number)} of another size"
+        if part_sum(part) != body_sum(body):
+            return f"has a damaged part {int(number)}"
     return None

@@ -8,9 +8,19 @@ from engine.log.operation import StageId
 from engine.verify.difference import Difference
 from storage import keys
 from storage.redis_client import RedisClient
+from storage.sums import body_sum
 
 TRIES: Final = 5
 """So often is looked for a moment in which no part comes or goes."""
+
+
+def _body_faults(client: RedisClient, stage_id: StageId) -> Iterator[Difference]:
+    """Yield whether the body of a part is another one than was staged; nothing of one that has gone meanwhile."""
+    said, body = client.fetch_together(
+        [("HGET", keys.part(stage_id), "c"), ("HGET", keys.body(stage_id), "b")]
+    )
+    if said is not None and body is not None and said.decode(errors="replace") != body_sum(body):
+        yield Difference("log", f"the body of the staged part {stage_id} is damaged")
 
 
 def part_faults(client: RedisClient) -> Iterator[Difference]:
@@ -45,6 +55,8 @@ def part_faults(client: RedisClient) -> Iterator[Difference]:
         counted += waiting + limits.STAGE_MARK_BYTES
     if int(staged) != counted:
         yield Difference("log", f"{int(staged)} bytes are said to be staged, and {counted} are")
+    for stage_id in ids:
+        yield from _body_faults(client, StageId(stage_id.decode()))
     declared = {row.split()[0] for row in streams}
     for stream_id in holds:
         if stream_id not in declared:

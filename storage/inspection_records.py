@@ -51,6 +51,7 @@ def read_records(client: RedisClient) -> InspectedRecords:
 
     Raises:
         StoreUnsuitableError: there is no psoup in the store, or one of another layout.
+        IntegrityError: the position cannot be read.
         StoreUnavailableError, RecoveringError: no answer.
     """
     ids: list[bytes] = []
@@ -63,9 +64,13 @@ def read_records(client: RedisClient) -> InspectedRecords:
             break
         ids = list(streams)  # the batches of all streams, and no others
     _check_layout(fmt, head)
-    records = _Reading(Seq(int(applied)), is_staged=untidy is not None)
+    try:
+        head_seq, position = Seq(int(head)), (int(gen), int(applied), int(arrival_us or 0))
+    except ValueError as error:
+        raise IntegrityError(f"{keys.META} or {keys.HEAD} is damaged: {error}") from error
+    records = _Reading(Seq(position[1]), is_staged=untidy is not None)
     checkpoint = Checkpoint(
-        cut=Cut(Gen(int(gen)), records.applied, int(arrival_us or 0), int(clock[0]) * 1_000_000),
+        cut=Cut(Gen(position[0]), records.applied, position[2], int(clock[0]) * 1_000_000),
         streams=records.of(
             "stream",
             streams,
@@ -95,7 +100,7 @@ def read_records(client: RedisClient) -> InspectedRecords:
             )
         ),
     )
-    return InspectedRecords(checkpoint, Seq(int(head)), tuple(records.faults))
+    return InspectedRecords(checkpoint, head_seq, tuple(records.faults))
 
 
 class _Reading:
@@ -142,7 +147,7 @@ def _check_layout(fmt: bytes | None, head: bytes | None) -> None:
         raise StoreUnsuitableError("There is no psoup in this store: nothing to compare.")
     if fmt != str(keys.LAYOUT_VERSION).encode():
         raise StoreUnsuitableError(
-            f"The store was written in layout {fmt.decode()}; this psoup reads {keys.LAYOUT_VERSION}."
+            f"The store was written in layout {fmt.decode(errors='replace')}; this psoup reads {keys.LAYOUT_VERSION}."
             " Use the version that wrote it."
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.errors import IntegrityError
 from engine.results.contract import Gen, Position
 from engine.tuples.batch import Seq
 from storage import keys
@@ -58,7 +59,14 @@ def read_state(client: RedisClient) -> StoreState:
 
 
 def decode_state(answer: Sequence[Any]) -> StoreState:
-    """Return what an answer of psoup_state says."""
+    """Return what an answer of psoup_state says. Raises IntegrityError where it has no numbers."""
+    try:
+        return _decoded(answer)
+    except ValueError as error:
+        raise IntegrityError(f"{keys.META} or {keys.HEAD} is damaged: {error}.") from error
+
+
+def _decoded(answer: Sequence[Any]) -> StoreState:
     run, now_us, head, waiting, *meta = answer
     fmt, cluster, gen, applied, opened, library, durability, lease_from, lease_until = meta
     return StoreState(

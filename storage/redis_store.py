@@ -320,12 +320,12 @@ class RedisStore:
             return True
         if cluster is None or head is None:
             raise IntegrityError("The store holds parts of a psoup, not a whole one. Restore it.")
-        if int(fmt) not in (keys.LAYOUT_VERSION, EARLIER):
+        if fmt not in (b"%d" % layout for layout in (keys.LAYOUT_VERSION, EARLIER)):
             raise StoreUnsuitableError(
-                f"The store was written in layout {int(fmt)}; this psoup reads"
+                f"The store was written in layout {fmt.decode(errors='replace')}; this psoup reads"
                 f" {keys.LAYOUT_VERSION}. Start the version that wrote it."
             )
-        if file is not None and file.cluster != cluster.decode():
+        if file is not None and file.cluster != cluster.decode(errors="replace"):
             raise StoreUnsuitableError(
                 "The store belongs to another data folder than this one. Start psoup with the"
                 " folder it was begun with; or remove cluster.json to take this store over."

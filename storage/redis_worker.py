@@ -215,11 +215,11 @@ class RedisWorkerStore:
         fmt, library, cluster = known
         if fmt is None:
             raise _not_begun()
-        if int(fmt) == EARLIER and library.decode() == self._client.library_sha:
+        if fmt == b"%d" % EARLIER and library.decode() == self._client.library_sha:
             raise RecoveringError("The engine is giving the store its checksums. Try again later.")
-        if int(fmt) != keys.LAYOUT_VERSION or library.decode() != self._client.library_sha:
+        if fmt != b"%d" % keys.LAYOUT_VERSION or library.decode() != self._client.library_sha:
             raise StoreUnsuitableError(
-                f"The store is written in layout {int(fmt)} by an engine of another version than this worker, which"
+                f"The store is written in layout {fmt.decode(errors='replace')} by an engine of another version than this worker, which"
                 f" reads layout {keys.LAYOUT_VERSION}. Start workers and engine of one version."
             )
         if self._cluster is not None and self._cluster != cluster.decode():
