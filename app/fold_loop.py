@@ -224,7 +224,8 @@ class FoldLoop:
         ):  # what it says is what there is to say
             _LOG.error("not-taken-over", code=error.code, detail=error.detail)
         else:
-            _LOG.error("fold-stopped", applied=self._fold.applied, exc_info=error)
+            detail, applied = str(error), self._fold.applied
+            _LOG.error("fold-stopped", applied=applied, detail=detail, exc_info=error)
         self._on_lost(Phase.FAILED)
 
     def _refusal(self, error: Exception) -> EngineError | None:

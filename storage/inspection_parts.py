@@ -1,6 +1,6 @@
 """What is wrong with staged parts, and with what the log's head and catalogue say of parts and holds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine import limits
@@ -57,6 +57,13 @@ def part_faults(client: RedisClient) -> Iterator[Difference]:
         yield Difference("log", f"{int(staged)} bytes are said to be staged, and {counted} are")
     for stage_id in ids:
         yield from _body_faults(client, StageId(stage_id.decode()))
+    yield from _stream_faults(streams, holds, trimmed)
+
+
+def _stream_faults(
+    streams: Sequence[bytes], holds: Sequence[bytes], trimmed: Sequence[bytes]
+) -> Iterator[Difference]:
+    """Yield what is kept of streams that are not in force."""
     declared = {row.split()[0] for row in streams}
     for stream_id in holds:
         if stream_id not in declared:

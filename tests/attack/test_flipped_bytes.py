@@ -424,6 +424,31 @@ def test_each_field_of_an_entry_that_is_changed_is_named_by_whoever_reads_it(run
         worker.close()
 
 
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("storage.redis_hits.opened", "{ps}:b"),
+        ("storage.redis_entries.check_fields", "{ps}:log:c"),
+        ("storage.redis_store.check_seals", keys.LOG_QUERIES),
+    ],
+)
+def test_who_does_not_verify_does_not_notice(running, monkeypatch, function, kind):
+    """The damages above are such that without the comparison somebody goes on: so the tests can fail."""
+    server, data = running
+    client, store = server.client, server.store(data)
+    trusted = (lambda *given: given[-1][:-8]) if "opened" in function else (lambda *_, **__: None)
+    monkeypatch.setattr(function, trusted)
+    key = {"{ps}:b": "{ps}:b:1:0", "{ps}:log:c": keys.SUMS}.get(kind, kind)
+    names = client.fetch_one("HKEYS", key)
+    name = max(names, key=lambda one: client.fetch_one("HSTRLEN", key, one))
+    value = bytearray(client.fetch_one("HGET", key, name))
+    value[len(value) // 2] ^= 1
+    with put_back(client, key, "HSET", key, name, bytes(value)):
+        if kind in SIGNED:
+            reads(store)[kind]()
+        server.store(data)
+
+
 def test_server_is_as_it_was(running):
     """What the tests above damaged was put back: nothing differs."""
     server, data = running
