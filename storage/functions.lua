@@ -77,10 +77,14 @@ local META_FIELDS = {'fmt', 'cluster', 'gen', 'applied', 'ts', 'untidy', 'page_k
 local PART_FIELDS = {'n', 's', 'm', 'r', 'd', 'x', 'z', 'v', 'c'}
 local HISTORY_FIELDS = {'j', 'f', 'q', 'g', 'a', 'x', 's', 'w', 'c', 'v', 'd', 'o', 'n', 'z', 'e', 'm', 'i', 'l'}
 
+-- Answers the sum of a record's values, false where there is none.
+local function sum_of(values)
+  for i = 1, #values do values[i] = values[i] or '' end
+  return string.sub(redis.sha1hex(table.concat(values, '\0')), 1, 16)
+end
+
 local function close(key, fields)
-  local values = redis.call('HMGET', key, unpack(fields))
-  for i = 1, #fields do values[i] = values[i] or '' end
-  redis.call('HSET', key, 'sum', string.sub(redis.sha1hex(table.concat(values, '\0')), 1, 16))
+  redis.call('HSET', key, 'sum', sum_of(redis.call('HMGET', key, unpack(fields))))
 end
 
 local function item(field, value)
@@ -89,6 +93,12 @@ end
 
 local function seal(seals, key, change)
   if change ~= 0 and redis.call('HINCRBY', seals, key, int(change)) == 0 then redis.call('HDEL', seals, key) end
+end
+
+-- Writes a field that a sealed hash has not got.
+local function put_new(key, field, value)
+  redis.call('HSET', key, field, value)
+  seal(LOG_SEALS, key, item(field, value))
 end
 
 -- Writes a field of a sealed hash.
@@ -353,16 +363,16 @@ end
 
 -- What is known of a batch beside its entry.
 local function enter_batch(k, seq, stream_id, size, rows)
-  if tonumber(rows) == 0 then put(k[EMPTY], seq, '') end
-  put(k[SIZES], seq, int(size))
-  put(k[OWNERS], seq, stream_id)
+  if tonumber(rows) == 0 then put_new(k[EMPTY], seq, '') end
+  put_new(k[SIZES], seq, int(size))
+  put_new(k[OWNERS], seq, stream_id)
 end
 
 local function append(k, a)
   local kind = a[2]
   local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
   if meta[1] ~= run_id() then return {'RECOVERING'} end
-  local head = redis.call('HMGET', k[HEAD], 'seq', 'ts', 'tuple_id', 'bytes', 'waiting')
+  local head = redis.call('HMGET', k[HEAD], unpack(HEAD_FIELDS))
   local answer = check[kind](k, a)
   if answer then
     answer[#answer + 1] = head[2]
@@ -375,9 +385,10 @@ local function append(k, a)
   add_entry(k, seq, ts, kind, head[3], a[3], a[4], a[SUMS])
   if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4], a[5]) end
   enter[kind](k, a, seq)
-  redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', int(tonumber(head[3]) + tonumber(a[5])),
-    'bytes', int(tonumber(head[4]) + #a[4]), 'waiting', int(tonumber(head[5]) + #a[4]))
-  close(k[HEAD], HEAD_FIELDS)
+  head[1], head[2], head[3] = seq, ts, int(tonumber(head[3]) + tonumber(a[5]))
+  head[4], head[5] = int(tonumber(head[4]) + #a[4]), int(tonumber(head[5]) + #a[4])
+  redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', head[3], 'bytes', head[4], 'waiting', head[5],
+    'sum', sum_of(head))
   return {'OK', seq, ts}
 end
 
@@ -579,7 +590,7 @@ local function commit(keys, a)
     seq = seq + 1
     add_entry(k, int(seq), ts, 'rows', int(tuple_id), part.header, '', part.sums)
     enter_batch(k, int(seq), part.stream_id, part.size, part.rows)
-    put(keys[8], int(seq), part.id)
+    put_new(keys[8], int(seq), part.id)
     leave_mark(part, int(tonumber(head[1]) + #parts), mark)
     tuple_id = tuple_id + part.rows
   end
