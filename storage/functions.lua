@@ -73,7 +73,7 @@ end
 
 local LOG_SEALS, RESULT_SEALS, HITS = '{ps}:log:v', '{ps}:v', '^{ps}:[rbj]:'
 local HEAD_FIELDS = {'seq', 'ts', 'tuple_id', 'bytes', 'waiting', 'controls_from', 'staged', 'parts_from', 'parts_past'}
-local META_FIELDS = {'fmt', 'cluster', 'gen', 'applied', 'ts', 'untidy', 'page_key'}
+local META_FIELDS = {'fmt', 'cluster', 'gen', 'applied', 'ts', 'untidy', 'page_key', 'lost'}
 local PART_FIELDS = {'n', 's', 'm', 'r', 'd', 'x', 'z', 'v', 'c'}
 local HISTORY_FIELDS = {'j', 'f', 'q', 'g', 'a', 'x', 's', 'w', 'c', 'v', 'd', 'o', 'n', 'z', 'e', 'm', 'i', 'l'}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.condition import Loss, StoreCondition
 from engine.limits import SECOND_US
-from storage import keys
+from storage import keys, refusals
 from storage.disk import DiskWatch
 from storage.redis_client import RedisClient
 from storage.redis_settings import verified_changes
@@ -76,6 +76,8 @@ class ConditionLook:
         (seconds, microseconds), arrival_us = self._client.fetch_together(
             [("TIME",), ("HGET", keys.HEAD, "ts")]
         )
+        if arrival_us is None:  # the server has started without its data since
+            raise refusals.recovering()
         now_us = int(seconds) * SECOND_US + int(microseconds)
         return StoreCondition(
             now_us=now_us,

@@ -26,7 +26,7 @@ KEYS_PER_SCAN: Final = 1_000
 HEAD_FIELDS: Final = (
     b"seq ts tuple_id bytes waiting controls_from staged parts_from parts_past".split()
 )
-META_FIELDS: Final = b"fmt cluster gen applied ts untidy page_key".split()
+META_FIELDS: Final = b"fmt cluster gen applied ts untidy page_key lost".split()
 PART_FIELDS: Final = b"n s m r d x z v c".split()
 HISTORY_FIELDS: Final = b"j f q g a x s w c v d o n z e m i l".split()
 """What the sum of a record is of, in this order: as in functions.lua, which a test compares."""

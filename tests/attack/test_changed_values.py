@@ -51,6 +51,8 @@ NOT_CHECKED = {
         "lease_until",
         "library",
         "durability",
+        "settings",
+        "full",
     },
 }
 """What says who writes: it is written anew at each start, or refuses writers; another cluster is refused."""
