@@ -64,7 +64,7 @@ class Faults:
         self._chances = {fault: rng.choice(chances) for fault, chances in OF_CALLS.items()}
         self._aimed = rng.choice(
             [None, None, Fault.CALL_DELAYED, Fault.ANSWER_LOST, Fault.PAUSED]
-            + [Fault.RUN_TWICE] * 2
+            + [Fault.RUN_TWICE] * 3
         )
         self._taking_lost = 0.3 * forgets
         self._beginnings = rng.choice([1, 2]) * forgets
