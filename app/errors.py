@@ -88,7 +88,7 @@ class MethodError(EngineError):
 
     def __init__(self, allow: Sequence[str]) -> None:
         """Keep the methods for the `Allow` header."""
-        super().__init__("This path does not answer that method; see the Allow header.")
+        super().__init__(f"This path does not answer that method, but {', '.join(allow)}.")
         self.allow = tuple(allow)
 
 

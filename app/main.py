@@ -42,11 +42,13 @@ from app.server import handles_of, listen, make_server, pace_collector
 from app.service import Service, WorkerParts
 from app.settings import Settings, check_settings, shared_store
 from app.store import Store, WorkerStore
+from app.wire.control import refused_members
 from app.wire.handles import Bits
+from app.wire.reasons import reason_of
 from engine import limits
 from engine.clock import Clock, SystemClock
 from engine.engine import CachedTuples
-from engine.errors import EngineError, InvalidFieldError, NotFoundError
+from engine.errors import EngineError, NotFoundError
 from storage import open_store, open_worker_store
 
 ENDPOINTS = (
@@ -319,12 +321,15 @@ def _answer_errors(app: FastAPI) -> None:
 
 def _translated(app: FastAPI, request: Request, error: Exception) -> Exception:
     if isinstance(error, HTTPException) and error.status_code == 404:
-        return NotFoundError("There is nothing at this path.")
+        return NotFoundError(
+            "There is nothing at this path. /docs and /openapi.json of a service describe all paths."
+        )
     if isinstance(error, HTTPException) and error.status_code == 405:
         return MethodError(_methods(app, request))
     if isinstance(error, RequestValidationError):
-        wrong = [("/".join(map(str, one["loc"])), str(one["msg"])) for one in error.errors()]
-        return InvalidFieldError("The request has members of a wrong type.", errors=wrong)
+        return refused_members(
+            [("/" + "/".join(map(str, one["loc"])), reason_of(one)) for one in error.errors()]
+        )
     return error
 
 

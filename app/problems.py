@@ -138,11 +138,11 @@ def problem_body(error: EngineError, *, instance: str) -> dict[str, object]:
     if isinstance(error, SqlError):
         at = error.position
         body["position"] = {"line": at.line, "column": at.column, "length": at.length}
-        # What the query's author is told names what the query names: that is for the hint.
-        body["detail"] = f"{kind.title}. See position, excerpt and hint."
+        body["detail"] = (
+            f"Line {at.line}, column {at.column}: {_followed(error.detail, error.remedy)}"
+        )
         body["excerpt"] = error.excerpt
-        # Capitalised it reads on from there. No full stop: a hint may end in SQL to be pasted.
-        body["hint"] = f"{error.detail} {error.hint[:1].upper()}{error.hint[1:]}".strip()
+        body["hint"] = _followed(error.quoting, error.hint)
     for name, given in error.extras.items():
         value = given
         if name not in _INTERNAL_ONLY and name not in body:
@@ -189,6 +189,11 @@ def problem_response(error: Exception, *, instance: str) -> Response:
         headers=problem_headers(known),
         media_type=MEDIA_TYPE,
     )
+
+
+def _followed(sentence: str, advice: str) -> str:
+    """Return the sentence, and behind it what to do. No full stop: advice may end in SQL to be pasted."""
+    return f"{sentence} {advice[:1].upper()}{advice[1:]}".strip()
 
 
 def _internal_body(instance: str) -> dict[str, object]:

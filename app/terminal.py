@@ -138,15 +138,10 @@ def problem(found: ServiceProblem) -> Group:
     lines: list[RenderableType] = [
         Text.assemble(("refused ", "bold red"), (found.problem, "bold"), f"  {found.detail}")
     ]
-    position = body.get("position")
-    if isinstance(position, Mapping):
-        lines.append(
-            Text(f"  line {position.get('line')}, column {position.get('column')}", style=QUIET)
-        )
     excerpt = body.get("excerpt")
     if isinstance(excerpt, str):
         lines += [Text(f"  {line}", style=_excerpt_style(line)) for line in excerpt.split("\n")]
-    if isinstance(body.get("hint"), str):
+    if isinstance(body.get("hint"), str) and str(body["hint"]) not in found.detail:
         lines.append(Text.assemble(("hint ", f"bold {ACCENT}"), str(body["hint"])))
     lines += [Text(f"  {line}") for line in _details(body)]
     if found.retryable:

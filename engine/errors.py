@@ -31,16 +31,30 @@ class Position:
 
 
 class SqlError(EngineError):
-    """A query was refused: says where (position, excerpt with caret), what, and what to write instead."""
+    """A query was refused: says where (position, excerpt with caret), what is wrong, and what to write instead.
+
+    Both are said twice. `detail` and `remedy` name constructs of SQL and quote nothing, so they may be logged;
+    `quoting` and `hint` quote the query and name streams and columns, for its sender alone.
+    """
 
     def __init__(
-        self, detail: str, *, position: Position, excerpt: str, hint: str, **extras: object
+        self,
+        detail: str,
+        *,
+        position: Position,
+        excerpt: str,
+        remedy: str,
+        quoting: str | None = None,
+        hint: str | None = None,
+        **extras: object,
     ) -> None:
-        """Keep the place in the text beside the sentence."""
-        super().__init__(detail, excerpt=excerpt, hint=hint, **extras)
+        """Keep the place in the text beside the sentences; those that quote are by default those that do not."""
         self.position = position
         self.excerpt = excerpt
-        self.hint = hint
+        self.remedy = remedy
+        self.quoting = detail if quoting is None else quoting
+        self.hint = remedy if hint is None else hint
+        super().__init__(detail, excerpt=excerpt, hint=self.hint, **extras)
 
 
 class SqlSyntaxError(SqlError):

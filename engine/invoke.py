@@ -102,7 +102,7 @@ def invoke_many(
         snapshots = results.snapshots(query_ids)
         try:
             return [
-                NotFoundError("No such query is registered.")
+                NotFoundError("No such query is registered. GET /v1/queries lists those that are.")
                 if snapshot is None
                 else answered_or_refused(results, source, snapshot, request, clauses)
                 for snapshot in snapshots

@@ -41,12 +41,12 @@ def stream_differs(stream_id: int) -> StreamDiffersError:
 
 def stream_not_found() -> NotFoundError:
     """Return the refusal to touch a stream that is not declared."""
-    return NotFoundError("No such stream is declared.")
+    return NotFoundError("No such stream is declared. GET /v1/streams lists those that are.")
 
 
 def query_not_found() -> NotFoundError:
     """Return the refusal to touch a query that does not stand."""
-    return NotFoundError("No such query is registered.")
+    return NotFoundError("No such query is registered. GET /v1/queries lists those that are.")
 
 
 def has_queries(queries: int) -> HasQueriesError:

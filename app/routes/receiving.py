@@ -149,7 +149,7 @@ def check_rows(
 async def declaration(call: Call, name: str) -> Declaration:
     """Return the stream in force under `name`, as it is known here. Raises NotFoundError."""
     if not STREAM_NAME.fullmatch(name):
-        raise NotFoundError("No such stream is declared.")
+        raise NotFoundError("No such stream is declared. GET /v1/streams lists those that are.")
     # Not where answers are made: invocations that take long do not hold rows up.
     return await call.service.parsing.run(
         functools.partial(call.service.catalogue.stream, name),

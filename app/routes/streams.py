@@ -123,7 +123,7 @@ def _removal(call: Call, name: str, *, cascade: bool) -> Drop:
 async def stream_record(call: Call, name: str) -> StreamRecord:
     """Return the stream in force under `name` at the applied position. Raises NotFoundError."""
     if not STREAM_NAME.fullmatch(name):
-        raise NotFoundError("No such stream is declared.")
+        raise NotFoundError("No such stream is declared. GET /v1/streams lists those that are.")
     return await call.service.answering.run(
         functools.partial(call.service.results.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,

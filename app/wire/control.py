@@ -13,6 +13,7 @@ from typing import TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from app.errors import BadBodyError, UnknownFieldError
+from app.wire.reasons import reason_of
 from engine import limits
 from engine.errors import InvalidFieldError
 
@@ -139,18 +140,30 @@ def _bad_texts(value: object, pointer: str) -> Iterator[tuple[str, str]]:
 def _refusal(
     error: ValidationError, model: type[BaseModel]
 ) -> UnknownFieldError | InvalidFieldError:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    found = error.errors(include_url=False)
     for one in found:
         if one["type"] == "extra_forbidden":
             *way, name = one["loc"]
             known = _members(model, way)
             return UnknownFieldError(
-                "The request has a member that does not exist here.",
+                f"The request has a member that does not exist here. Those that do: {', '.join(known)}.",
                 field=_pointer(one["loc"]),
                 nearest=nearest(str(name), known),
             )
-    reasons = [(_pointer(one["loc"]), _reason(one["msg"])) for one in found]
-    return InvalidFieldError("Members of the request have a wrong type or value.", errors=reasons)
+    errors = [(_pointer(one["loc"]), reason_of(one)) for one in found]
+    member = next(iter(found[0]["loc"]), "")
+    return refused_members(errors, member=str(member) if member in model.model_fields else None)
+
+
+def refused_members(
+    errors: Sequence[tuple[str, str]], *, member: str | None = None
+) -> InvalidFieldError:
+    """Return the refusal of members with these pointers and reasons; the first is of, or within, `member`."""
+    first = "" if member is None else f", in {member}"
+    return InvalidFieldError(
+        f"Members of the request have a wrong type or value; the first{first}: {errors[0][1]}.",
+        errors=errors,
+    )
 
 
 def _members(model: type[BaseModel], way: Sequence[int | str]) -> list[str]:
@@ -170,12 +183,9 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     return next((m for part in get_args(annotation) if (m := _model_in(part))), None)
 
 
-def _reason(message: str) -> str:
-    return message.removeprefix("Value error, ")
-
-
 def _pointer(where: Sequence[int | str]) -> str:
-    return "".join(f"/{_escape(str(step))}" for step in where)
+    """Return the JSON pointer of a member; that of a key is that of the member it names."""
+    return "".join(f"/{_escape(str(step))}" for step in where if step != "[key]")
 
 
 def _escape(name: str) -> str:

@@ -1,7 +1,7 @@
 """Query parameters: each declared once, read strictly, described in the OpenAPI from the same declaration."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -72,7 +72,7 @@ def read_arguments(query_string: bytes, parameters: Sequence[Parameter]) -> Argu
         parameter = known.get(name)
         if parameter is None:
             raise UnknownFieldError(
-                "The request has a parameter that does not exist here.",
+                f"The request has a parameter that does not exist here. {_those_that_do(known)}",
                 field=name[: limits.QUERY_NAME_LENGTH_MAX],
                 nearest=nearest(name, list(known)),
             )
@@ -88,8 +88,15 @@ def read_arguments(query_string: bytes, parameters: Sequence[Parameter]) -> Argu
         else:
             values[name] = value
     if wrong:
-        raise InvalidFieldError("Parameters of the request have wrong values.", errors=wrong)
+        raise InvalidFieldError(
+            f"Parameters of the request have wrong values; the first: {wrong[0][0][1:]} {wrong[0][1]}.",
+            errors=wrong,
+        )
     return Arguments(values)
+
+
+def _those_that_do(known: Collection[str]) -> str:
+    return f"Those that do: {', '.join(sorted(known))}." if known else "It takes none."
 
 
 def _pairs(query_string: bytes) -> list[tuple[str, str]]:
@@ -114,7 +121,7 @@ def integer(*, least: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not _INTEGER.fullmatch(text) or int(text) < least or int(text) >= 2**63:
-            raise ValueError(f"expected an integer from {least}")
+            raise ValueError(f"expected a whole number from {least} to {2**63 - 1}")
         return int(text)
 
     return read

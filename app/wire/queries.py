@@ -29,7 +29,7 @@ def new_handle(bits: Bits = secrets.randbits) -> QueryId:
 def read_handle(text: str) -> QueryId:
     """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
     if not is_handle(PREFIX, text):
-        raise NotFoundError("No such query is registered.")
+        raise NotFoundError("No such query is registered. GET /v1/queries lists those that are.")
     return QueryId(text)
 
 

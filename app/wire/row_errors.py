@@ -1,5 +1,6 @@
 """What was wrong with which row: collected column by column, shown in the order of the rows."""
 
+import difflib
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -105,8 +106,11 @@ class RowErrors:
         if lines_of is not None:
             rows = sorted({error.index for error in ordered if error.index is not None})
             lines = {None: 1, **dict(zip(rows, lines_of(rows), strict=True))}
+        first = ordered[0]
+        where = "the names of columns" if first.index is None else f"row {first.index}, from 0"
         raise RowsRejectedError(
-            "Rows do not fit the stream; nothing is stored. Correct them and send the batch again.",
+            "Rows do not fit the stream; nothing is stored. Correct them and send the batch again. "
+            f"Errors: {self._total}, the first {first.code} in {where}.",
             errors=[_members(error, lines.get(error.index)) for error in ordered],
             errors_total=self._total,
         )
@@ -157,9 +161,22 @@ def _cut(text: str) -> str:
 
 
 def reject_columns(names: Sequence[str], code: str, expected: Sequence[str]) -> RowErrors:
-    """Return the errors of a header or schema: one for each of `names`."""
+    """Return the errors of a header or schema: one for each of `names`, which are unknown or missing."""
     errors = RowErrors()
     for place, name in enumerate(names):
-        listed = ", ".join(expected)
+        listed = known_columns(name, expected) if code == UNKNOWN_COLUMN else ", ".join(expected)
         errors.add(RowError(None, pointer(name), code, listed, shown(name)), place=place)
     return errors
+
+
+def known_columns(name: str, columns: Sequence[str]) -> str:
+    """Return what is expected in place of a name that is no column: the closest one, and all of them."""
+    listed = ", ".join(columns)
+    folded = {column.casefold(): column for column in columns}
+    given = name[: limits.COLUMN_NAME_LENGTH_MAX].casefold()
+    if set(given) & set(";\t|") and any(one in given for one in folded):
+        return f"columns separated by commas: {listed}"
+    near = difflib.get_close_matches(given, folded, n=1)
+    if near:
+        return f"did you mean {folded[near[0]]}? The columns are {listed}"
+    return f"one of the columns {listed}"

@@ -43,6 +43,23 @@ def _size(given: object) -> object:
     raise ValueError(f"expected {SIZE_FORMS}")
 
 
+def _type_name(given: object) -> object:
+    if isinstance(given, str) and given not in list(ColumnType):
+        meant = _TYPES_ELSEWHERE.get(given.casefold().partition("(")[0])
+        other = "" if meant is None else f"; what other systems call so is {meant} here"
+        raise ValueError(f"expected one of: {', '.join(ColumnType)}{other}")
+    return given
+
+
+_TYPES_ELSEWHERE = {
+    **dict.fromkeys(("bigint", "int", "integer", "int32", "long", "smallint"), ColumnType.INT64),
+    **dict.fromkeys(
+        ("double", "float", "float32", "number", "numeric", "decimal", "real"), ColumnType.FLOAT64
+    ),
+    **dict.fromkeys(("boolean", "logical"), ColumnType.BOOL),
+    **dict.fromkeys(("char", "str", "symbol", "text", "utf8", "varchar"), ColumnType.STRING),
+    **dict.fromkeys(("date", "datetime", "time", "timestamptz"), ColumnType.TIMESTAMP),
+}
 _DURATION_SCHEMA = {"type": "string", "examples": ["1h", "PT1H"], "description": DURATION_FORMS}
 _SIZE_SCHEMA = {
     "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "examples": ["2GiB"]}],
@@ -71,7 +88,9 @@ class ColumnBody(_Strict):
     """One column of a declaration."""
 
     name: str
-    type: Literal["int64", "float64", "bool", "string", "timestamp"]
+    type: Annotated[
+        Literal["int64", "float64", "bool", "string", "timestamp"], BeforeValidator(_type_name)
+    ]
     nullable: bool | None = None
 
 

@@ -53,7 +53,7 @@ def media_type_of(content_type: str | None, taken: tuple[str, ...] = MEDIA_TYPES
     if name in taken and _charset(parameters) in (None, "utf-8", "utf8", "us-ascii"):
         return name
     raise UnsupportedMediaError(
-        "The Content-Type is missing or not one that is taken here.",
+        f"The Content-Type is missing or not one that is taken here. Send one of: {', '.join(taken)}.",
         supported=list(taken),
         supported_header=", ".join(taken),
     )

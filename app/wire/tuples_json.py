@@ -20,6 +20,7 @@ from app.wire.row_errors import (
     LinesOf,
     RowError,
     RowErrors,
+    known_columns,
     pointer,
     shown,
 )
@@ -123,12 +124,13 @@ def _unknown_members(
 def _unknown_error(
     read: JsonRows, schema: StreamSchema
 ) -> Callable[[tuple[int, str, object]], RowError]:
-    listed = ", ".join(column.name for column in schema.columns)
+    columns = [column.name for column in schema.columns]
 
     def error(found: tuple[int, str, object]) -> RowError:
         index, name, value = found
         got = _written(read, index, name) if may_differ(value) else value
-        return RowError(index, pointer(name), UNKNOWN_COLUMN, listed, shown(got))
+        expected = known_columns(name, columns)
+        return RowError(index, pointer(name), UNKNOWN_COLUMN, expected, shown(got))
 
     return error
 

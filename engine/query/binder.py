@@ -1,20 +1,21 @@
 """Query text against the declared streams: to a clause, a window, canonical text and warnings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from engine import limits
-from engine.errors import UnsupportedSqlError
+from engine.errors import UnknownColumnError, UnsupportedSqlError
 from engine.query import normal_form as form
 from engine.query.canonical import (
     default_name,
     sql_clause,
     sql_expression,
     sql_name,
+    sql_text,
     sql_window,
 )
 from engine.query.clause import BoundQuery, Output, QueryWarning, Source, StandingQueryClause
-from engine.query.expression import Constant, Expression, sources_of
-from engine.query.expression_binder import bind_expression, bind_predicate
+from engine.query.expression import ColumnRef, Constant, Expression, sources_of
+from engine.query.expression_binder import Lookup, bind_expression, bind_predicate
 from engine.query.factor import BooleanFactor, ResidualFactor
 from engine.query.factoring import factors_of
 from engine.query.join_graph import is_bounded, unbound_source
@@ -22,7 +23,7 @@ from engine.query.parser import parse
 from engine.query.refusal import Refused, Span
 from engine.query.scope import Scope, Streams
 from engine.query.size import check_size, too_complex
-from engine.query.syntax import OutputSyntax, QuerySyntax, StarSyntax
+from engine.query.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax
 from engine.query.window import WindowKind
 from engine.query.window_binder import Windows, bind_windows, retention_warnings
 from engine.tuples.schema import RESERVED_COLUMNS
@@ -31,6 +32,7 @@ Bind = Callable[[str, Streams], BoundQuery]
 """`bind`, or what remembers its answers."""
 
 _SQL_SHOWN_LENGTH_MAX = 100
+_ALONE = "without that every stream needs a condition of its own"
 
 
 def bind(text: str, streams: Streams) -> BoundQuery:
@@ -57,7 +59,7 @@ def bind(text: str, streams: Streams) -> BoundQuery:
 def _bind(syntax: QuerySyntax, streams: Streams) -> BoundQuery:
     scope = Scope(syntax.sources, streams)
     outputs = _outputs(syntax.outputs, scope)
-    where = _where(syntax, scope)
+    where = _where(syntax, scope, outputs)
     windows = bind_windows(syntax)
     sources, distinct = scope.sources, syntax.distinct
     shown = None if where == form.TRUE else where
@@ -89,9 +91,11 @@ def _outputs(syntax: tuple[OutputSyntax, ...], scope: Scope) -> tuple[Output, ..
             if output.name in found:
                 raise Refused(
                     UnsupportedSqlError,
-                    f"Two outputs are named {output.name[:_SQL_SHOWN_LENGTH_MAX]!r}.",
+                    "Two outputs have one name.",
                     span,
-                    f"give one of them an alias: AS {sql_name(output.name[:100] + '_2')}",
+                    "give one of them another name by AS",
+                    quoting=f"Two outputs are named {output.name[:_SQL_SHOWN_LENGTH_MAX]!r}.",
+                    hint=f"give one of them an alias: AS {sql_name(output.name[:100] + '_2')}",
                 )
             found[output.name] = output
     if len(found) > limits.QUERY_OUTPUTS_MAX:
@@ -122,22 +126,58 @@ def _check_output_name(name: str, span: Span) -> None:
     ):
         raise Refused(
             UnsupportedSqlError,
-            f"An output cannot be named {name[:40]!r}.",
+            "An output cannot be named so.",
             span,
             f"1 to {limits.COLUMN_NAME_LENGTH_MAX} printable characters; _id and _x are psoup's own",
+            quoting=f"An output cannot be named {name[:40]!r}.",
         )
 
 
-def _where(syntax: QuerySyntax, scope: Scope) -> Expression:
+def _in_conditions(lookup: Lookup, named: Mapping[str, Output]) -> Lookup:
+    """Return the lookup of WHERE and ON, which says more where the name is an output's, or may be meant as text."""
+
+    def found(syntax: ColumnSyntax) -> ColumnRef:
+        try:
+            return lookup(syntax)
+        except Refused as refused:
+            name = syntax.name
+            if refused.error is not UnknownColumnError or syntax.qualifier is not None:
+                raise
+            output = named.get(name.text.casefold())
+            if output is not None:
+                raise _output_in_condition(name, output) from None
+            if refused.hint is not None and not name.quoted and "did you mean" not in refused.hint:
+                refused.hint += f"; a text stands in single quotes: {sql_text(name.text[:_SQL_SHOWN_LENGTH_MAX])}"
+            raise
+
+    return found
+
+
+def _output_in_condition(name: Name, output: Output) -> Refused:
+    meant = sql_expression(output.expression)[:_SQL_SHOWN_LENGTH_MAX]
+    return Refused(
+        UnknownColumnError,
+        "WHERE and ON read the columns of streams, not the names that AS gives to outputs.",
+        name.span,
+        "write the expression in place of its name",
+        quoting=f"{name.text[:_SQL_SHOWN_LENGTH_MAX]!r} is the name of an output, and WHERE reads columns.",
+        hint=f"write what it stands for: {meant}",
+    )
+
+
+def _where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output]) -> Expression:
     """Return WHERE and what stands behind ON, in normal form; TRUE where there is neither."""
+    named = {output.name.casefold(): output for output in outputs}
     bound: list[Expression] = []
     spans: list[Span] = []
     for past, source in enumerate(syntax.sources, 1):
         if source.on is not None:
-            bound.append(bind_predicate(source.on, scope.columns_up_to(past)))
+            bound.append(
+                bind_predicate(source.on, _in_conditions(scope.columns_up_to(past), named))
+            )
             spans.append(source.on.span)
     if syntax.where is not None:
-        bound.append(bind_predicate(syntax.where, scope.column))
+        bound.append(bind_predicate(syntax.where, _in_conditions(scope.column, named)))
         spans.append(syntax.where.span)
     if not bound:
         return form.TRUE
@@ -154,10 +194,12 @@ def _check_connected(factors: tuple[BooleanFactor, ...], syntax: QuerySyntax, sc
     names = scope.names
     raise Refused(
         UnsupportedSqlError,
-        f"Nothing joins {names[apart][:_SQL_SHOWN_LENGTH_MAX]!r} to {names[0][:_SQL_SHOWN_LENGTH_MAX]!r}.",
+        "Nothing joins this stream to the others.",
         syntax.sources[apart].stream.span,
-        f"compare columns of both, not within OR: WHERE {sql_name(names[0])}.column = {sql_name(names[apart])}.column; "
-        "without that every stream needs a condition of its own",
+        f"compare columns of both, not within OR: WHERE a.x = b.y; {_ALONE}",
+        quoting=f"Nothing joins {names[apart][:_SQL_SHOWN_LENGTH_MAX]!r} to {names[0][:_SQL_SHOWN_LENGTH_MAX]!r}.",
+        hint="compare columns of both, not within OR: "
+        f"WHERE {sql_name(names[0])}.column = {sql_name(names[apart])}.column; {_ALONE}",
     )
 
 

@@ -46,9 +46,10 @@ def constant_instant(text: str, span: Span) -> Constant:
     if us is None:
         raise Refused(
             TypeMismatchError,
-            f"{text[:40]!r} is no time.",
+            "The text is no time.",
             span,
             f"write {INSTANT_FORMS}, years 0001 to 9999",
+            quoting=f"{text[:40]!r} is no time.",
         )
     return Constant(us, ColumnType.TIMESTAMP)
 
@@ -66,9 +67,11 @@ def alike(expression: Expression, span: Span, beside: ColumnType) -> Expression:
         if int(float(value)) != value:
             raise Refused(
                 TypeMismatchError,
-                f"The integer {value} is beyond what a DOUBLE holds exactly.",
+                "The integer is beyond what a DOUBLE holds exactly.",
                 span,
-                f"write it as a DOUBLE: {float(value)!r}",
+                "write it as a DOUBLE, with a decimal point or an exponent: 1e17",
+                quoting=f"The integer {value} is beyond what a DOUBLE holds exactly.",
+                hint=f"write it as a DOUBLE: {float(value)!r}",
             )
         return Constant(float(value), _FLOAT64)
     if kind is _FLOAT64 and beside is _INT64:
@@ -80,8 +83,15 @@ def alike(expression: Expression, span: Span, beside: ColumnType) -> Expression:
     return expression
 
 
+def kind_of(expression: Expression) -> str:
+    """Return how a message names an expression that it does not quote: by its type."""
+    if not isinstance(expression, Constant):
+        return expression.type.sql_name
+    return "NULL" if expression.value is None else f"{expression.type.sql_name} constant"
+
+
 def described(expression: Expression) -> str:
-    """Return how a message names an expression: by its type, and as a constant where it is one."""
+    """Return how a message to the query's author names an expression: by its type, and a constant by its value."""
     if isinstance(expression, Constant):
         if expression.value is None:
             return "NULL"

@@ -72,7 +72,10 @@ CLAUSES = {
     "DIV": ("DIV", "use / (DOUBLE) and %"),
     "MOD": ("MOD", "use %"),
     "XOR": ("XOR", "write a <> b"),
-    "||": ("||", "select the columns side by side"),
+    "||": (
+        "||",
+        "write OR between conditions; texts are not joined: select the columns side by side",
+    ),
     "::": ("A cast", "literals take the type of what they stand beside"),
     "==": ("==", "write ="),
     "&&": ("&&", "write AND"),
@@ -88,6 +91,79 @@ CLAUSES = {
     ">>": (">>", "the operators are + - * / %"),
 }
 """What may stand behind a finished part in SQL: its name, and the nearest supported form."""
+
+CLAUSE_WORDS = (
+    "AND",
+    "BEGIN",
+    "BETWEEN",
+    "END",
+    "FROM",
+    "GROUP",
+    "JOIN",
+    "LIKE",
+    "LIMIT",
+    "ON",
+    "OR",
+    "ORDER",
+    "SELECT",
+    "WHERE",
+)
+"""Keywords that a word before the refused one may be, misspelt."""
+
+_WINDOW_LAST = "the window stands last: SELECT ... FROM ... WHERE ... BEGIN (...) END (...)"
+_ENDS = "a window has two ends: BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
+RESTS = {
+    "WHERE": _WINDOW_LAST,
+    "FROM": _WINDOW_LAST,
+    "BEGIN": _ENDS,
+    "END": _ENDS,
+    "(": "what stands before the bracket is no function here",
+    ")": "this bracket closes nothing: leave it out",
+    ".": "a stream is named without a schema or database before it",
+    "/": "a comment begins with -- or stands between /* and */",
+    "AND": "conditions stand behind WHERE, or behind the ON of a join",
+    "OR": "conditions stand behind WHERE",
+    "NOT": "write IS NOT NULL, NOT IN (...), NOT LIKE or NOT BETWEEN",
+    "=": "comparisons stand in WHERE; an output is named by AS",
+    "CONTAINS": "use LIKE '%text%'",
+    "CHANGES": "leave EMIT CHANGES out: a standing query answers what it holds when it is invoked",
+    "SELECT": "register each SELECT on its own",
+    "UNKNOWN": "write IS NULL",
+    "DISTINCT": "compare with =, and ask for NULL by IS NULL",
+}
+"""What to do where one of these stands behind a finished part."""
+
+BEHIND_A_NAME = _words(
+    "AND AS BEGIN BETWEEN END FROM IN IS LIKE OR , ) ] . = <> != < > <= >= + - * / %"
+)
+"""What may follow a column: a reserved word before one of these was meant as a name."""
+
+STAR_CHANGES = _words("EXCEPT EXCLUDE RENAME REPLACE")
+"""What other dialects let `*` be followed by, with brackets behind it."""
+
+STATEMENT_HINTS = {
+    "CREATE": "streams are declared by PUT /v1/streams/{name}",
+    "DROP": "streams are dropped by DELETE /v1/streams/{name}",
+    "ALTER": "a stream is dropped and declared anew to change it",
+    "INSERT": "rows are sent by POST /v1/streams/{name}/rows",
+    "COPY": "rows are sent by POST /v1/streams/{name}/rows",
+    "LOAD": "rows are sent by POST /v1/streams/{name}/rows",
+    "UPDATE": "rows are never changed: send newer ones",
+    "DELETE": "rows leave by themselves: the declaration's retention says when",
+    "TRUNCATE": "rows leave by themselves: the declaration's retention says when",
+    "SHOW": "streams are listed by GET /v1/streams, queries by GET /v1/queries",
+    "DESCRIBE": "a stream is described by GET /v1/streams/{name}",
+    "FROM": "SELECT stands first: SELECT * FROM stream",
+}
+"""What does here what a statement of SQL does elsewhere."""
+
+CLOCKS = _words(
+    "CURDATE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURTIME GETDATE LOCALTIME LOCALTIMESTAMP NOW SYSDATE "
+    "SYSTIMESTAMP TODAY UTC_TIMESTAMP"
+)
+"""Names of the present in dialects of SQL."""
+CLOCK_DETAIL = "The present is known to the window alone, not to SELECT, WHERE or ON."
+CLOCK_HINT = "move with NOW by a window behind WHERE: BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
 
 JOIN_KINDS = _words("ANTI ASOF OUTER POSITIONAL SEMI")
 """Kinds of joins whose names are no reserved words: without this they would be read as aliases."""
@@ -108,12 +184,23 @@ OPERANDS = {
     "$": ("A parameter", "write the constant into the text"),
     "@": ("A parameter", "write the constant into the text"),
     "[": ("A list", "use IN (1, 2, 3)"),
-    "{": ("A struct", "columns hold single values"),
+    "{": ("A parameter in braces", "write the constant into the text"),
     "+": ("Unary plus", "leave it out"),
     "~": ("~", "the operators are + - * / %"),
     "!": ("!", "write NOT"),
 }
 """What may stand in place of an operand in SQL: its name, and the nearest supported form."""
+
+MISPLACED = {
+    "FROM": "name the columns to select, or * for all of them, without a comma behind the last",
+    "%": "a placeholder like %s is not filled in: write the constant into the text",
+    "*": "* alone is the whole select list; between two numbers it multiplies, and ** is not offered",
+    "/": "a comment begins with --; / divides, as DOUBLE, and // is not offered",
+    ">": "greater or equal is written >=",
+    "<": "less or equal is written <=",
+    "=": "equality is written with one =",
+}
+"""What to do where one of these stands in place of an operand, and no SQL has it there."""
 
 TYPED_LITERALS = {
     "DATE": ("A DATE literal", "write TIMESTAMP '2014-01-05'"),
@@ -135,9 +222,10 @@ FUNCTION_HINTS = {
     "REGEXP_MATCHES": _PATTERN,
     "COALESCE": "use IS NULL: (a > 5 OR a IS NULL)",
     "IFNULL": "use IS NULL: (a > 5 OR a IS NULL)",
+    "DATE": "compare with the day's ends: ts >= TIMESTAMP '2014-01-05' AND ts < TIMESTAMP '2014-01-06'",
+    "TUMBLE": "the window stands behind WHERE: BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
+    "HOP": "the window stands behind WHERE: BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
     "MOD": "use %",
-    "NOW": "NOW is written without brackets, and only in BEGIN (...) END (...)",
-    "CURRENT_TIMESTAMP": "use NOW, in BEGIN (...) END (...)",
     "TRY_CAST": "literals take the type of what they stand beside",
     "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00'",
 }

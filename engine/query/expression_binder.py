@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from engine import limits
 from engine.errors import TypeMismatchError, UnsupportedSqlError
 from engine.query import normal_form as form
-from engine.query.coercion import alike, bound_number, constant_instant, described
+from engine.query.coercion import alike, bound_number, constant_instant, described, kind_of
 from engine.query.expression import (
     Absolute,
     Arithmetic,
@@ -73,9 +73,10 @@ def bind_predicate(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
     if found.type is not _BOOL:
         raise Refused(
             TypeMismatchError,
-            f"Expected a condition, found {described(found)}.",
+            f"Expected a condition, found {kind_of(found)}.",
             syntax.span,
             "compare it with something: a > 5",
+            quoting=f"Expected a condition, found {described(found)}.",
         )
     return found
 
@@ -129,9 +130,10 @@ def _signed(syntax: NegateSyntax | AbsoluteSyntax, lookup: Lookup) -> Expression
     if operand.type not in _NUMBERS:
         raise Refused(
             TypeMismatchError,
-            f"Expected a number, found {described(operand)}.",
+            f"Expected a number, found {kind_of(operand)}.",
             syntax.operand.span,
             "- and ABS take BIGINT and DOUBLE",
+            quoting=f"Expected a number, found {described(operand)}.",
         )
     kind = Negate if isinstance(syntax, NegateSyntax) else Absolute
     return form.fold(kind(operand, operand.type))
@@ -147,11 +149,19 @@ def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
         right = Constant(None, known.type) if form.is_null(right) else right
     for side, part in ((left, syntax.left), (right, syntax.right)):
         if side.type not in _NUMBERS:
-            hint = "+ - * / % take BIGINT and DOUBLE"
-            if side.type is ColumnType.TIMESTAMP:
-                hint = "a TIMESTAMP moves by an INTERVAL: ts - INTERVAL '5' MINUTE"
+            remedy = "+ - * / % take BIGINT and DOUBLE"
+            if left.type is right.type is ColumnType.TIMESTAMP:
+                remedy = (
+                    "compare two times by moving one of them: a.ts < b.ts + INTERVAL '5' MINUTE"
+                )
+            elif side.type is ColumnType.TIMESTAMP:
+                remedy = "a TIMESTAMP moves by an INTERVAL: ts - INTERVAL '5' MINUTE"
             raise Refused(
-                TypeMismatchError, f"Expected a number, found {described(side)}.", part.span, hint
+                TypeMismatchError,
+                f"Expected a number, found {kind_of(side)}.",
+                part.span,
+                remedy,
+                quoting=f"Expected a number, found {described(side)}.",
             )
     if left.type is not right.type:
         left = alike(left, syntax.left.span, ColumnType.FLOAT64)
@@ -180,9 +190,10 @@ def _moved(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
     if instant.type is not ColumnType.TIMESTAMP:
         raise Refused(
             TypeMismatchError,
-            f"Expected a TIMESTAMP beside an INTERVAL, found {described(instant)}.",
+            f"Expected a TIMESTAMP beside an INTERVAL, found {kind_of(instant)}.",
             moved.span,
             "only timestamps move by an INTERVAL",
+            quoting=f"Expected a TIMESTAMP beside an INTERVAL, found {described(instant)}.",
         )
     us = by.us
     if us < 0:
@@ -212,18 +223,28 @@ def _compared(op: CompareOp, left_side: _Side, right_side: _Side, op_span: Span)
                 where = left_span if isinstance(left, Constant) else right_span
             raise Refused(
                 TypeMismatchError,
-                f"{described(left)} does not compare with {described(right)}.",
+                f"{kind_of(left)} does not compare with {kind_of(right)}.",
                 where,
-                _comparison_hint(left, right),
+                _comparison_remedy(left, right),
+                quoting=f"{described(left)} does not compare with {described(right)}.",
+                hint=_comparison_hint(left, right),
             )
     return form.comparison(op, left, right)
 
 
-def _comparison_hint(left: Expression, right: Expression) -> str:
+def _comparison_hint(left: Expression, right: Expression) -> str | None:
+    """Return what to write in place of a constant, where that quotes it; else None."""
+    constant, other = (left, right) if isinstance(left, Constant) else (right, left)
+    if isinstance(constant, Constant) and other.type is ColumnType.STRING:
+        return f"write the constant in single quotes: '{constant.value}'"
+    return None
+
+
+def _comparison_remedy(left: Expression, right: Expression) -> str:
     constant, other = (left, right) if isinstance(left, Constant) else (right, left)
     if isinstance(constant, Constant):
         if other.type is ColumnType.STRING:
-            return f"write the constant in single quotes: '{constant.value}'"
+            return "write the constant in single quotes: 'text'"
         if other.type is ColumnType.BOOL:
             return "compare with TRUE or FALSE"
         if other.type in _NUMBERS:
@@ -286,9 +307,10 @@ def _like(syntax: LikeSyntax, lookup: Lookup) -> Expression:
     if operand.type is not ColumnType.STRING and not form.is_null(operand):
         raise Refused(
             TypeMismatchError,
-            f"LIKE takes strings, found {described(operand)}.",
+            f"LIKE takes strings, found {kind_of(operand)}.",
             syntax.operand.span,
             "compare it with =, < or >",
+            quoting=f"LIKE takes strings, found {described(operand)}.",
         )
     pattern = syntax.pattern
     escape = None if syntax.escape is None else syntax.escape.value

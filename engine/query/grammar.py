@@ -22,10 +22,12 @@ from engine.errors import SqlSyntaxError, UnsupportedSqlError
 from engine.query import dialect
 from engine.query.expression import ArithmeticOp, CompareOp
 from engine.query.reader import (
+    AS_NAME,
     TokenReader,
     UnexpectedError,
     expect,
     interval,
+    kind_of,
     name,
     shown,
     string,
@@ -106,9 +108,10 @@ def _is(reader: TokenReader) -> ExpressionSyntax:
         if what is None:
             raise UnexpectedError(
                 SqlSyntaxError,
-                f"Expected NULL, TRUE or FALSE after IS, found {shown(reader.token)}.",
+                f"Expected NULL, TRUE or FALSE after IS, found {kind_of(reader.token)}.",
                 reader.token.span,
-                "write IS NULL, IS NOT NULL, IS TRUE or IS FALSE",
+                "write IS NULL, IS NOT NULL, IS TRUE or IS FALSE; values compare by = and <>",
+                quoting=f"Expected NULL, TRUE or FALSE after IS, found {shown(reader.token)}.",
             )
         op_span = start.span.to(what.span)
         found = IsSyntax(found, _TRUTHS[what.keyword], negated, found.span.to(what.span), op_span)
@@ -157,6 +160,13 @@ def _match(reader: TokenReader) -> ExpressionSyntax:
 
 def _options(reader: TokenReader) -> tuple[tuple[ExpressionSyntax, ...], Span]:
     expect(reader, "(", "a list of constants in brackets")
+    if reader.at(")"):
+        raise Refused(
+            SqlSyntaxError,
+            "The list of IN is empty.",
+            reader.token.span,
+            "write at least one constant, or FALSE in place of the condition",
+        )
     options = [expression(reader)]
     while reader.take_if(","):
         options.append(expression(reader))
@@ -218,20 +228,32 @@ def _operand(reader: TokenReader) -> ExpressionSyntax:
     if token.keyword == "NULL":
         reader.take()
         return NullSyntax(token.span)
-    return _refuse_operand(token, reader.following)
+    return _refuse_operand(reader)
 
 
-def _refuse_operand(token: Token, following: Token) -> NoReturn:
+def _refuse_operand(reader: TokenReader) -> NoReturn:
+    token, following = reader.token, reader.following
     called = following.keyword == "(" and token.keyword in ("LEFT", "RIGHT")
     known = dialect.OPERANDS.get(token.keyword)
     if called:
         known = (f"{token.keyword}()", dialect.FUNCTION_HINT)
-    if known is not None:
+    is_name = token.keyword in dialect.RESERVED and (
+        following.kind is TokenKind.END or following.keyword in dialect.BEHIND_A_NAME
+    )
+    if known is not None and not is_name:
         raise Refused(UnsupportedSqlError, f"{known[0]} is not offered.", token.span, known[1])
-    hint = "write a column, a constant or an expression here"
-    if token.keyword in dialect.RESERVED:
-        hint = f'as a name it is written in quotes: "{token.text}"'
-    raise Refused(SqlSyntaxError, f"Expected a value, found {shown(token)}.", token.span, hint)
+    known_remedy = dialect.MISPLACED.get(token.keyword)
+    remedy, hint = known_remedy or "write a column, a constant or an expression here", None
+    if is_name and known_remedy is None:
+        remedy, hint = AS_NAME, f'{AS_NAME}: "{token.text}"'
+    raise Refused(
+        SqlSyntaxError if known is None else UnsupportedSqlError,
+        f"Expected a value, found {kind_of(token)}.",
+        token.span,
+        remedy,
+        quoting=f"Expected a value, found {shown(token)}.",
+        hint=hint,
+    )
 
 
 def _bracketed(reader: TokenReader) -> ExpressionSyntax:
@@ -273,17 +295,22 @@ def _named(reader: TokenReader) -> ExpressionSyntax:
 def _call(reader: TokenReader) -> ExpressionSyntax:
     token = reader.take()
     if token.keyword != "ABS":
-        shown_name = token.text[:40].upper()
-        if token.keyword in dialect.AGGREGATES:
-            detail, hint = (
-                f"Aggregates like {shown_name}() are not offered.",
-                dialect.AGGREGATE_HINT,
-            )
-        else:
-            detail = f"The function {shown_name}() is not offered."
-            hint = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
-        raise Refused(UnsupportedSqlError, detail, token.span, hint)
+        raise _no_function(token)
     reader.take()
     operand = expression(reader)
     close = expect(reader, ")", "a closing bracket: ABS takes one value")
     return AbsoluteSyntax(operand, token.span.to(close.span))
+
+
+def _no_function(token: Token) -> Refused:
+    """Return the refusal of a call: of an aggregate, of the present, or of any function but ABS."""
+    called = f"{token.text[:40].upper()}()"
+    if token.keyword in dialect.AGGREGATES:
+        detail, remedy = "Aggregates are not offered.", dialect.AGGREGATE_HINT
+        quoting = f"Aggregates like {called} are not offered."
+    else:
+        detail, quoting = "This function is not offered.", f"The function {called} is not offered."
+        remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
+        if token.keyword in dialect.CLOCKS:
+            detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
+    return Refused(UnsupportedSqlError, detail, token.span, remedy, quoting=quoting)

@@ -23,6 +23,19 @@ UNITS_US = {
     "DAY": DAY_US,
     "WEEK": 7 * DAY_US,
 }
+_ABBREVIATIONS = {
+    "US": "MICROSECOND",
+    "MS": "MILLISECOND",
+    "MSEC": "MILLISECOND",
+    "S": "SECOND",
+    "SEC": "SECOND",
+    "M": "MINUTE",
+    "MIN": "MINUTE",
+    "H": "HOUR",
+    "HR": "HOUR",
+    "D": "DAY",
+    "W": "WEEK",
+}
 _PRINTED_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 _DURATION = re.compile(r"([+-]?[0-9.]*)\s*([A-Za-z]*)")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})")
@@ -61,6 +74,14 @@ def unit_us(unit: str) -> int | None:
     """Return a unit's length in microseconds, singular or plural, in any case; None if unknown."""
     name = unit.upper()
     return UNITS_US.get(name) or UNITS_US.get(name.removesuffix("S"))
+
+
+def spelled_unit(text: str) -> str | None:
+    """Return the unit that a text names in full or for short (`m` is MINUTE), as SQL spells it; None if none."""
+    name = text.upper()
+    if unit_us(name) is not None:
+        return name if name in UNITS_US else name.removesuffix("S")
+    return _ABBREVIATIONS.get(name) or _ABBREVIATIONS.get(name.removesuffix("S"))
 
 
 def split_duration(text: str) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ thing: whether a text that the grammar refuses is SQL (`unsupported-sql`) or no 
 This is the only module that imports it; its pure Python parser alone, whose recursion can be caught.
 """
 
+import difflib
 import re
 
 import sqlglot
@@ -20,9 +21,11 @@ from engine.errors import (
 from engine.query import dialect
 from engine.query.grammar import expression
 from engine.query.reader import (
+    END_OF_QUERY,
     TokenReader,
     UnexpectedError,
     alias,
+    kind_of,
     name,
     refuse_rest,
     shown,
@@ -44,7 +47,9 @@ from engine.query.window_grammar import window_syntax
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
 """Longer texts are not judged by sqlglot, which takes a second for 64 KiB: they are no SQL of ours anyway."""
 _NO_CHARACTER = re.compile("[\\0\\ud800-\\udfff]")
+_WORD_SHOWN_MAX = 40
 _WINDOW = frozenset({"BEGIN", "END"})
+_OUTSIDE = "This is SQL outside the dialect of standing queries."
 _FORM = "SELECT a, b FROM stream WHERE a > 5 BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
 
 
@@ -64,8 +69,7 @@ def parse(text: str) -> QuerySyntax:
     except UnexpectedError as refused:
         if not _is_select_to(text, refused.span):
             raise
-        detail = f"{refused.detail} This is SQL outside the dialect of standing queries."
-        raise Refused(UnsupportedSqlError, detail, refused.span, f"the form is {_FORM}") from None
+        raise refused.as_unsupported(_OUTSIDE) from None
 
 
 def _check_text(text: str) -> None:
@@ -92,6 +96,7 @@ def _check_text(text: str) -> None:
 def _query(reader: TokenReader) -> QuerySyntax:
     _select(reader)
     distinct = reader.take_if("DISTINCT") is not None
+    _refuse_before_outputs(reader, distinct=distinct)
     outputs = _outputs(reader)
     sources = sources_syntax(reader)
     where = expression(reader) if reader.take_if("WHERE") else None
@@ -119,11 +124,36 @@ def _select(reader: TokenReader) -> None:
             UnsupportedSqlError,
             "A standing query is one SELECT, without brackets around it.",
             token.span,
-            f"the form is {_FORM}",
+            dialect.STATEMENT_HINTS.get(token.keyword, f"the form is {_FORM}"),
         )
+    misspelt = difflib.get_close_matches(token.text[:_WORD_SHOWN_MAX].upper(), ["SELECT"])
     raise Refused(
-        SqlSyntaxError, f"Expected SELECT, found {shown(token)}.", token.span, f"write {_FORM}"
+        SqlSyntaxError,
+        f"Expected SELECT, found {kind_of(token)}.",
+        token.span,
+        f"write {_FORM}",
+        quoting=f"Expected SELECT, found {shown(token)}.",
+        hint=f"did you mean SELECT? The form is {_FORM}" if misspelt else None,
     )
+
+
+def _refuse_before_outputs(reader: TokenReader, *, distinct: bool) -> None:
+    """Refuse TOP n and DISTINCT ON (...), which other dialects write before the select list."""
+    token, following = reader.token, reader.following
+    if token.keyword == "TOP" and following.kind is TokenKind.NUMBER:
+        raise Refused(
+            SqlSyntaxError,
+            "TOP is not offered.",
+            token.span.to(following.span),
+            "leave it out; limit= of an invocation bounds a page",
+        )
+    if distinct and token.keyword == "ON":
+        raise Refused(
+            SqlSyntaxError,
+            "DISTINCT takes no ON: it tells whole rows apart.",
+            token.span,
+            "write SELECT DISTINCT and the columns",
+        )
 
 
 def _outputs(reader: TokenReader) -> tuple[OutputSyntax, ...]:
@@ -145,15 +175,29 @@ def _outputs(reader: TokenReader) -> tuple[OutputSyntax, ...]:
 def _output(reader: TokenReader) -> OutputSyntax:
     token = reader.token
     if reader.take_if("*"):
+        _refuse_star_change(reader)
         return OutputSyntax(StarSyntax(None, token.span), None)
     if reader.following.keyword == "." and reader.peek(2).keyword == "*":
         qualifier = name(reader, "a stream")
         reader.take()
         star = reader.take()
+        _refuse_star_change(reader)
         return OutputSyntax(StarSyntax(qualifier, token.span.to(star.span)), None)
     found = expression(reader)
     _check_height(found)
     return OutputSyntax(found, alias(reader))
+
+
+def _refuse_star_change(reader: TokenReader) -> None:
+    """Refuse `* EXCEPT (...)` and its kin: `*` is all columns as they are."""
+    token = reader.token
+    if token.keyword in dialect.STAR_CHANGES and reader.following.keyword == "(":
+        raise Refused(
+            UnsupportedSqlError,
+            f"* takes no {token.keyword}.",
+            token.span,
+            "name the columns to select in place of *",
+        )
 
 
 def _check_height(top: ExpressionSyntax) -> None:
@@ -210,7 +254,7 @@ def _check_end(reader: TokenReader) -> None:
             token.span,
             "register each query on its own",
         )
-    refuse_rest(reader, "the end of the query")
+    refuse_rest(reader, END_OF_QUERY)
 
 
 def _is_select_to(text: str, refused: Span) -> bool:

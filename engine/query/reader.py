@@ -1,11 +1,13 @@
 """Reading tokens one by one: the steps that every rule of the grammar takes, and their refusals."""
 
+import difflib
 from collections.abc import Mapping
 from typing import NoReturn
 
 from engine.errors import SqlSyntaxError, UnsupportedSqlError
 from engine.query import dialect
-from engine.query.instant import split_duration, unit_us, whole_us
+from engine.query.canonical import sql_name, sql_text
+from engine.query.instant import spelled_unit, split_duration, unit_us, whole_us
 from engine.query.refusal import Refused, Span
 from engine.query.scanner import Token, TokenKind
 from engine.query.syntax import IntervalSyntax, Name, StringSyntax
@@ -14,9 +16,21 @@ _WORD, _QUOTED, _END = TokenKind.WORD, TokenKind.QUOTED, TokenKind.END
 Keywords = frozenset[str] | Mapping[str, object]
 """Keywords and symbols, none of them empty."""
 _NUMBER_SHOWN_MAX = 20
+AS_NAME = "as a name it stands in double quotes"
+END_OF_QUERY = "the end of the query"
+COMMA_OR_FROM = "a comma or FROM"
 UNIT_HINT = (
     "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY and WEEK: INTERVAL '6' HOUR"
 )
+
+
+_KINDS = {
+    TokenKind.WORD: "a word",
+    TokenKind.QUOTED: "a name in double quotes",
+    TokenKind.NUMBER: "a number",
+    TokenKind.STRING: "a text in single quotes",
+    TokenKind.END: "the end of the text",
+}
 
 
 class UnexpectedError(Refused):
@@ -49,9 +63,14 @@ class TokenReader:
         return self._tokens[min(self._at + ahead, self._last)]
 
     @property
+    def last(self) -> Token:
+        """The token taken last; the first one where none was."""
+        return self._tokens[max(self._at - 1, 0)]
+
+    @property
     def last_span(self) -> Span:
         """The span of the token taken last."""
-        return self._tokens[max(self._at - 1, 0)].span
+        return self.last.span
 
     def take(self) -> Token:
         """Return the next token and move past it."""
@@ -83,14 +102,22 @@ def name(reader: TokenReader, what: str) -> Name:
             SqlSyntaxError,
             f"Expected {what}, found the keyword {token.keyword}.",
             token.span,
-            f'as a name it is written in quotes: "{token.text}"',
+            AS_NAME,
+            hint=f'{AS_NAME}: "{token.text}"',
         )
     if (kind is not _WORD and kind is not _QUOTED) or not token.text:
+        text = kind is TokenKind.STRING
         raise Refused(
             SqlSyntaxError,
-            f"Expected {what}, found {shown(token)}.",
+            f"Expected {what}, found {kind_of(token)}.",
             token.span,
-            f"write {what} here",
+            "single quotes make a text: a name stands without quotes, or in double ones"
+            if text
+            else f"write {what} here",
+            quoting=f"Expected {what}, found {shown(token)}.",
+            hint=f"single quotes make a text, a name is written {sql_name(token.text)}"
+            if text
+            else None,
         )
     reader.take()
     return Name(token.text, kind is _QUOTED, token.span)
@@ -111,8 +138,17 @@ def alias(reader: TokenReader) -> Name | None:
 
 
 def shown(token: Token) -> str:
-    """Return how a message names a token."""
+    """Return how a message to the query's author names a token."""
     return "the end of the text" if token.kind is _END else repr(token.text[:40])
+
+
+def kind_of(token: Token) -> str:
+    """Return how a message names a token that it does not quote: keywords and symbols are words of SQL."""
+    if token.kind is TokenKind.SYMBOL:
+        return f"the symbol {token.text}" if token.text.isascii() else "a symbol"
+    if token.keyword in dialect.RESERVED:
+        return f"the keyword {token.keyword}"
+    return _KINDS[token.kind]
 
 
 def refuse_rest(reader: TokenReader, expected: str) -> NoReturn:
@@ -121,12 +157,37 @@ def refuse_rest(reader: TokenReader, expected: str) -> NoReturn:
     known = dialect.CLAUSES.get(token.keyword)
     if known is not None:
         raise Refused(UnsupportedSqlError, f"{known[0]} is not offered.", token.span, known[1])
+    remedy, hint = _rest_remedy(reader, expected)
     raise UnexpectedError(
         SqlSyntaxError,
-        f"Expected {expected}, found {shown(token)}.",
+        f"Expected {expected}, found {kind_of(token)}.",
         token.span,
-        f"write {expected}",
+        remedy,
+        quoting=f"Expected {expected}, found {shown(token)}.",
+        hint=hint,
     )
+
+
+def _rest_remedy(reader: TokenReader, expected: str) -> tuple[str, str | None]:
+    """Return what to do about the next token, which nothing may follow with; and the same quoting the text."""
+    token, last = reader.token, reader.last
+    if last.kind is _WORD and last.keyword not in dialect.RESERVED:
+        near = difflib.get_close_matches(last.text.upper(), dialect.CLAUSE_WORDS, n=1, cutoff=0.7)
+        if near:
+            return (
+                f"the word before it may be a misspelt {near[0]}",
+                f"did you mean {near[0]} in place of {last.text[:40]}?",
+            )
+    if token.keyword == "," and last.kind is TokenKind.NUMBER and expected == END_OF_QUERY:
+        return "a decimal number has a point: 1.5", None
+    known = dialect.RESTS.get(token.keyword)
+    if known is not None:
+        return known, None
+    if expected == END_OF_QUERY:
+        return "leave out what follows, or join conditions by AND", None
+    if expected == COMMA_OR_FROM:
+        return "columns are separated by commas; FROM and a stream stand behind the last", None
+    return f"write {expected}", None
 
 
 def expect(reader: TokenReader, keyword: str, expected: str) -> Token:
@@ -141,8 +202,16 @@ def string(reader: TokenReader, what: str) -> StringSyntax:
     """Return the string that is the next token; refuse anything else as not `what`."""
     token = reader.token
     if token.kind is not TokenKind.STRING:
+        quoted = token.kind is _QUOTED
         raise UnexpectedError(
-            SqlSyntaxError, f"Expected {what}, found {shown(token)}.", token.span, f"write {what}"
+            SqlSyntaxError,
+            f"Expected {what}, found {kind_of(token)}.",
+            token.span,
+            "a text stands in single quotes; double quotes make a name"
+            if quoted
+            else f"write {what}",
+            quoting=f"Expected {what}, found {shown(token)}.",
+            hint=f"write it in single quotes: {sql_text(token.text)}" if quoted else None,
         )
     reader.take()
     return StringSyntax(token.text, token.span)
@@ -165,21 +234,42 @@ def interval(reader: TokenReader) -> IntervalSyntax:
         token = reader.token
         if token.kind is not _WORD or token.keyword in dialect.RESERVED:
             raise Refused(
-                SqlSyntaxError, f"Expected a unit, found {shown(token)}.", token.span, UNIT_HINT
+                SqlSyntaxError,
+                f"Expected a unit, found {kind_of(token)}.",
+                token.span,
+                UNIT_HINT,
+                quoting=f"Expected a unit, found {shown(token)}.",
             )
         reader.take()
         unit, unit_span = token.text, token.span
     length = unit_us(unit)
     if length is None:
-        raise Refused(
-            UnsupportedSqlError, f"INTERVAL has no unit {unit[:20]!r}.", unit_span, UNIT_HINT
-        )
+        raise _unknown_unit(number, unit, unit_span)
     us = whole_us(number, length)
     if us is None:
         raise Refused(
             SqlSyntaxError,
-            f"{number[:_NUMBER_SHOWN_MAX]!r} is no number of whole microseconds.",
+            "An INTERVAL is a whole number of microseconds, of at most 64 bits.",
             literal.span,
             UNIT_HINT,
+            quoting=f"{number[:_NUMBER_SHOWN_MAX]!r} is no number of whole microseconds of at most 64 bits.",
         )
     return IntervalSyntax(us, start.span.to(reader.last_span))
+
+
+def _unknown_unit(number: str, unit: str, span: Span) -> Refused:
+    """Return the refusal of a unit that an INTERVAL does not have."""
+    spelled = spelled_unit(unit)
+    remedy, hint = UNIT_HINT, None
+    if spelled is not None:
+        hint = f"write the unit in full: INTERVAL '{number}' {spelled}"
+    elif unit.upper().removesuffix("S") in ("MONTH", "QUARTER", "YEAR"):
+        remedy = "months and years are of no fixed length: write days, INTERVAL '30' DAY"
+    return Refused(
+        UnsupportedSqlError,
+        "INTERVAL does not have this unit.",
+        span,
+        remedy,
+        quoting=f"INTERVAL has no unit {unit[:20]!r}.",
+        hint=hint,
+    )

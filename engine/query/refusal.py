@@ -1,6 +1,6 @@
 """Refusals that point: from a span of the text to line, column, excerpt and caret."""
 
-from engine.errors import Position, SqlError
+from engine.errors import Position, SqlError, UnsupportedSqlError
 from engine.tuples.value_type import value_type
 
 _EXCERPT_BEFORE = 60
@@ -24,15 +24,38 @@ class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a S
     """Carries what will be a SqlError up to where the text is known."""
 
     def __init__(
-        self, error: type[SqlError], detail: str, span: Span, hint: str, **extras: object
+        self,
+        error: type[SqlError],
+        detail: str,
+        span: Span,
+        remedy: str,
+        *,
+        quoting: str | None = None,
+        hint: str | None = None,
+        **extras: object,
     ) -> None:
-        """Keep what the error will say."""
+        """Keep what the error will say: `detail` and `remedy` hold no word of the text, as `SqlError` tells."""
         super().__init__(detail)
         self.error = error
         self.detail = detail
         self.span = span
+        self.remedy = remedy
+        self.quoting = quoting
         self.hint = hint
         self.extras = extras
+
+    def as_unsupported(self, outside: str) -> "Refused":
+        """Return the refusal of what is SQL, and not of this dialect; `outside` says so."""
+        quoting = None if self.quoting is None else f"{self.quoting} {outside}"
+        return Refused(
+            UnsupportedSqlError,
+            f"{self.detail} {outside}",
+            self.span,
+            self.remedy,
+            quoting=quoting,
+            hint=self.hint,
+            **self.extras,
+        )
 
     def in_text(self, text: str) -> SqlError:
         """Return the error, pointing into `text`."""
@@ -40,6 +63,8 @@ class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a S
             self.detail,
             position=position_of(text, self.span),
             excerpt=excerpt_of(text, self.span),
+            remedy=self.remedy,
+            quoting=self.quoting,
             hint=self.hint,
             **self.extras,
         )

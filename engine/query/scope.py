@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from engine import limits
 from engine.errors import UnknownColumnError, UnknownStreamError, UnsupportedSqlError
-from engine.query.canonical import sql_name
+from engine.query import dialect
+from engine.query.canonical import sql_name, sql_text
 from engine.query.clause import Output, Source
 from engine.query.expression import ColumnRef
 from engine.query.refusal import Refused
 from engine.query.syntax import ColumnSyntax, Name, SourceSyntax
-from engine.tuples.schema import ColumnSchema, StreamId, StreamSchema
+from engine.tuples.schema import RESERVED_COLUMNS, ColumnSchema, StreamId, StreamSchema
 
 Streams = Mapping[str, tuple[StreamId, StreamSchema]]
 """The declared streams by name."""
@@ -118,7 +119,7 @@ class Scope:
         if found is None:
             stream = entries[0].source.stream
             nearest = _nearest(name.text, refs, f"columns of {stream}")
-            raise _no_column(f"{stream} has no column", name, nearest)
+            raise _no_column("The stream has no", f"{stream} has no", name, nearest)
         return refs[found]
 
     def _meant(self, qualifier: Name, entries: tuple[_Entry, ...]) -> _Entry:
@@ -127,16 +128,19 @@ class Scope:
         found = _resolve(qualifier, names)
         if found is not None:
             return entries[names.index(found)]
+        up_to = "." if len(entries) == len(self._entries) else " up to there."
+        remedy = "write a stream's alias before the column, or its name where it has no alias"
         hint = f"write {' or '.join(f'{sql_name(name)}.column' for name in names)}"
         hint += ", or the column alone"
         if _resolve(qualifier, [entry.name for entry in self._entries]) is not None:
-            hint = "ON reads the streams up to its own: write the condition in WHERE"
+            remedy = hint = "ON reads the streams up to its own: write the condition in WHERE"
         raise Refused(
             UnknownColumnError,
-            f"FROM brings no {qualifier.text[:_NAME_SHOWN_LENGTH_MAX]!r}"
-            f"{'.' if len(entries) == len(self._entries) else ' up to there.'}",
+            f"FROM has no stream of the name before the point{up_to}",
             qualifier.span,
-            hint,
+            remedy,
+            quoting=f"FROM brings no {qualifier.text[:_NAME_SHOWN_LENGTH_MAX]!r}{up_to}",
+            hint=hint,
         )
 
 
@@ -146,9 +150,11 @@ def _declared(stream: Name, streams: Streams) -> str:
     if found is None:
         raise Refused(
             UnknownStreamError,
-            f"There is no stream {stream.text[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+            "No stream of this name is declared.",
             stream.span,
-            _nearest(stream.text, streams, "declared streams"),
+            "declare it first by PUT /v1/streams/{name}; GET /v1/streams lists those that are declared",
+            quoting=f"There is no stream {stream.text[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+            hint=_nearest(stream.text, streams, "declared streams"),
         )
     return found
 
@@ -181,9 +187,11 @@ def _check_names(syntax: Sequence[SourceSyntax], entries: Sequence[_Entry]) -> N
             stream = entry.source.stream
             raise Refused(
                 UnsupportedSqlError,
-                f"Two sources of FROM are named {entry.name[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+                "Two sources of FROM have one name.",
                 (source.alias or source.stream).span,
-                f"tell them apart by an alias: {sql_name(stream)} AS {sql_name(stream + '_2')}",
+                "tell them apart by an alias",
+                quoting=f"Two sources of FROM are named {entry.name[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+                hint=f"tell them apart by an alias: {sql_name(stream)} AS {sql_name(stream + '_2')}",
             )
         seen.add(entry.name)
 
@@ -195,10 +203,11 @@ def _check_clocks(syntax: Sequence[SourceSyntax], entries: Sequence[_Entry]) -> 
         if entry.schema.clock is not first.clock:
             raise Refused(
                 UnsupportedSqlError,
-                f"Streams of unlike clocks do not join: {first.name} has the clock {first.clock}, "
-                f"{entry.schema.name} {entry.schema.clock}.",
+                f"Streams of unlike clocks do not join: this one has {entry.schema.clock}, the first {first.clock}.",
                 source.stream.span,
                 "declare both streams with the same clock",
+                quoting=f"Streams of unlike clocks do not join: {first.name} has the clock {first.clock}, "
+                f"{entry.schema.name} {entry.schema.clock}.",
             )
 
 
@@ -219,22 +228,39 @@ def _among(name: Name, entries: tuple[_Entry, ...]) -> ColumnRef:
         written = [f"{sql_name(entries[ref.source].name)}.{sql_name(ref.name)}" for ref in found]
         raise Refused(
             UnknownColumnError,
-            f"Several sources of FROM have a column {name.text[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+            "Several sources of FROM have a column of this name.",
             name.span,
-            f"write {' or '.join(written)}",
+            "write the stream's alias and a point before it",
+            quoting=f"Several sources of FROM have a column {name.text[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+            hint=f"write {' or '.join(written)}",
         )
     columns = {column for entry in entries for column in entry.columns.refs}
     listed = ", ".join(sql_name(entry.name) for entry in entries)
     nearest = _nearest(name.text, columns, f"columns of {listed}")
-    raise _no_column("No source of FROM has a column", name, nearest)
+    raise _no_column("No stream of FROM has a", "No source of FROM has a", name, nearest)
 
 
-def _no_column(detail: str, name: Name, nearest: str) -> Refused:
-    hint = nearest
-    if not name.quoted and name.text.upper() == "NOW":
-        hint = "NOW stands only in BEGIN-END: BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
+def _no_column(lacks: str, quoting: str, name: Name, nearest: str) -> Refused:
+    """Return the refusal of a name that is no column; `nearest` names the closest one, or those that are."""
+    detail, remedy = f"{lacks} column of this name.", "name a declared column"
+    hint: str | None = nearest
+    if name.quoted:
+        detail = f"A word in double quotes names a column; {lacks[:1].lower()}{lacks[1:]} column of this name."
+        remedy = "a text stands in single quotes"
+        hint = f"as a text it stands in single quotes: {sql_text(name.text[:_NAME_SHOWN_LENGTH_MAX])}; {nearest}"
+    elif name.text.upper() in dialect.CLOCKS:
+        detail, remedy, hint = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT, None
+    elif name.text in RESERVED_COLUMNS:
+        remedy, hint = "leave it out: every row of an answer has _id and _x", None
+    elif name.text.upper() in ("INF", "INFINITY", "NAN"):
+        remedy, hint = "columns hold finite numbers: leave the condition out", None
     return Refused(
-        UnknownColumnError, f"{detail} {name.text[:_NAME_SHOWN_LENGTH_MAX]!r}.", name.span, hint
+        UnknownColumnError,
+        detail,
+        name.span,
+        remedy,
+        quoting=f"{quoting} column {name.text[:_NAME_SHOWN_LENGTH_MAX]!r}.",
+        hint=hint,
     )
 
 

@@ -13,7 +13,16 @@ from engine import limits
 from engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from engine.query import dialect
 from engine.query.grammar import expression
-from engine.query.reader import TokenReader, alias, expect, name, refuse_rest, shown
+from engine.query.reader import (
+    COMMA_OR_FROM,
+    TokenReader,
+    alias,
+    expect,
+    kind_of,
+    name,
+    refuse_rest,
+    shown,
+)
 from engine.query.refusal import Refused
 from engine.query.scanner import Token
 from engine.query.syntax import RangeSyntax, SourceSyntax
@@ -28,7 +37,7 @@ def sources_syntax(reader: TokenReader) -> tuple[SourceSyntax, ...]:
     Raises:
         Refused: `sql-syntax`, `unsupported-sql` (joins but inner ones), `query-too-complex` (too many).
     """
-    expect(reader, "FROM", "a comma or FROM")
+    expect(reader, "FROM", COMMA_OR_FROM)
     found = [_source(reader)]
     while True:
         start = reader.token
@@ -76,6 +85,8 @@ def _source(reader: TokenReader) -> SourceSyntax:
             "FROM takes the name of a stream",
         )
     stream = name(reader, "the name of a stream")
+    if reader.at("("):
+        refuse_rest(reader, "the name of a stream, not a function")
     window = _window(reader, None)
     _refuse_kind(reader)
     called = alias(reader)
@@ -117,9 +128,10 @@ def _with_condition(reader: TokenReader, source: SourceSyntax) -> SourceSyntax:
     if not reader.take_if("ON"):
         raise Refused(
             SqlSyntaxError,
-            f"Expected ON and a condition after JOIN, found {shown(token)}.",
+            f"Expected ON and a condition after JOIN, found {kind_of(token)}.",
             token.span,
             _ON_HINT,
+            quoting=f"Expected ON and a condition after JOIN, found {shown(token)}.",
         )
     return SourceSyntax(source.stream, source.alias, source.range, expression(reader))
 

@@ -6,8 +6,9 @@ reach := seconds | INTERVAL
 
 from engine import limits
 from engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from engine.query import dialect
 from engine.query.instant import whole_us
-from engine.query.reader import TokenReader, expect, interval, shown, string
+from engine.query.reader import TokenReader, expect, interval, kind_of, shown, string
 from engine.query.refusal import Refused, Span
 from engine.query.scanner import Token, TokenKind
 from engine.query.syntax import BoundSyntax, RangeSyntax, WindowSyntax
@@ -36,22 +37,22 @@ def range_syntax(reader: TokenReader) -> RangeSyntax:
             UnsupportedSqlError if rows or word.kind is TokenKind.WORD else SqlSyntaxError,
             "A window that counts rows is not offered."
             if rows
-            else f"Expected RANGE, found {shown(word)}.",
+            else f"Expected RANGE, found {kind_of(word)}.",
             word.span,
             _RANGE_HINT,
+            quoting=None if rows else f"Expected RANGE, found {shown(word)}.",
         )
     at = reader.token
-    offset = _reach(
-        reader, f"Expected seconds or an INTERVAL after RANGE, found {shown(at)}.", _RANGE_HINT
-    )
+    offset = _reach(reader, "Expected seconds or an INTERVAL after RANGE", _RANGE_HINT)
     span = at.span.to(reader.last_span)
     us = _checked_offset(offset, span, "A RANGE reaches back from NOW.", _RANGE_HINT)
     if not reader.at("]"):
         raise Refused(
             SqlSyntaxError,
-            f"Expected a closing bracket behind the window, found {shown(reader.token)}.",
+            f"Expected a closing bracket behind the window, found {kind_of(reader.token)}.",
             reader.token.span,
             _RANGE_HINT,
+            quoting=f"Expected a closing bracket behind the window, found {shown(reader.token)}.",
         )
     return RangeSyntax(us, start.span.to(reader.take().span))
 
@@ -65,9 +66,10 @@ def _bound(reader: TokenReader) -> BoundSyntax:
         if not reader.at(")"):
             raise Refused(
                 SqlSyntaxError,
-                f"Expected a closing bracket behind the bound, found {shown(reader.token)}.",
+                f"Expected a closing bracket behind the bound, found {kind_of(reader.token)}.",
                 reader.token.span,
                 _BOUND_HINT,
+                quoting=f"Expected a closing bracket behind the bound, found {shown(reader.token)}.",
             )
         reader.take()
     return found
@@ -84,9 +86,12 @@ def _bound_value(reader: TokenReader) -> BoundSyntax:
         missing = start.kind is TokenKind.END or start.keyword in (")", "END")
         raise Refused(
             SqlSyntaxError if missing else UnsupportedSqlError,
-            f"Expected a bound of the window, found {shown(start)}.",
+            f"Expected a bound of the window, found {kind_of(start)}.",
             start.span,
-            _BOUND_HINT,
+            "the present is NOW, without brackets: NOW - INTERVAL '10' MINUTE"
+            if start.keyword in dialect.CLOCKS
+            else _BOUND_HINT,
+            quoting=f"Expected a bound of the window, found {shown(start)}.",
         )
     constant = string(reader, "a time in single quotes")
     return BoundSyntax(constant, 0, start.span.to(constant.span))
@@ -109,8 +114,7 @@ def _now_minus(reader: TokenReader, start: Token) -> BoundSyntax:
         )
     if not reader.take_if("-"):
         return BoundSyntax(None, 0, start.span)
-    expected = f"Expected seconds or an INTERVAL after NOW -, found {shown(reader.token)}."
-    offset = _reach(reader, expected, _BOUND_HINT)
+    offset = _reach(reader, "Expected seconds or an INTERVAL after NOW -", _BOUND_HINT)
     span = start.span.to(reader.last_span)
     return BoundSyntax(None, _checked_offset(offset, span, _FUTURE, _BOUND_HINT), span)
 
@@ -122,12 +126,23 @@ def _reach(reader: TokenReader, expected: str, hint: str) -> int | None:
         return interval(reader).us
     if token.kind is TokenKind.NUMBER:
         return whole_us(reader.take().text, limits.SECOND_US)
-    raise Refused(SqlSyntaxError, expected, token.span, hint)
+    quoting = f"{expected}, found {shown(token)}."
+    if token.kind is TokenKind.STRING:
+        hint = "a length of time in quotes follows the word INTERVAL: INTERVAL '10 minutes'"
+    raise Refused(
+        SqlSyntaxError, f"{expected}, found {kind_of(token)}.", token.span, hint, quoting=quoting
+    )
 
 
 def _checked_offset(offset: int | None, span: Span, backwards: str, hint: str) -> int:
     if offset is None:
-        raise Refused(SqlSyntaxError, "The offset is no whole number of microseconds.", span, hint)
+        raise Refused(
+            SqlSyntaxError,
+            "The offset is no whole number of microseconds, or one of more than 64 bits.",
+            span,
+            "a plain number counts seconds, at most six decimals; "
+            f"a window reaches at most {limits.WINDOW_US_MAX // limits.SECOND_US} seconds back",
+        )
     if offset < 0:
         raise Refused(UnsupportedSqlError, backwards, span, hint)
     if offset > limits.WINDOW_US_MAX:

@@ -232,7 +232,9 @@ class LiveResults:
         with self._lock:
             stream_id = self._names.get(name)
             if stream_id is None:
-                raise NotFoundError("No such stream is declared.")
+                raise NotFoundError(
+                    "No such stream is declared. GET /v1/streams lists those that are."
+                )
             return self._streams[stream_id]
 
     def batches(self, stream_id: StreamId, after: Seq) -> StreamBatches:
@@ -240,7 +242,9 @@ class LiveResults:
         with self._lock:
             record = self._streams.get(stream_id)
             if record is None:
-                raise NotFoundError("No such stream is declared.")
+                raise NotFoundError(
+                    "No such stream is declared. GET /v1/streams lists those that are."
+                )
             held = reversed(self._batches.get(stream_id, {}).values())
             latest = tuple(itertools.takewhile(lambda one: one.seq > after, held))
             return StreamBatches(self._applied, record, latest[::-1])
@@ -322,7 +326,9 @@ class LiveResults:
     def _standing(self, query_id: QueryId) -> QueryRecord:
         record = self._queries.get(query_id)
         if record is None:
-            raise NotFoundError("No such query is registered.")
+            raise NotFoundError(
+                "No such query is registered. GET /v1/queries lists those that are."
+            )
         return record
 
     def _cut(self) -> Cut:

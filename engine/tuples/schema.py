@@ -120,7 +120,8 @@ def check_schema(schema: StreamSchema) -> None:
     found = [*_name_errors(schema), *_time_errors(schema), *_bound_errors(schema)]
     if found:
         raise InvalidFieldError(
-            "The stream's declaration has members that cannot be.", errors=found
+            f"The stream's declaration has members that cannot be; the first: {found[0][1]}.",
+            errors=found,
         )
 
 

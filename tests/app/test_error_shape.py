@@ -95,13 +95,16 @@ def test_every_code_has_the_one_shape(code):
 def test_sql_problems_quote_only_in_excerpt_and_hint():
     """What names the sender's query stands in `excerpt` and `hint`, never in `detail`."""
     error = UnknownColumnError(
-        "trades has no column 'secret'.",
+        "The stream has no column of this name.",
         position=Position(1, 8, 6),
         excerpt="SELECT secret",
+        remedy="name a declared column",
+        quoting="trades has no column 'secret'.",
         hint="Did you mean sacred?",
     )
     body = problem_body(error, instance="i")
-    assert "secret" not in str(body["detail"])
+    said = "Line 1, column 8: The stream has no column of this name. Name a declared column"
+    assert said == body["detail"]
     assert {"line": 1, "column": 8, "length": 6} == body["position"]
     assert "trades has no column 'secret'. Did you mean sacred?" == body["hint"]
 

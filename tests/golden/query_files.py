@@ -121,14 +121,15 @@ def accepted(text: str) -> tuple[str, ...]:
 
 
 def refused(text: str) -> tuple[str, ...]:
-    """Return what a refused query comes to: code, line:column:length, and the text it points at."""
+    """Return what a refused query comes to: code, line:column:length, the text pointed at, what its author reads."""
     try:
         query = bind(text, STREAMS)
     except SqlError as error:
         at = error.position
         line = text.split("\n")[at.line - 1]
         pointed = line[at.column - 1 : at.column - 1 + at.length]
-        return (f"{error.code} {at.line}:{at.column}:{at.length} {pointed}".rstrip(), error.detail)
+        pointing = f"{error.code} {at.line}:{at.column}:{at.length} {pointed}".rstrip()
+        return (pointing, error.quoting, error.hint)
     return (f"accepted as {query.canonical}",)
 
 

@@ -172,7 +172,7 @@ def test_canonical_alias_is_no_other_stream_of_the_query():
 def test_sources_of_one_name_are_refused_with_an_alias_to_write():
     """A self-join needs one at least."""
     error = refusal("SELECT p.k FROM p, p WHERE p.k = p.k")
-    assert "Two sources of FROM are named 'p'." == error.detail
+    assert "Two sources of FROM are named 'p'." == error.quoting
     assert "tell them apart by an alias: p AS p_2" == error.hint
     named("SELECT p.k FROM p, p AS p_2 WHERE p.k = p_2.k")
 
@@ -249,7 +249,7 @@ def test_streams_of_unlike_clocks_are_refused_by_name():
         joined("SELECT a.i FROM s AS a, s_1 AS b WHERE a.i = b.i")
     assert (
         "Streams of unlike clocks do not join: s has the clock high-water, s_1 server."
-        == refused.value.detail
+        == refused.value.quoting
     )
     assert 25 == refused.value.position.column
 

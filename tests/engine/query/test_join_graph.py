@@ -59,7 +59,7 @@ def test_cross_product_is_refused_at_the_first_stream_apart(text, place):
     with pytest.raises(UnsupportedSqlError) as refused:
         joined(text)
     alias = "abcd"[place]
-    assert f"Nothing joins '{alias}' to 'a'." == refused.value.detail
+    assert f"Nothing joins '{alias}' to 'a'." == refused.value.quoting
     assert f"WHERE a.column = {alias}.column" in refused.value.hint
     stream = "slsl"[place]
     assert text.index(f"{stream} AS {alias}") + 1 == refused.value.position.column

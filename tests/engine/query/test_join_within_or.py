@@ -11,8 +11,9 @@ def test_streams_compared_within_or_alone_are_refused_and_told_so():
     """Beside a comparison of its own the same OR is taken."""
     streams, either = Tables("r", "s").streams, "(x.i = y.i OR x.f = y.f)"
     sql = f"SELECT x.i FROM r AS x, s AS y WHERE {either}"
-    with pytest.raises(UnsupportedSqlError, match="Nothing joins 'y' to 'x'") as refused:
+    with pytest.raises(UnsupportedSqlError, match="Nothing joins this stream") as refused:
         bind(sql, streams)
+    assert "Nothing joins 'y' to 'x'." == refused.value.quoting
     assert "compare columns of both, not within OR: WHERE x.column = y.column" in str(
         refused.value.hint
     ).replace("Compare", "compare")

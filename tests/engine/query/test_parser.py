@@ -207,7 +207,7 @@ def test_number_that_runs_into_something_is_refused_with_both(written, into):
     """No reader of the text would agree on what was meant."""
     error = refusal(f"SELECT i FROM s WHERE i > {written}")
     assert isinstance(error, SqlSyntaxError)
-    assert f"A number runs into {into!r}." == error.detail
+    assert f"A number runs into {into!r}." == error.quoting
     assert (27, len(written)) == (error.position.column, error.position.length)
 
 

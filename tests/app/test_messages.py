@@ -1,0 +1,161 @@
+"""What a newcomer reads: a refusal says what is wrong, where, and what to do, and `detail` quotes nothing."""
+
+import pytest
+
+from tests.app.support import Api, assert_problem, row
+
+pytestmark = pytest.mark.anyio
+
+QUERIES = [
+    # text behind SELECT, part of detail, part of hint
+    ('sym FROM trades WHERE sym = "Zebra"', "A text stands in single quotes", "'Zebra'"),
+    ('sym FROM trades WHERE sym LIKE "Zebra%"', "A text stands in single quotes", "'Zebra%'"),
+    ("sym FROM trades WHERE sym = Zebra", "no column of this name", "'Zebra'"),
+    ("sym FROM trades WHERE sym = `Zebra`", "A backtick quotes nothing", "write 'Zebra'"),
+    ("sym FROM trades WHERE sym = \u2018Zebra\u2019", "A curly quote is no quote", "write 'Zebra'"),
+    ("sym FROM trades WHERE sym = \u201cZebra\u201d", "A curly quote is no quote", "write 'Zebra'"),
+    ("sym FROM trades WHERE\u200b px > 1", "invisible character U+200B", "delete it"),
+    ("sym FROM trades WHERE px ≥ 1", "does not know the sign ≥", "write >="),
+    ("px * 2 AS zebra FROM trades WHERE zebra > 4", "not the names that AS gives", "px * 2.0"),
+    ("sym FROM trades WHERE ts > CURRENT_TIMESTAMP", "known to the window alone", "BEGIN (NOW -"),
+    ("sym FROM trades WHERE ts > NOW()", "known to the window alone", "BEGIN (NOW -"),
+    ("sym FROM trades WHERE ts > NOW - INTERVAL '1' HOUR", "known to the window", "BEGIN (NOW -"),
+    ("* EXCEPT (zebra) FROM trades", "* takes no EXCEPT", "name the columns"),
+    ("* EXCLUDE (zebra) FROM trades", "* takes no EXCLUDE", "name the columns"),
+    ("all FROM trades", "as a name it stands in double quotes", '"all"'),
+    ("order FROM trades", "as a name it stands in double quotes", '"order"'),
+    ("sym FROM group", "as a name it stands in double quotes", '"group"'),
+    ("sym, FROM trades", "without a comma behind the last", "without a comma"),
+    ("sym FORM trades", "misspelt FROM", "did you mean FROM in place of FORM?"),
+    ("sym FROM trades WERE px > 1", "misspelt WHERE", "did you mean WHERE in place of WERE?"),
+    ("sym FROM trades BEGIN (NOW - 99999999999999) END (NOW)", "counts seconds", "3155760000"),
+    ("sym FROM trades BEGIN (NOW - INTERVAL '10m') END (NOW)", "Units are", "INTERVAL '10' MINUTE"),
+    ("sym FROM trades BEGIN (NOW - 10m) END (NOW)", "INTERVAL '10' MINUTE", "INTERVAL '10' MINUTE"),
+    ("sym FROM trades BEGIN (NOW - INTERVAL '1' MONTH) END (NOW)", "write days", "'30' DAY"),
+    ("sym FROM trades BEGIN (NOW - '9 zebras') END (NOW)", "the word INTERVAL", "'9 zebras'"),
+    ("sym FROM trades BEGIN (NOW - 5) END (NOW) WHERE px > 1", "window stands last", "WHERE"),
+    ("sym FROM trades WHERE px > 1,5", "has a point", "1.5"),
+    ("sym FROM trades WHERE px => 1", "written >=", ">="),
+    ("sym FROM trades WHERE px IN ()", "list of IN is empty", "at least one constant"),
+    ("sym FROM trades WHERE px > %s", "placeholder", "write the constant"),
+    ("sym FROM trades WHERE px > {zebra}", "write the constant", "write the constant"),
+    ("sym FROM trades WHERE px > 0x10", "decimal digits", "decimal digits"),
+    ("sym FROM trades WHERE px > 'zebra'", "DOUBLE does not compare with VARCHAR", "'zebra'"),
+    ("sym FROM trades WHERE ts > 'zebra'", "The text is no time", "'zebra' is no time"),
+    ("sym FROM zebra.trades", "without a schema or database", "without a schema"),
+    ("sym FROM 'zebra'", "single quotes make a text", "zebra"),
+    ("sym FROM zebra", "GET /v1/streams lists", "declared streams: trades"),
+    ("zebra FROM trades", "no column of this name", "columns of trades"),
+    ("zebra.px FROM trades", "alias before the column", "trades.column"),
+    ("sym, px AS sym FROM trades", "Two outputs have one name", "AS sym_2"),
+    ("ZEBRA(px) FROM trades", "This function is not offered", "ZEBRA()"),
+    ("DISTINCT ON (sym) sym FROM trades", "takes no ON", "SELECT DISTINCT"),
+    ("TOP 5 sym FROM trades", "TOP is not offered", "limit="),
+    ("_id FROM trades", "every row of an answer has _id", "leave it out"),
+    ("sym FROM trades WHERE sym CONTAINS 'zebra'", "LIKE '%text%'", "LIKE"),
+]
+
+
+@pytest.mark.parametrize(("text", "detail", "hint"), QUERIES, ids=lambda one: one[:50])
+async def test_refused_query_says_what_is_wrong_where_and_what_to_do(api: Api, text, detail, hint):
+    """`detail` alone is enough to find and mend it, and holds no word of the sender; the hint quotes."""
+    await api.declare()
+    body = (await api.send("POST", "/v1/queries", json={"sql": f"SELECT {text}"})).json()
+    at = body["position"]
+    said = str(body["detail"])
+    assert said.startswith(f"Line {at['line']}, column {at['column']}: "), said
+    assert detail.casefold() in said.casefold()
+    assert "zebra" not in said.casefold()
+    assert hint.casefold() in str(body["hint"]).casefold()
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/v1/streams?limit=99999999999999999999", "limit expected a whole number from 1 to 9"),
+        ("/v1/streams?limt=5", "Those that do: limit, page"),
+        ("/v1/queries?state=zebra", "live, filling, suspended"),
+        ("/v1/streams/zebra", "GET /v1/streams"),
+        ("/v1/queries/zebra", "GET /v1/queries"),
+        ("/zebra", "/openapi.json"),
+    ],
+)
+async def test_refused_url_says_what_is_expected(api: Api, path, part):
+    """A parameter, a name or a path that is none: `detail` says what there is."""
+    body = (await api.get(path)).json()
+    assert part in body["detail"]
+    assert "zebra" not in body["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "part"),
+    [
+        ("/v1/streams/s", [], "expected an object, got an array"),
+        ("/v1/streams/s", {}, "in columns: is missing"),
+        ("/v1/streams/s", {"columns": "zebra"}, "in columns: expected an array, got a text"),
+        ("/v1/streams/s", {"columns": [{"name": "a", "type": "varchar"}]}, "is string here"),
+        ("/v1/streams/s", {"columns": [{"name": 5, "type": "bool"}]}, "a text, got a number"),
+        (
+            "/v1/streams/s",
+            {"columns": [{"name": "a", "type": "int64"}], "time": "zebra"},
+            "no column",
+        ),
+        ("/v1/queries", {"sql": None}, "in sql: expected a text, got null"),
+        ("/v1/queries", {"zebra": "SELECT"}, "Those that do: sql, name, labels, materialize"),
+        ("/v1/queries", {"sql": "", "name": ""}, "in name: expected a text of at least 1"),
+        ("/v1/queries", {"sql": "", "labels": {"zebra": 5}}, "in labels: expected a text"),
+        ("/v1/queries", {"sql": "", "labels": {"": "a"}}, "in labels: expected a text of at least"),
+        ("/v1/queries", {"sql": "", "materialize": True}, "one of: auto, partial, complete, none"),
+        ("/v1/invoke", {"queries": []}, "in queries: expected at least 1 entries"),
+        ("/v1/invoke", {"queries": ["a"], "limit": 0}, "in limit: expected a number from 1"),
+        (
+            "/v1/invoke",
+            {"queries": ["a"], "limit": 10**30},
+            "in limit: expected a number less than",
+        ),
+        (
+            "/v1/invoke",
+            {"queries": ["a"], "meta": 0},
+            "in meta: expected true or false, got a number",
+        ),
+        ("/v1/commits", {"app": "a", "version": 1, "stages": ["zebra"]}, "a text of the form ^st_"),
+    ],
+)
+async def test_refused_body_speaks_plainly_and_never_in_words_of_pydantic(
+    api: Api, path, body, part
+):
+    """Every reason is one of ours, and the first stands in `detail`."""
+    method = "PUT" if "streams" in path else "POST"
+    problem = (await api.send(method, path, json=body)).json()
+    assert part in problem["detail"]
+    assert "zebra" not in problem["detail"]
+    assert "Input should" not in str(problem)
+    assert "[key]" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "expected"),
+    [
+        ("application/json", b'[{"ts":1,"symm":"A"}]', "did you mean sym?"),
+        ("application/x-ndjson", b'{"ts":1,"SYM":"A"}', "did you mean sym?"),
+        ("text/csv", b"ts,symm\n1,A\n", "did you mean sym?"),
+        ("text/csv", b"ts;sym\n1;A\n", "columns separated by commas"),
+        ("application/vnd.psoup.columns+json", b'{"tss":[1]}', "did you mean ts?"),
+        ("application/json", b'[{"ts":1,"zebra":"A"}]', "one of the columns ts, sym, px"),
+    ],
+)
+async def test_unknown_column_of_a_row_names_the_closest(api: Api, media_type, body, expected):
+    """`expected` is the declared column most like the one that was sent, and all of them."""
+    await api.declare()
+    problem = assert_problem(await api.body(body, media_type), "rows-rejected")
+    errors = [one for one in problem["errors"] if one["code"] == "unknown-column"]
+    assert expected in errors[0]["expected"]
+
+
+async def test_rejected_rows_are_counted_in_the_detail(api: Api):
+    """How many, and where the first is."""
+    await api.declare()
+    problem = assert_problem(
+        await api.rows([row(0), {"sym": "A"}, {"ts": 1, "px": "A"}]), "rows-rejected"
+    )
+    assert problem["detail"].endswith("Errors: 2, the first missing in row 1, from 0.")
