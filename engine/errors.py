@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+NO_STREAM = "No such stream is declared. GET /v1/streams lists those that are."
+NO_QUERY = "No such query is registered. GET /v1/queries lists those that are."
+
 
 class EngineError(Exception):
     """Root of all errors of psoup. `code` is stable; `extras` are the members its problem body adds."""

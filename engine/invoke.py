@@ -13,6 +13,7 @@ from typing import Final
 
 from engine.checkpoint import checkpoint
 from engine.errors import (
+    NO_QUERY,
     AnswerTooLargeError,
     EngineError,
     NotFoundError,
@@ -102,7 +103,7 @@ def invoke_many(
         snapshots = results.snapshots(query_ids)
         try:
             return [
-                NotFoundError("No such query is registered. GET /v1/queries lists those that are.")
+                NotFoundError(NO_QUERY)
                 if snapshot is None
                 else answered_or_refused(results, source, snapshot, request, clauses)
                 for snapshot in snapshots

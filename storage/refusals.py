@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from engine import limits
 from engine.errors import (
+    NO_QUERY,
+    NO_STREAM,
     AnswerTooLargeError,
     CommitTooLargeError,
     HasQueriesError,
@@ -41,12 +43,12 @@ def stream_differs(stream_id: int) -> StreamDiffersError:
 
 def stream_not_found() -> NotFoundError:
     """Return the refusal to touch a stream that is not declared."""
-    return NotFoundError("No such stream is declared. GET /v1/streams lists those that are.")
+    return NotFoundError(NO_STREAM)
 
 
 def query_not_found() -> NotFoundError:
     """Return the refusal to touch a query that does not stand."""
-    return NotFoundError("No such query is registered. GET /v1/queries lists those that are.")
+    return NotFoundError(NO_QUERY)
 
 
 def has_queries(queries: int) -> HasQueriesError:

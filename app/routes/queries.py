@@ -24,6 +24,7 @@ from app.routes.registering import (
 )
 from app.routes.streams import removed
 from app.submission import Submitted
+from app.wire.control import nearest
 from app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
 from app.wire.queries import (
     LIVE,
@@ -75,7 +76,7 @@ async def list_queries(call: Call) -> Response:
     state: str | None = call.arguments.get(STATE)
     filling = _selected_filling(call)  # before the live ones are read: in between none is missed
 
-    def read() -> tuple[list[Description], str | None]:
+    def read() -> tuple[list[Description], str | None, list[Description]]:
         records: dict[QueryId, QueryRecord | FillingQuery] = {
             one.query_id: one for one in (*_selected_elsewhere(call), *filling)
         }
@@ -87,10 +88,11 @@ async def list_queries(call: Call) -> Response:
             subject="queries",
             keep=None if state is None else lambda one: _is_in(call, one, state),
         )
-        return _described(call, page), following
+        return _described(call, page), following, _filter_warnings(call)
 
-    queries, following = await call.answered(read, latest=call.answered_by)
-    return json_answer({"queries": queries, "next": following})
+    queries, following, warnings = await call.answered(read, latest=call.answered_by)
+    found = {"queries": queries, "next": following}
+    return json_answer({**found, "warnings": warnings} if warnings else found)
 
 
 async def get_query(call: Call) -> Response:
@@ -190,6 +192,19 @@ def _is_asked_for(call: Call, *, streams: Container[str], labels: Mapping[str, s
     stream: str | None = call.arguments.get(STREAM)
     wanted: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
     return (stream is None or stream in streams) and all(labels.get(k) == v for k, v in wanted)
+
+
+def _filter_warnings(call: Call) -> list[Description]:
+    """Return a warning where the list asks for the queries of a stream that is not declared. Blocks."""
+    name: str | None = call.arguments.get(STREAM)
+    if name is None:
+        return []
+    declared = [one.schema.name for one in call.service.results.streams()]
+    if name in declared:
+        return []
+    meant = nearest(name, declared)
+    hint = "GET /v1/streams lists those that are" if meant is None else f"did you mean {meant}?"
+    return [{"code": "unknown-stream", "detail": f"no stream of this name is declared: {hint}"}]
 
 
 def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:

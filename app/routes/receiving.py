@@ -9,9 +9,10 @@ from typing import Any, Final, TypeVar
 from app.catalogue import Declaration
 from app.errors import BodyTooLargeError
 from app.routes.endpoint import Call
+from app.wire.row_warnings import row_warnings
 from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from engine import limits
-from engine.errors import NotFoundError
+from engine.errors import NO_STREAM, NotFoundError
 from engine.tuples.arrow import encode_batch
 from engine.tuples.digest import digest_rows
 from engine.tuples.schema import STREAM_NAME
@@ -28,12 +29,14 @@ class CheckedRows:
         rows: how many.
         body: one Arrow IPC stream.
         digest: of the bag of rows; b"" where nobody asked for it.
+        warnings: what is almost always a mistake, as it is answered; empty where nothing is.
     """
 
     declaration: Declaration
     rows: int
     body: bytes
     digest: bytes
+    warnings: list[dict[str, object]]
 
 
 class ReceivedRows:
@@ -143,13 +146,13 @@ def check_rows(
             max_bytes=limits.ENTRY_BYTES_MAX,
             max_rows=max(1, batch.num_rows * limits.ENTRY_BYTES_MAX // len(encoded)),
         )
-    return CheckedRows(declaration, batch.num_rows, encoded, digest)
+    return CheckedRows(declaration, batch.num_rows, encoded, digest, row_warnings(batch, schema))
 
 
 async def declaration(call: Call, name: str) -> Declaration:
     """Return the stream in force under `name`, as it is known here. Raises NotFoundError."""
     if not STREAM_NAME.fullmatch(name):
-        raise NotFoundError("No such stream is declared. GET /v1/streams lists those that are.")
+        raise NotFoundError(NO_STREAM)
     # Not where answers are made: invocations that take long do not hold rows up.
     return await call.service.parsing.run(
         functools.partial(call.service.catalogue.stream, name),

@@ -8,13 +8,20 @@ from app.filling import FILLING, FillingQuery
 from app.routes.endpoint import Call
 from app.service import WorkerParts
 from app.submission import Submitted
-from app.wire.queries import LIVE, SUSPENDED, QueryBody, as_suspended, describe_query
+from app.wire.queries import (
+    LIVE,
+    SUSPENDED,
+    QueryBody,
+    as_suspended,
+    describe_query,
+)
 from engine import limits
 from engine.errors import NotFoundError, QueryFillingError, SqlError
 from engine.log.operation import Materialize, Operation, QueryId, Register
 from engine.query.binder import Bind
-from engine.query.clause import BoundQuery
+from engine.query.clause import BoundQuery, QueryWarning
 from engine.query.scope import Streams
+from engine.query.written import written_warnings
 from engine.results.contract import Snapshot
 from engine.results.delta import Suspension
 from engine.tuples.batch import Seq
@@ -24,17 +31,21 @@ Description = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A query as it was sent, bound against the declarations in force, under the handle it is to get."""
+    """A query as it was sent, bound against the declarations in force, under the handle it is to get.
+
+    `warnings` are those of `bound`, in the words of the text that was sent.
+    """
 
     query_id: QueryId
     body: QueryBody
     bound: BoundQuery
     content: Register
+    warnings: tuple[QueryWarning, ...]
 
     def describe(self, *, seq: Seq, state: str) -> dict[str, object]:
         """Return its description once it has a position."""
         return describe_query(
-            self.bound,
+            replace(self.bound, warnings=self.warnings),
             query_id=self.query_id,
             seq=seq,
             state=state,
@@ -76,7 +87,7 @@ def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind)
         materialize=Materialize(body.materialize),
         declared={name: schema for name, (_, schema) in read.items()},
     )
-    return Registration(query_id, body, bound, content)
+    return Registration(query_id, body, bound, content, written_warnings(body.sql, streams, bound))
 
 
 def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
@@ -215,10 +226,12 @@ def state_of(call: Call, query_id: QueryId) -> str | None:
 
 def _met(call: Call, registration: Registration, seq: Seq) -> Description:
     """Return the description of a join that has met its old data; as it was, where it is removed again. Blocks."""
+    described = registration.describe(seq=seq, state=LIVE)
     try:
-        return standing(call, registration.query_id)
+        suspended = suspension(call.service.results.snapshot(registration.query_id))
     except NotFoundError:
-        return registration.describe(seq=seq, state=LIVE)
+        return described
+    return described if suspended is None else as_suspended(described, suspended)
 
 
 def _found(call: Call, registration: Registration, seq: Seq) -> Description:

@@ -43,6 +43,7 @@ async def post_stage(call: Call) -> Response:
         "rows": checked.rows,
         "digest": checked.digest.hex(),
         "expires_at": format_instant(expires_us),
+        **({"warnings": checked.warnings} if checked.warnings else {}),
     }
     return json_answer(answer, status=201, headers={"Server-Timing": received.timing("stage")})
 

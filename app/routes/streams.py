@@ -16,12 +16,13 @@ from app.wire.streams import (
     StreamBody,
     StreamChanged,
     StreamList,
+    declaration_warnings,
     describe_stream,
     differences,
     schema_from_body,
 )
 from engine import limits
-from engine.errors import NotFoundError, StaleDeclarationError, StreamDiffersError
+from engine.errors import NO_STREAM, NotFoundError, StaleDeclarationError, StreamDiffersError
 from engine.log.operation import Declare, Drop
 from engine.results.delta import StreamRecord
 from engine.tuples.schema import STREAM_NAME, StreamId, StreamSchema
@@ -48,8 +49,9 @@ async def put_stream(call: Call) -> Response:
     record = await _record_after(call, schema, submitted)
     status = 200 if submitted.duplicate else 201 if submitted.applied else 202
     (described,) = await _described(call, [record])
+    warnings = declaration_warnings(schema)
     return json_answer(
-        {**described, "seq": submitted.seq},
+        {**described, "seq": submitted.seq} | ({"warnings": warnings} if warnings else {}),
         status=status,
         headers={"Location": f"/v1/streams/{name}", "Psoup-Seq": str(submitted.seq)},
     )
@@ -123,7 +125,7 @@ def _removal(call: Call, name: str, *, cascade: bool) -> Drop:
 async def stream_record(call: Call, name: str) -> StreamRecord:
     """Return the stream in force under `name` at the applied position. Raises NotFoundError."""
     if not STREAM_NAME.fullmatch(name):
-        raise NotFoundError("No such stream is declared. GET /v1/streams lists those that are.")
+        raise NotFoundError(NO_STREAM)
     return await call.service.answering.run(
         functools.partial(call.service.results.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,

@@ -31,15 +31,15 @@ async def post_rows(call: Call) -> Response:
     received = ReceivedRows(call, digested=app_version is not None)
     await received.receive()  # 404 before the body is read
 
-    async def store(checked: CheckedRows) -> tuple[Submitted, int]:
+    async def store(checked: CheckedRows) -> tuple[Submitted, CheckedRows]:
         stream_id, schema = checked.declaration.stream_id, checked.declaration.schema
         txn = None if app_version is None else Txn(*app_version, checked.digest)
         content = Rows(stream_id, schema.name, checked.rows, checked.body, txn, declared=schema)
         submitted = await call.service.submission.submit(content, deadline_s=received.left_s)
-        return submitted, checked.rows
+        return submitted, checked
 
-    submitted, rows = await received.stored(store)
-    accepted = 0 if submitted.duplicate else rows
+    submitted, checked = await received.stored(store)
+    accepted = 0 if submitted.duplicate else checked.rows
     call.context.meters.accepted(accepted)
     answer = {
         "stream": received.name,
@@ -47,6 +47,7 @@ async def post_rows(call: Call) -> Response:
         "duplicate": submitted.duplicate,
         "seq": submitted.seq,
         "now": await _now(call, received.name, submitted),
+        **({"warnings": checked.warnings} if checked.warnings else {}),
     }
     headers = {"Server-Timing": received.timing("commit"), "Psoup-Seq": str(submitted.seq)}
     return json_answer(answer, status=200 if submitted.applied else 202, headers=headers)

@@ -37,8 +37,9 @@ def parse_json(body: bytes) -> object:
         return json.loads(text, object_pairs_hook=_object, parse_float=_finite)
     except json.JSONDecodeError as error:
         offset = len(text[: error.pos].encode())
+        reason = error.msg.lower()
         raise BadBodyError(
-            "The body is not valid JSON.", reason=error.msg.lower(), offset=offset
+            f"The body is not valid JSON: {reason}, at byte {offset}.", reason=reason, offset=offset
         ) from error
 
 

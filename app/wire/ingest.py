@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, Field
 
+from app.wire.warnings import FewWarnings
+
 
 class IngestAnswer(BaseModel):
     """What became of a batch. With `duplicate`, nothing was stored now and `seq` shows what was stored then."""
@@ -14,3 +16,4 @@ class IngestAnswer(BaseModel):
         " longer known."
     )
     now: str | None
+    warnings: FewWarnings = None

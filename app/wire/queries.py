@@ -2,14 +2,15 @@
 
 import secrets
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
 from app.wire.scalars import format_bound, format_duration
+from app.wire.warnings import FewWarnings, WarningAnswer, shown_warnings
 from engine import limits
-from engine.errors import NotFoundError
+from engine.errors import NO_QUERY, NotFoundError
 from engine.log.operation import Materialize, QueryId
 from engine.query.clause import BoundQuery
 from engine.results.delta import Suspension
@@ -17,6 +18,12 @@ from engine.tuples.batch import Seq
 
 LIVE: Final = "live"
 SUSPENDED: Final = "suspended"
+SUSPENDED_WARNING: Final = "query-suspended"
+_SUSPENDED: Final = "the join is answered no more, for it found more than is kept"
+_INSTEAD: Final = (
+    'Remove it and register a narrower one, or the same with "materialize": "none", which keeps nothing and finds the '
+    "rows of its window when it is invoked"
+)
 PREFIX: Final = "q_"
 HANDLE_PATTERN: Final = handle_pattern(PREFIX)
 
@@ -29,7 +36,7 @@ def new_handle(bits: Bits = secrets.randbits) -> QueryId:
 def read_handle(text: str) -> QueryId:
     """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
     if not is_handle(PREFIX, text):
-        raise NotFoundError("No such query is registered. GET /v1/queries lists those that are.")
+        raise NotFoundError(NO_QUERY)
     return QueryId(text)
 
 
@@ -107,13 +114,6 @@ class OutputAnswer(BaseModel):
     type: str
 
 
-class WarningAnswer(BaseModel):
-    """Something a query's author should know."""
-
-    code: str
-    detail: str
-
-
 class QueryAnswer(BaseModel):
     """A standing query."""
 
@@ -138,6 +138,7 @@ class QueryList(BaseModel):
 
     queries: list[QueryAnswer]
     next: str | None
+    warnings: FewWarnings = None
 
 
 def describe_query(
@@ -170,12 +171,14 @@ def describe_query(
         },
         "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
         "materialize": materialize.value,
-        "warnings": [{"code": w.code, "detail": w.detail} for w in bound.warnings],
+        "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},
     }
 
 
 def as_suspended(description: Mapping[str, object], suspended: Suspension) -> dict[str, object]:
-    """Return the description of a query that was live and is answered no more."""
+    """Return the description of a query that was live and is answered no more, with a warning that says so."""
     why = {"since_seq": suspended.since_seq, "reason": suspended.reason}
-    return {**description, "state": SUSPENDED, "suspended": why}
+    known = cast("list[object]", description["warnings"])
+    warning = {"code": SUSPENDED_WARNING, "detail": f"{_SUSPENDED}: {suspended.reason}. {_INSTEAD}"}
+    return {**description, "state": SUSPENDED, "suspended": why, "warnings": [*known, warning]}

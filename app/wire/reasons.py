@@ -6,8 +6,6 @@ A reason says what is expected and of which kind the given value is, and quotes 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from pydantic_core import ErrorDetails
-
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (bool, "true or false"),
     ((int, float), "a number"),
@@ -18,7 +16,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
 _Context = Mapping[str, Any]
 
 
-def reason_of(error: ErrorDetails) -> str:
+def reason_of(error: Mapping[str, Any]) -> str:
     """Return what is expected in place of the value that pydantic refused, and what was given."""
     kind, context = error["type"], error.get("ctx", {})
     expected = _EXPECTED.get(kind)

@@ -34,12 +34,13 @@ Found = TypeVar("Found")
 WrongValue = tuple[int, str, object]
 """The index of a row, a row code, and the value that it says of."""
 
+_RFC3339: Final = "timestamp: RFC 3339 with offset, at most six decimals"
 EXPECTED: Final = {
     ColumnType.INT64: "int64",
     ColumnType.FLOAT64: "float64, finite; an integer only up to 2^53",
     ColumnType.BOOL: "bool",
     ColumnType.STRING: f"string without NUL, at most {limits.STRING_BYTES_MAX} bytes",
-    ColumnType.TIMESTAMP: "timestamp: RFC 3339 with offset, at most six decimals, or integer microseconds",
+    ColumnType.TIMESTAMP: f"{_RFC3339}, or integer microseconds",
 }
 
 LinesOf = Callable[[Sequence[int]], Sequence[int]]
@@ -131,6 +132,8 @@ def value_error(column: ColumnSchema, found: WrongValue) -> RowError:
     """Return the error of one value of one column."""
     index, code, got = found
     expected = EXPECTED[column.type]
+    if column.unit is not None:
+        expected = f"{_RFC3339}, or integer {column.unit.spoken}"
     if code == MISSING:
         expected = f"{column.type.value}, not null"
     return RowError(index, pointer(column.name), code, expected, shown(got))

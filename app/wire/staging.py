@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from app.wire.warnings import FewWarnings
 from engine import limits
 from engine.log.operation import StageId
 
@@ -71,6 +72,7 @@ class StageAnswer(BaseModel):
         description="Of the bag of rows; those of parts add up, modulo 2^256.",
     )
     expires_at: str = Field(description="Until then it can be committed.")
+    warnings: FewWarnings = None
 
 
 class CommitAnswer(BaseModel):

@@ -12,6 +12,7 @@ from app.wire.scalars import (
     parse_duration,
     parse_size,
 )
+from app.wire.warnings import FewWarnings
 from engine import limits
 from engine.results.delta import StreamRecord
 from engine.results.source import TupleSource
@@ -23,6 +24,7 @@ from engine.tuples.schema import (
     StreamSchema,
     check_schema,
 )
+from engine.tuples.time_unit import TimeUnit
 
 
 def _duration(given: object) -> object:
@@ -92,6 +94,9 @@ class ColumnBody(_Strict):
         Literal["int64", "float64", "bool", "string", "timestamp"], BeforeValidator(_type_name)
     ]
     nullable: bool | None = None
+    unit: Literal["s", "ms", "us", "ns"] | None = Field(
+        default=None, description="What integers count that are sent for a timestamp; default us."
+    )
 
 
 class RetentionBody(_Strict):
@@ -129,6 +134,7 @@ def schema_from_body(name: str, body: StreamBody) -> StreamSchema:
                 c.name,
                 ColumnType(c.type),
                 c.nullable if c.nullable is not None else c.name != body.time,
+                None if c.unit is None else TimeUnit(c.unit),
             )
             for c in body.columns
         ),
@@ -147,6 +153,10 @@ class ColumnAnswer(BaseModel):
     name: str
     type: str
     nullable: bool
+    unit: str | None = Field(
+        default=None,
+        description="What integers count that are sent for it, where that was declared.",
+    )
 
 
 class RetentionAnswer(BaseModel):
@@ -185,6 +195,7 @@ class StreamChanged(StreamAnswer):
     """A stream after its declaration, with the position of that."""
 
     seq: int
+    warnings: FewWarnings = None
 
 
 class StreamList(BaseModel):
@@ -199,7 +210,9 @@ def definition(schema: StreamSchema) -> dict[str, object]:
     kept = schema.retention
     return {
         "columns": [
-            {"name": c.name, "type": c.type.value, "nullable": c.nullable} for c in schema.columns
+            {"name": c.name, "type": c.type.value, "nullable": c.nullable}
+            | ({} if c.unit is None else {"unit": c.unit.value})
+            for c in schema.columns
         ],
         "time": schema.time,
         "clock": schema.clock.value,
@@ -210,6 +223,18 @@ def definition(schema: StreamSchema) -> dict[str, object]:
         },
         "future": format_duration(schema.future_us),
     }
+
+
+def declaration_warnings(schema: StreamSchema) -> list[dict[str, object]]:
+    """Return a warning where a timestamp could date the rows of a stream and does not."""
+    found = [column.name for column in schema.columns if column.type is ColumnType.TIMESTAMP]
+    if schema.time is not None or not found:
+        return []
+    detail = (
+        f"{found[0]} is a timestamp, and rows are dated by their arrival: windows and retention count from when they "
+        f'are sent. To date them by it, declare "time": "{found[0]}"'
+    )
+    return [{"code": "no-time-column", "detail": detail}]
 
 
 def differences(declared: StreamSchema, given: StreamSchema) -> list[dict[str, object]]:

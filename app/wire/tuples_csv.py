@@ -27,10 +27,11 @@ from app.wire.row_errors import (
     reject_columns,
     value_error,
 )
-from app.wire.values import judge, texts_fit, timestamps_from_texts, timestamps_in_range
+from app.wire.values import judge, texts_fit, timestamps_from_texts
 from engine import limits
 from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
+from engine.tuples.time_unit import TimeUnit, instants_of
 
 INT = r"^-?[0-9]+$"
 FLOAT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -136,6 +137,8 @@ def _fast_cells(column: ColumnSchema, cells: pa.Array) -> pa.Array | None:
     if cells.null_count and not column.nullable:
         return None
     try:
+        if column.unit is not None:
+            return _timestamps(cells, column.unit)
         return _READERS[column.type](cells)
     except pa.ArrowInvalid:
         return None
@@ -168,10 +171,10 @@ def _strings(cells: pa.Array) -> pa.Array | None:
     return cells if texts_fit(cells) else None
 
 
-def _timestamps(cells: pa.Array) -> pa.Array | None:
+def _timestamps(cells: pa.Array, unit: TimeUnit = TimeUnit.US) -> pa.Array | None:
     whole = pc.if_else(pc.match_substring_regex(cells, INT), cells, None)
-    us = whole.cast(pa.int64())
-    if not timestamps_in_range(us):
+    us = instants_of(whole.cast(pa.int64()), unit)
+    if us is None:
         return None
     texts = timestamps_from_texts(pc.if_else(pc.is_valid(us), None, cells))
     if texts is None:

@@ -25,6 +25,7 @@ from app.wire.scalars import parse_rfc3339
 from engine import limits
 from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType
+from engine.tuples.time_unit import TimeUnit, instant_of, instants_of
 
 RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-5][0-9])$"
 _USUAL = b"0000-00-00T00:00:00.000000Z"
@@ -51,6 +52,8 @@ def fast_column(column: ColumnSchema, values: Sequence[object]) -> pa.Array | No
             return None
         kinds.discard(_NONE)
     try:
+        if column.unit is not None:
+            return _timestamps(values, kinds, column.unit)
         return _BUILDERS[column.type](values, kinds)
     except (OverflowError, pa.ArrowInvalid):
         return None
@@ -60,7 +63,11 @@ def _few_values(column: ColumnSchema, values: Sequence[object]) -> pa.Array | No
     if any(judge(column, value) is not None for value in values):
         return None
     if column.type is ColumnType.TIMESTAMP:
-        values = [parse_rfc3339(value) if isinstance(value, str) else value for value in values]
+        unit = column.unit or TimeUnit.US
+        values = [
+            parse_rfc3339(value) if isinstance(value, str) else _instant(value, unit)
+            for value in values
+        ]
     return pa.array(values, ARROW_TYPES[column.type])
 
 
@@ -68,6 +75,8 @@ def judge(column: ColumnSchema, value: object) -> str | None:
     """Return the row code of what is wrong with one value; None = it fits."""
     if value is None:
         return None if column.nullable else MISSING
+    if column.unit is not None and type(value) is int:
+        return OUT_OF_RANGE if instant_of(value, column.unit) is None else None
     return _JUDGES[column.type](value)
 
 
@@ -181,24 +190,26 @@ def _strings(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
     return texts if texts_fit(texts) else None
 
 
-def _timestamps(values: Sequence[object], kinds: set[type]) -> pa.Array | None:
+def _instant(value: object, unit: TimeUnit) -> int | None:
+    return instant_of(value, unit) if isinstance(value, int) else None
+
+
+def _timestamps(
+    values: Sequence[object], kinds: set[type], unit: TimeUnit = TimeUnit.US
+) -> pa.Array | None:
     if not kinds <= {int, str}:
         return None
     if kinds == {str}:
         us = timestamps_from_texts(pa.array(values, pa.string()))
     elif len(kinds) < 2:
-        us = _instants_from_ints(values)
+        us = instants_of(pa.array(values, pa.int64()), unit)
     else:
-        us = _instants_from_ints([v if type(v) is int else None for v in values])
+        ints = [v if type(v) is int else None for v in values]
+        us = instants_of(pa.array(ints, pa.int64()), unit)
         texts = [v if type(v) is str else None for v in values]
         others = timestamps_from_texts(pa.array(texts, pa.string()))
         us = None if us is None or others is None else pc.coalesce(us, others)
     return None if us is None else us.cast(ARROW_TYPES[ColumnType.TIMESTAMP])
-
-
-def _instants_from_ints(values: Sequence[object]) -> pa.Array | None:
-    us = pa.array(values, pa.int64())
-    return us if timestamps_in_range(us) else None
 
 
 _BUILDERS = {

@@ -13,19 +13,19 @@ from engine.query.canonical import (
     sql_text,
     sql_window,
 )
-from engine.query.clause import BoundQuery, Output, QueryWarning, Source, StandingQueryClause
-from engine.query.expression import ColumnRef, Constant, Expression, sources_of
+from engine.query.clause import BoundQuery, Output, StandingQueryClause
+from engine.query.expression import ColumnRef, Expression
 from engine.query.expression_binder import Lookup, bind_expression, bind_predicate
-from engine.query.factor import BooleanFactor, ResidualFactor
+from engine.query.factor import BooleanFactor
 from engine.query.factoring import factors_of
-from engine.query.join_graph import is_bounded, unbound_source
+from engine.query.join_graph import unbound_source
 from engine.query.parser import parse
 from engine.query.refusal import Refused, Span
 from engine.query.scope import Scope, Streams
 from engine.query.size import check_size, too_complex
 from engine.query.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax
-from engine.query.window import WindowKind
-from engine.query.window_binder import Windows, bind_windows, retention_warnings
+from engine.query.warnings import query_warnings
+from engine.query.window_binder import bind_windows
 from engine.tuples.schema import RESERVED_COLUMNS
 
 Bind = Callable[[str, Streams], BoundQuery]
@@ -51,13 +51,14 @@ def bind(text: str, streams: Streams) -> BoundQuery:
     Cost: linear in the text, but for sorting factors.
     """
     try:
-        return _bind(parse(text), streams)
+        syntax = parse(text)
+        return bind_syntax(syntax, Scope(syntax.sources, streams))
     except Refused as refused:
         raise refused.in_text(text) from None
 
 
-def _bind(syntax: QuerySyntax, streams: Streams) -> BoundQuery:
-    scope = Scope(syntax.sources, streams)
+def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
+    """Return the query that the syntax means where names mean what they do in `scope`. Raises Refused."""
     outputs = _outputs(syntax.outputs, scope)
     where = _where(syntax, scope, outputs)
     windows = bind_windows(syntax)
@@ -79,7 +80,7 @@ def _bind(syntax: QuerySyntax, streams: Streams) -> BoundQuery:
     if len(sources) > 1:
         _check_connected(factors, syntax, scope)
     clause = StandingQueryClause(text, sources, factors, outputs, distinct)
-    warnings = _warnings(clause, windows, scope)
+    warnings = query_warnings(clause, windows, scope.schemas)
     return BoundQuery(clause, windows.query, canonical, warnings, windows.ranges)
 
 
@@ -200,49 +201,4 @@ def _check_connected(factors: tuple[BooleanFactor, ...], syntax: QuerySyntax, sc
         quoting=f"Nothing joins {names[apart][:_SQL_SHOWN_LENGTH_MAX]!r} to {names[0][:_SQL_SHOWN_LENGTH_MAX]!r}.",
         hint="compare columns of both, not within OR: "
         f"WHERE {sql_name(names[0])}.column = {sql_name(names[apart])}.column; {_ALONE}",
-    )
-
-
-def _warnings(
-    clause: StandingQueryClause,
-    windows: Windows,
-    scope: Scope,
-) -> tuple[QueryWarning, ...]:
-    found = retention_warnings(windows, scope.schemas)
-    if len(scope.sources) > 1:
-        found += _join_warnings(clause, windows)
-    for factor in clause.factors:
-        if isinstance(factor, ResidualFactor) and not isinstance(factor.expression, Constant):
-            found.append(_index_warning(factor.expression, clause.sources))
-    return tuple(found)
-
-
-def _join_warnings(clause: StandingQueryClause, windows: Windows) -> list[QueryWarning]:
-    found: list[QueryWarning] = []
-    if windows.query.kind is WindowKind.NONE and not windows.ranges:
-        found.append(
-            QueryWarning(
-                "join-unbounded",
-                "joins all that its streams keep: BEGIN (...) END (...) bounds it, or [RANGE ...] behind a stream",
-            )
-        )
-    if not is_bounded(clause):
-        found.append(
-            QueryWarning(
-                "join-not-kept",
-                "no = and no band with two ends connects all of its streams: unless materialize asks for more, its "
-                "rows are found when it is invoked",
-            )
-        )
-    return found
-
-
-def _index_warning(expression: Expression, sources: tuple[Source, ...]) -> QueryWarning:
-    read = sorted(sources_of(expression)) or range(len(sources))
-    names = [sources[place].alias for place in read]
-    of = f"row of {names[0]}" if len(names) == 1 else f"combination of {', '.join(names)}"
-    return QueryWarning(
-        "not-indexed",
-        f"runs for every {of} that the other factors leave: "
-        f"{sql_expression(expression)[:_SQL_SHOWN_LENGTH_MAX]}",
     )

@@ -6,6 +6,7 @@ Equal clauses share one evaluation and one result; handles stay separate. Equal 
 
 from dataclasses import dataclass
 
+from engine.errors import Position
 from engine.query.expression import Expression
 from engine.query.factor import BooleanFactor
 from engine.query.window import Window
@@ -56,10 +57,15 @@ class StandingQueryClause:
 
 @dataclass(frozen=True, slots=True)
 class QueryWarning:
-    """Something a query's author should know: a stable code and a sentence."""
+    """Something a query's author should know: a stable code and a sentence.
+
+    `position` and `excerpt` are the place in the text as it was written, where one is known (`written.py`).
+    """
 
     code: str
     detail: str
+    position: Position | None = None
+    excerpt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,22 +59,26 @@ class Scope:
 
     __slots__ = ("_entries", "schemas", "sources")
 
-    def __init__(self, syntax: Sequence[SourceSyntax], streams: Streams) -> None:
-        """Look the streams up.
+    def __init__(
+        self, syntax: Sequence[SourceSyntax], streams: Streams, *, written: bool = False
+    ) -> None:
+        """Look the streams up; their aliases are canonical ones, or where `written` those of the text.
 
         Raises:
             Refused: `unknown-stream`; `unsupported-sql` for two sources of one name, or of unlike clocks.
         """
         found = [_declared(source.stream, streams) for source in syntax]
         joins = len(found) > 1
-        aliases = _canonical_aliases(found) if joins else found
+        names = [
+            stream if source.alias is None else source.alias.text
+            for stream, source in zip(found, syntax, strict=True)
+        ]
+        aliases = names if written else _canonical_aliases(found) if joins else found
         entries: list[_Entry] = []
         for i, stream in enumerate(found):
             stream_id, schema = streams[stream]
             columns = _columns_of(schema.columns, i, aliases[i] if joins else "")
-            alias = syntax[i].alias
-            name = stream if alias is None else alias.text
-            entries.append(_Entry(name, Source(aliases[i], stream, stream_id), schema, columns))
+            entries.append(_Entry(names[i], Source(aliases[i], stream, stream_id), schema, columns))
         self._entries = tuple(entries)
         self.sources = tuple([entry.source for entry in entries])
         self.schemas = tuple([entry.schema for entry in entries])

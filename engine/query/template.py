@@ -12,7 +12,7 @@ texts of the shape are bound alike:
 - Comparisons are sorted by their texts. None begins as another does up to its number, so the numbers decide
   neither over their order nor over which of them are the same.
 - No comparison is TRUE of NULL, so no factor is ever left out, and all of them are sets of values: there is
-  nothing to warn of but the window.
+  nothing to warn of but the window, and a set of no values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,6 +37,7 @@ from engine.query.syntax import (
     NumberSyntax,
 )
 from engine.query.value_set import intersection, values_where
+from engine.query.warnings import NEVER_TRUE, never_true_warnings
 from engine.tuples.schema import StreamSchema
 
 _NOWHERE = Span(0, 0)
@@ -55,7 +56,7 @@ class _Test(NamedTuple):
 class Template:
     """A simple shape over one declaration. Nobody changes it once it is made."""
 
-    __slots__ = ("_factors", "_head", "_kinds", "_query", "_schema", "_tail", "_tests")
+    __slots__ = ("_factors", "_head", "_kinds", "_query", "_schema", "_tail", "_tests", "_warnings")
 
     def __init__(self, query: BoundQuery, schema: StreamSchema, tests: Sequence[_Test]) -> None:
         """Keep what `query`, one of the shape, shares with the others; `tests` by their holes."""
@@ -70,6 +71,7 @@ class Template:
         self._schema = schema
         self._head = f"{shared} WHERE "
         self._tail = query.canonical[len(clause.text) :]
+        self._warnings = tuple(one for one in query.warnings if one.code != NEVER_TRUE)
         self._kinds = [test.column.type for test in tests]
         self._tests = sorted(tests)
         self._factors = [
@@ -109,7 +111,7 @@ class Template:
             ),
             query.window,
             text + self._tail,
-            query.warnings,
+            (*self._warnings, *never_true_warnings(factors)),
         )
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
-from engine.errors import NotFoundError
+from engine.errors import NO_QUERY, NO_STREAM, NotFoundError
 from engine.limits import CHUNK_ROWS
 from engine.log.operation import QueryId
 from engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
@@ -232,9 +232,7 @@ class LiveResults:
         with self._lock:
             stream_id = self._names.get(name)
             if stream_id is None:
-                raise NotFoundError(
-                    "No such stream is declared. GET /v1/streams lists those that are."
-                )
+                raise NotFoundError(NO_STREAM)
             return self._streams[stream_id]
 
     def batches(self, stream_id: StreamId, after: Seq) -> StreamBatches:
@@ -242,9 +240,7 @@ class LiveResults:
         with self._lock:
             record = self._streams.get(stream_id)
             if record is None:
-                raise NotFoundError(
-                    "No such stream is declared. GET /v1/streams lists those that are."
-                )
+                raise NotFoundError(NO_STREAM)
             held = reversed(self._batches.get(stream_id, {}).values())
             latest = tuple(itertools.takewhile(lambda one: one.seq > after, held))
             return StreamBatches(self._applied, record, latest[::-1])
@@ -326,9 +322,7 @@ class LiveResults:
     def _standing(self, query_id: QueryId) -> QueryRecord:
         record = self._queries.get(query_id)
         if record is None:
-            raise NotFoundError(
-                "No such query is registered. GET /v1/queries lists those that are."
-            )
+            raise NotFoundError(NO_QUERY)
         return record
 
     def _cut(self) -> Cut:

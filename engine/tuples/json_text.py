@@ -20,6 +20,7 @@ from engine.kernels.json_rows import Columns, gather
 from engine.kernels.json_values import LITERAL, NULL, SPAN_BITS, Bounds, Cells
 from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
+from engine.tuples.time_unit import instants_of
 
 __all__ = ["Form", "arrays_from_json_text"]
 
@@ -71,10 +72,15 @@ def _columns(columns: tuple[ColumnSchema, ...]) -> Columns | None:
         return None
     return columns_of(
         names,
-        [_KINDS[column.type] for column in columns],
+        [_KINDS[_read_as(column)] for column in columns],
         [column.nullable for column in columns],
         _BOUNDS,
     )
+
+
+def _read_as(column: ColumnSchema) -> ColumnType:
+    """Return what a column's values are read as: instants in a unit as integers, and not where some are texts."""
+    return column.type if column.unit is None else ColumnType.INT64
 
 
 def _is_utf8(body: bytes) -> bool:
@@ -107,7 +113,10 @@ def _arrays(
         if _holds(own, LITERAL):
             array = _LITERAL_READERS[column.type](text, own)
         else:
-            array = _array(column.type, text, own)
+            array = _array(_read_as(column), text, own)
+        if array is not None and column.unit is not None:
+            array = instants_of(array, column.unit)
+            array = None if array is None else array.cast(ARROW_TYPES[column.type])
         if array is None:
             return None
         arrays.append(array)

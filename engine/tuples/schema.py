@@ -11,6 +11,7 @@ from typing import NewType
 
 from engine import limits
 from engine.errors import InvalidFieldError
+from engine.tuples.time_unit import TimeUnit
 
 StreamId = NewType("StreamId", int)
 """Seq of the declaration that made the stream: internal, never reused (names may be)."""
@@ -62,11 +63,16 @@ class ClockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnSchema:
-    """One column: its name, its type, whether NULL is allowed."""
+    """One column: its name, its type, whether NULL is allowed.
+
+    `unit` is what integers count that are sent for a timestamp; None = microseconds. Values are kept in
+    microseconds all the same.
+    """
 
     name: str
     type: ColumnType
     nullable: bool = True
+    unit: TimeUnit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,8 @@ def _name_errors(schema: StreamSchema) -> list[tuple[str, str]]:
         elif column.name in seen:
             found.append((where, "two columns have this name"))
         seen.add(column.name)
+        if column.unit is not None and column.type is not ColumnType.TIMESTAMP:
+            found.append((f"/columns/{i}/unit", "only a timestamp is counted in a unit"))
     return found
 
 
@@ -183,7 +191,11 @@ def schema_to_dict(schema: StreamSchema) -> dict[str, object]:
     """Return the declaration as plain JSON values, for the log; `schema_from_dict` reads it back."""
     return {
         "name": schema.name,
-        "columns": [[c.name, c.type.value, c.nullable] for c in schema.columns],
+        # A unit is written only where there is one: declarations without stay what they were.
+        "columns": [
+            [c.name, c.type.value, c.nullable, *([] if c.unit is None else [c.unit.value])]
+            for c in schema.columns
+        ],
         "time": schema.time,
         "clock": schema.clock.value,
         "retention": [schema.retention.time_us, schema.retention.rows, schema.retention.bytes],
@@ -203,7 +215,10 @@ def schema_from_dict(value: Mapping[str, object]) -> StreamSchema:
     assert time is None or isinstance(time, str)
     return StreamSchema(
         name=str(value["name"]),
-        columns=tuple(ColumnSchema(n, ColumnType(t), bool(nullable)) for n, t, nullable in columns),
+        columns=tuple(
+            ColumnSchema(n, ColumnType(t), bool(nullable), *map(TimeUnit, unit))
+            for n, t, nullable, *unit in columns
+        ),
         time=time,
         clock=ClockKind(str(value["clock"])),
         retention=Retention(*retention),

@@ -130,7 +130,7 @@ async def test_batch_with_lines_that_are_refused_registers_the_others(api: Api):
     ] == outcomes(found)
     assert found[3]["problem"]["position"]["column"] == 8
     assert "name" == found[9]["problem"]["nearest"]
-    assert "'auto', 'partial', 'complete' or 'none'" in str(found[10]["problem"]["errors"])
+    assert "expected one of: auto, partial, complete, none" in str(found[10]["problem"]["errors"])
     assert 2 == len((await api.get("/v1/queries")).json()["queries"])
 
 

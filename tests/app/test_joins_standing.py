@@ -205,6 +205,9 @@ async def test_join_over_its_bound_is_suspended_alone(joins: Api, late):
     if not late:
         await crossed(joins)
     described = (await joins.get(f"/v1/queries/{wide}")).json()
+    told = answer.json()["warnings"] if late else described["warnings"]
+    assert "query-suspended" == told[-1]["code"]
+    assert '"materialize": "none"' in told[-1]["detail"]
     suspended = described["suspended"]
     assert "suspended" == described["state"]
     assert 0 < suspended["since_seq"] <= joins.service.applied.seq

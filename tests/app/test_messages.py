@@ -159,3 +159,30 @@ async def test_rejected_rows_are_counted_in_the_detail(api: Api):
         await api.rows([row(0), {"sym": "A"}, {"ts": 1, "px": "A"}]), "rows-rejected"
     )
     assert problem["detail"].endswith("Errors: 2, the first missing in row 1, from 0.")
+
+
+async def test_condition_that_is_never_true_is_shown_where_it_is_registered(api: Api):
+    """The registration has the place in the text that was sent; later descriptions have the sentence alone."""
+    await api.declare()
+    sql = {"sql": "SELECT sym\nFROM trades\nWHERE px = NULL"}
+    body = (await api.send("POST", "/v1/queries", json=sql)).json()
+    (warning,) = body["warnings"]
+    assert "never-true" == warning["code"]
+    assert {"line": 3, "column": 7, "length": 9} == warning["position"]
+    assert "WHERE px = NULL\n      ^^^^^^^^^" == warning["excerpt"]
+    (kept,) = (await api.get(f"/v1/queries/{body['id']}")).json()["warnings"]
+    assert {"code": "never-true", "detail": warning["detail"]} == kept
+
+
+async def test_filter_that_names_no_stream_is_warned_of(api: Api):
+    """The list is empty, as it is of a stream without queries, and says why."""
+    await api.declare()
+    body = (await api.get("/v1/queries?stream=trade")).json()
+    assert [] == body["queries"]
+    (warning,) = body["warnings"]
+    assert ("unknown-stream", True) == (
+        warning["code"],
+        "did you mean trades?" in warning["detail"],
+    )
+    assert "warnings" not in (await api.get("/v1/queries?stream=trades")).json()
+    assert "warnings" not in (await api.get("/v1/queries")).json()

@@ -101,6 +101,7 @@ SELECT sym FROM trades WHERE px > 5 AND px < 3
 --> SELECT sym FROM trades WHERE px < 3.0 AND px > 5.0
 --> none: sym string
 --> factor px in nothing
+--> warning never-true
 
 SELECT sym FROM trades WHERE px = -0.0
 --> SELECT sym FROM trades WHERE px = 0.0
@@ -116,6 +117,7 @@ SELECT sym FROM trades WHERE qty = 2.5
 --> SELECT sym FROM trades WHERE qty = 2.5
 --> none: sym string
 --> factor qty in nothing
+--> warning never-true
 
 SELECT sym FROM trades WHERE qty <> 2.5
 --> SELECT sym FROM trades WHERE qty <> 2.5
@@ -137,6 +139,7 @@ SELECT sym FROM trades WHERE qty < -9223372036854775808
 --> SELECT sym FROM trades WHERE qty < -9223372036854775808
 --> none: sym string
 --> factor qty in nothing
+--> warning never-true
 
 SELECT sym FROM trades WHERE qty <= 9223372036854775807
 --> SELECT sym FROM trades WHERE qty <= 9223372036854775807
@@ -243,16 +246,19 @@ SELECT sym FROM trades WHERE 1 = 2 OR NULL
 --> SELECT sym FROM trades WHERE FALSE
 --> none: sym string
 --> factor residual FALSE
+--> warning never-true
 
 SELECT sym FROM trades WHERE px > 1 AND NULL
 --> SELECT sym FROM trades WHERE FALSE
 --> none: sym string
 --> factor residual FALSE
+--> warning never-true
 
 SELECT sym FROM trades WHERE px = NULL
 --> SELECT sym FROM trades WHERE FALSE
 --> none: sym string
 --> factor residual FALSE
+--> warning never-true
 
 SELECT sym FROM trades WHERE px IS NULL
 --> SELECT sym FROM trades WHERE px IS NULL
@@ -294,6 +300,7 @@ SELECT sym FROM trades WHERE qty IN (2.5) OR qty IN (NULL)
 --> SELECT sym FROM trades WHERE qty = 2.5
 --> none: sym string
 --> factor qty in nothing
+--> warning never-true
 
 -- BETWEEN, IN, LIKE
 SELECT sym FROM trades WHERE px BETWEEN 1 AND 2
@@ -310,6 +317,7 @@ SELECT sym FROM trades WHERE px BETWEEN 2 AND 1
 --> SELECT sym FROM trades WHERE px <= 1.0 AND px >= 2.0
 --> none: sym string
 --> factor px in nothing
+--> warning never-true
 
 SELECT sym FROM trades WHERE qty IN (3, 1, 2, 1)
 --> SELECT sym FROM trades WHERE qty IN (1, 2, 3)
@@ -330,6 +338,7 @@ SELECT sym FROM trades WHERE qty NOT IN (1, NULL)
 --> SELECT sym FROM trades WHERE qty NOT IN (1, NULL)
 --> none: sym string
 --> factor qty in nothing
+--> warning never-true
 
 SELECT sym FROM trades WHERE qty IN (1, 2.0, 2.5)
 --> SELECT sym FROM trades WHERE qty = 2.5 OR qty IN (1, 2)
@@ -769,6 +778,7 @@ SELECT t.px FROM trades t, Quotes q WHERE t.sym = q.sym AND 1 = 2
 --> SELECT trades.px FROM trades, Quotes WHERE FALSE
 --> none: px float64
 --> factor residual FALSE
+--> warning never-true
 --> warning join-unbounded
 --> warning join-not-kept
 

@@ -1,0 +1,50 @@
+"""What is accepted of rows and almost always a mistake: instants in another unit than the one that is read."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from engine.tuples.schema import ColumnType, StreamSchema
+from engine.tuples.time_unit import TimeUnit
+
+TIMESTAMP_UNIT: Final = "timestamp-unit"
+_PLAUSIBLE_S: Final = (946_684_800, 4_102_444_800)
+"""Seconds since the epoch from 2000 to 2100: what senders of the present count."""
+_FINER: Final = {TimeUnit.S: 1, TimeUnit.MS: 1_000}
+
+
+def row_warnings(batch: pa.RecordBatch, schema: StreamSchema) -> list[dict[str, object]]:
+    """Return a warning for each timestamp column that was sent in another unit than it is read in, as it seems.
+
+    It seems so where all values are dated as seconds or milliseconds of this century are, read as microseconds.
+
+    Cost: two passes over the timestamp columns.
+    """
+    found: list[dict[str, object]] = []
+    for column, values in zip(schema.columns, batch.columns, strict=True):
+        if column.type is not ColumnType.TIMESTAMP or column.unit is not None:
+            continue
+        unit = _likely_unit(values)
+        if unit is not None:
+            detail = (
+                f"{column.name}: read as microseconds all values lie in early 1970; they look like {unit.spoken}. Declare "
+                f'the column with "unit": "{unit}", or send RFC 3339'
+            )
+            found.append({"code": TIMESTAMP_UNIT, "detail": detail})
+    return found
+
+
+def _likely_unit(values: pa.Array) -> TimeUnit | None:
+    """Return the unit in which all values are of this century, if they are in one."""
+    if values.null_count == len(values):
+        return None
+    us = values.drop_null().view(pa.int64()).to_numpy()
+    least, most = int(us.min()), int(us.max())
+    return next(
+        (
+            unit
+            for unit, of_one_s in _FINER.items()
+            if _PLAUSIBLE_S[0] * of_one_s <= least <= most <= _PLAUSIBLE_S[1] * of_one_s
+        ),
+        None,
+    )

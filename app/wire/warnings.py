@@ -1,0 +1,50 @@
+"""Warnings as they travel: what is accepted, and the sender should know."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from engine.query.clause import QueryWarning
+
+
+class PositionAnswer(BaseModel):
+    """A place in a query's text: line and column from 1, length in characters."""
+
+    line: int
+    column: int
+    length: int
+
+
+class WarningAnswer(BaseModel):
+    """Something a query's author should know."""
+
+    code: str
+    detail: str
+    position: PositionAnswer | None = Field(
+        default=None,
+        description="Where in the text as it was sent, in the answer to its registration.",
+    )
+    excerpt: str | None = Field(default=None, description="The line, with a caret below the place.")
+
+
+FewWarnings = Annotated[
+    list[WarningAnswer] | None,
+    Field(description="What is almost always a mistake; left out where nothing is."),
+]
+
+
+def shown_warnings(warnings: Iterable[QueryWarning]) -> list[dict[str, object]]:
+    """Return warnings as members of `WarningAnswer`; a place only where one is known."""
+    return [
+        {"code": one.code, "detail": one.detail}
+        if one.position is None
+        else {
+            "code": one.code,
+            "detail": one.detail,
+            "position": dataclasses.asdict(one.position),
+            "excerpt": one.excerpt,
+        }
+        for one in warnings
+    ]
