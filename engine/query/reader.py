@@ -16,6 +16,7 @@ _WORD, _QUOTED, _END = TokenKind.WORD, TokenKind.QUOTED, TokenKind.END
 Keywords = frozenset[str] | Mapping[str, object]
 """Keywords and symbols, none of them empty."""
 _NUMBER_SHOWN_MAX = 20
+_TEXT_SHOWN_MAX = 40
 AS_NAME = "as a name it stands in double quotes"
 END_OF_QUERY = "the end of the query"
 COMMA_OR_FROM = "a comma or FROM"
@@ -115,7 +116,7 @@ def name(reader: TokenReader, what: str) -> Name:
             if text
             else f"write {what} here",
             quoting=f"Expected {what}, found {shown(token)}.",
-            hint=f"single quotes make a text, a name is written {sql_name(token.text)}"
+            hint=f"single quotes make a text, a name is written {sql_name(token.text[:_TEXT_SHOWN_MAX])}"
             if text
             else None,
         )
@@ -139,7 +140,7 @@ def alias(reader: TokenReader) -> Name | None:
 
 def shown(token: Token) -> str:
     """Return how a message to the query's author names a token."""
-    return "the end of the text" if token.kind is _END else repr(token.text[:40])
+    return "the end of the text" if token.kind is _END else repr(token.text[:_TEXT_SHOWN_MAX])
 
 
 def kind_of(token: Token) -> str:
@@ -172,11 +173,12 @@ def _rest_remedy(reader: TokenReader, expected: str) -> tuple[str, str | None]:
     """Return what to do about the next token, which nothing may follow with; and the same quoting the text."""
     token, last = reader.token, reader.last
     if last.kind is _WORD and last.keyword not in dialect.RESERVED:
-        near = difflib.get_close_matches(last.text.upper(), dialect.CLAUSE_WORDS, n=1, cutoff=0.7)
+        word = last.text[:_TEXT_SHOWN_MAX]
+        near = difflib.get_close_matches(word.upper(), dialect.CLAUSE_WORDS, n=1, cutoff=0.7)
         if near:
             return (
                 f"the word before it may be a misspelt {near[0]}",
-                f"did you mean {near[0]} in place of {last.text[:40]}?",
+                f"did you mean {near[0]} in place of {word}?",
             )
     if token.keyword == "," and last.kind is TokenKind.NUMBER and expected == END_OF_QUERY:
         return "a decimal number has a point: 1.5", None
@@ -211,7 +213,9 @@ def string(reader: TokenReader, what: str) -> StringSyntax:
             if quoted
             else f"write {what}",
             quoting=f"Expected {what}, found {shown(token)}.",
-            hint=f"write it in single quotes: {sql_text(token.text)}" if quoted else None,
+            hint=f"write it in single quotes: {sql_text(token.text[:_TEXT_SHOWN_MAX])}"
+            if quoted
+            else None,
         )
     reader.take()
     return StringSyntax(token.text, token.span)
@@ -262,7 +266,7 @@ def _unknown_unit(number: str, unit: str, span: Span) -> Refused:
     spelled = spelled_unit(unit)
     remedy, hint = UNIT_HINT, None
     if spelled is not None:
-        hint = f"write the unit in full: INTERVAL '{number}' {spelled}"
+        hint = f"write the unit in full: INTERVAL '{number[:_NUMBER_SHOWN_MAX]}' {spelled}"
     elif unit.upper().removesuffix("S") in ("MONTH", "QUARTER", "YEAR"):
         remedy = "months and years are of no fixed length: write days, INTERVAL '30' DAY"
     return Refused(

@@ -10,6 +10,7 @@ from engine import limits
 from engine.errors import QueryTooComplexError, SqlSyntaxError
 from engine.query.instant import spelled_unit
 from engine.query.refusal import Refused, Span
+from engine.query.strays import is_stray, stray
 from engine.tuples.value_type import value_type
 
 _TOKEN = re.compile(
@@ -26,40 +27,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-_BACKTICK = "A backtick quotes nothing here."
-_CURLY = "A curly quote is no quote of SQL."
-_CURLY_QUOTES = "\u2018\u2019\u201a\u201b\u00b4\u201c\u201d\u201e\u201f\u00ab\u00bb"
-_QUOTED_OTHERWISE = re.compile(
-    f"[`{_CURLY_QUOTES}]([^`'\"{_CURLY_QUOTES}]{{1,40}})[`{_CURLY_QUOTES}]"
-)
-_STRAYS = {
-    "`": (
-        _BACKTICK,
-        'write a name as it is or in double quotes, "name", and a text in single quotes',
-    ),
-    **dict.fromkeys(
-        _CURLY_QUOTES,
-        (
-            _CURLY,
-            "write straight ones: 'text' in single quotes, \"name\" in double quotes",
-        ),
-    ),
-    **{
-        sign: (f"SQL does not know the sign {sign}.", f"write {plain}")
-        for sign, plain in {
-            "\u2264": "<=",
-            "\u2265": ">=",
-            "\u2260": "<>",
-            "\u2212": "a hyphen: -",
-            "\u2013": "a hyphen: -",
-            "\u00d7": "*",
-            "\u00f7": "/",
-            "#": "-- in front of a comment",
-            "\\": "the text on several lines as it is, without a backslash",
-        }.items()
-    },
-}
-"""Characters that stand in no text of the dialect, outside strings and comments: what is wrong, what to do."""
 _OPENED = {
     "'": (
         "The string is never closed.",
@@ -124,8 +91,8 @@ def scan(text: str) -> tuple[Token, ...]:
             tokens.append(Token(_NUMBER, number, "", Span(start, past)))
         elif other:
             past = start + len(other)
-            if len(other) == 1 and (other in _STRAYS or not other.isprintable()):
-                raise _stray(text, Span(start, past))
+            if len(other) == 1 and is_stray(other):
+                raise stray(text, start)
             tokens.append(_other(other, Span(start, past)))
             if other in _NESTING:
                 depth += _NESTING[other]
@@ -156,28 +123,13 @@ def _too_deep(depth: int, span: Span) -> Refused:
     )
 
 
-def _stray(text: str, span: Span) -> Refused:
-    """Return the refusal of a character that stands in no text of the dialect, or that nobody can see."""
-    raw = text[span.start : span.past]
-    invisible = (
-        f"The invisible character U+{ord(raw[0]):04X} stands here.",
-        "delete it: copied texts bring it along",
-    )
-    detail, remedy = _STRAYS.get(raw, invisible)
-    quoted = _QUOTED_OTHERWISE.match(text, span.start)
-    hint = None
-    if quoted is not None and detail in (_BACKTICK, _CURLY):
-        hint = f"write '{quoted[1]}' where a text is meant, \"{quoted[1]}\" where a name is meant"
-    return Refused(SqlSyntaxError, detail, span, remedy, hint=hint)
-
-
 def _runs_into(number: Token, raw: str, span: Span) -> Refused:
     remedy = "separate the two; a name that begins with a digit stands in double quotes"
-    unit = None if number.span.past != span.start else spelled_unit(raw)
+    unit = spelled_unit(raw)
     hint = None
     if unit is not None:
         remedy = "a length of time is INTERVAL '10' MINUTE, or a plain number of seconds"
-        hint = f"write INTERVAL '{number.text}' {unit}"
+        hint = f"write INTERVAL '{number.text[:20]}' {unit}"
     elif raw[:1] in "_xXoObB":
         remedy = "numbers are written in decimal digits without separators: 16, 1000, 1.5e3"
     return Refused(

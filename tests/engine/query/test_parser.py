@@ -240,6 +240,35 @@ def test_fuzz_text_of_64_kib_of_one_thing_is_answered(head, unit):
         assert refused.hint  # noqa: PT017  # the refusal itself is what is looked at
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT {word} FROM s",
+        "SELECT i FROM {word}",
+        "SELECT i FROM '{word}'",
+        "SELECT i FROM s {word} 5",
+        "SELECT {word}.i FROM s",
+        "SELECT {word}(i) FROM s",
+        'SELECT i FROM s WHERE t = "{word}"',
+        'SELECT i FROM s WHERE t LIKE "{word}"',
+        "SELECT i FROM s WHERE t > {number}{word}",
+        "SELECT i FROM s WHERE t = `{word}`",
+        "SELECT i FROM s WHERE f = '{word}'",
+        "SELECT i FROM s BEGIN (NOW - {number}m) END (NOW)",
+        "SELECT i FROM s BEGIN (NOW - INTERVAL '{number}m') END (NOW)",
+        "SELECT i FROM s BEGIN (NOW - INTERVAL '5 {word}') END (NOW)",
+        "SELECT i FROM s BEGIN ('{word}') END (NOW)",
+        "{word}",
+    ],
+)
+def test_refusal_of_a_long_token_is_short(text):
+    """What is quoted is cut, so that an answer does not grow with what was sent."""
+    error = refusal(text.format(word="z" * 60_000, number="9" * 60_000))
+    assert len(error.detail) + len(error.remedy) < 500
+    assert len(error.quoting) + len(error.hint) < 1_000
+    assert len(error.excerpt) < 500
+
+
 @given(noise())
 def test_fuzz_any_text_is_a_query_or_a_refusal_that_points(text):
     """Whatever is sent: BoundQuery or SqlError, with a place inside the text."""
