@@ -30,8 +30,9 @@ from app.wire.row_errors import (
 from app.wire.values import judge, texts_fit, timestamps_from_texts
 from engine import limits
 from engine.tuples.arrow import ARROW_TYPES
+from engine.tuples.instants import instants_of
 from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
-from engine.tuples.time_unit import TimeUnit, instants_of
+from engine.tuples.time_unit import TimeUnit
 
 INT = r"^-?[0-9]+$"
 FLOAT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"

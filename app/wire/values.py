@@ -24,8 +24,9 @@ from app.wire.row_errors import (
 from app.wire.scalars import parse_rfc3339
 from engine import limits
 from engine.tuples.arrow import ARROW_TYPES
+from engine.tuples.instants import instants_of
 from engine.tuples.schema import ColumnSchema, ColumnType
-from engine.tuples.time_unit import TimeUnit, instant_of, instants_of
+from engine.tuples.time_unit import TimeUnit, instant_of
 
 RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-5][0-9])$"
 _USUAL = b"0000-00-00T00:00:00.000000Z"

@@ -19,8 +19,8 @@ from engine.kernels.json_bodies import Form, cells_for, columns_of, read, room_f
 from engine.kernels.json_rows import Columns, gather
 from engine.kernels.json_values import LITERAL, NULL, SPAN_BITS, Bounds, Cells
 from engine.tuples.arrow import ARROW_TYPES
+from engine.tuples.instants import instants_of
 from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
-from engine.tuples.time_unit import instants_of
 
 __all__ = ["Form", "arrays_from_json_text"]
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.tuples.time_unit import TimeUnit, instant_of, instants_of
+from engine.tuples.instants import instants_of
+from engine.tuples.time_unit import TimeUnit, instant_of
 
 COUNTS = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
