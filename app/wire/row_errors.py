@@ -108,7 +108,9 @@ class RowErrors:
             rows = sorted({error.index for error in ordered if error.index is not None})
             lines = {None: 1, **dict(zip(rows, lines_of(rows), strict=True))}
         first = ordered[0]
-        where = "the names of columns" if first.index is None else f"row {first.index}, from 0"
+        where = (
+            "the names of columns" if first.index is None else f"row {first.index}, counted from 0"
+        )
         raise RowsRejectedError(
             "Rows do not fit the stream; nothing is stored. Correct them and send the batch again. "
             f"Errors: {self._total}, the first {first.code} in {where}.",

@@ -158,7 +158,7 @@ async def test_rejected_rows_are_counted_in_the_detail(api: Api):
     problem = assert_problem(
         await api.rows([row(0), {"sym": "A"}, {"ts": 1, "px": "A"}]), "rows-rejected"
     )
-    assert problem["detail"].endswith("Errors: 2, the first missing in row 1, from 0.")
+    assert problem["detail"].endswith("Errors: 2, the first missing in row 1, counted from 0.")
 
 
 async def test_condition_that_is_never_true_is_shown_where_it_is_registered(api: Api):
