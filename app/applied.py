@@ -115,11 +115,10 @@ class AppliedPosition:
 
     def statistics(self) -> AppliedStatistics:
         """Return counters."""
-        live = sum(not ticket.done() for *_, ticket in self._waiting)
-        return AppliedStatistics(applied=self.seq, waiting=live)
+        return AppliedStatistics(applied=self.seq, waiting=len(self._waiting))
 
     def check(self) -> None:
-        """Raise AssertionError if somebody waits for what has been applied. For tests."""
+        """Raise AssertionError if somebody waits for what has been applied, or is not forgotten. For tests."""
         late = [
             seq
             for seq, _, mark, ticket in self._waiting
@@ -127,15 +126,26 @@ class AppliedPosition:
         ]
         if late:
             raise AssertionError(f"applied {self.seq} and still waited for: {late}")
+        left = sum(ticket.cancelled() for *_, ticket in self._waiting)
+        if left:
+            raise AssertionError(f"{left} are remembered who wait no more")
 
     async def _told(self, seq: Seq, mark: Mark, wait_s: float) -> None:
         """Wait until there is something to see: `seq` was passed, its history has ended, or time is up."""
         ticket: asyncio.Future[None] = self._loop.create_future()
         heapq.heappush(self._waiting, (seq, next(self._tickets), mark, ticket))
         self._release()  # it may have passed between the look and the push
-        done, _ = await asyncio.wait({ticket}, timeout=wait_s)
-        if not done:
-            ticket.cancel()
+        try:
+            await asyncio.wait({ticket}, timeout=wait_s)
+        finally:
+            if not ticket.done():
+                self._leave(ticket)
+
+    def _leave(self, ticket: asyncio.Future[None]) -> None:
+        """Forget one who waits no more. Cost: O(those who wait), which places for waiting bound."""
+        ticket.cancel()
+        self._waiting = [one for one in self._waiting if one[-1] is not ticket]
+        heapq.heapify(self._waiting)
 
     def _call(self, callback: object) -> None:
         try:
