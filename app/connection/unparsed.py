@@ -11,6 +11,8 @@ from app.connection.traffic import Traffic
 from engine.errors import OverloadedError
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
+_SEEN_BYTES: Final = len(_EMPTY_LINE) - 1
+"""So much of an empty line may have come before the rest of it."""
 
 
 class Unparsed:
@@ -20,6 +22,8 @@ class Unparsed:
         """Hold nothing; what is held counts as `client`'s."""
         self._traffic, self._client = traffic, client
         self._data, self._at, self._counted = b"", 0, 0
+        self._parsed = b""
+        """The last bytes that the parser was given: an empty line may begin in them."""
 
     def __len__(self) -> int:
         """Return how many bytes there are."""
@@ -29,9 +33,10 @@ class Unparsed:
         """Return whether `data` need not be held: nothing is, and none of it lies behind the end of a request."""
         if self._data:
             return False
-        if body_left:
-            return len(data) <= body_left
-        return data.find(_EMPTY_LINE) in {-1, len(data) - len(_EMPTY_LINE)}
+        passes = len(data) <= body_left if body_left else self._end(data, 0) in {-1, len(data)}
+        if passes:
+            self._remember(data)
+        return passes
 
     def add(self, data: bytes) -> None:
         """Add bytes that arrived."""
@@ -41,21 +46,20 @@ class Unparsed:
     def piece(self, body_left: int) -> bytes:
         """Take the next bytes for the parser, of which none lies behind the end of a request.
 
-        An empty line that arrives in two parts is not seen: then the piece ends with the next one.
-
         Args:
             body_left: how much of a body of known length is still to come.
         """
         end = self._at + body_left
         if not body_left:
-            found = self._data.find(_EMPTY_LINE, self._at)
-            end = found + len(_EMPTY_LINE) if found >= 0 else len(self._data)
+            found = self._end(self._data, self._at)
+            end = found if found >= 0 else len(self._data)
         if self._at == 0 and end >= len(self._data):
             taken, self._data = self._data, b""
-            return taken
-        taken, self._at = self._data[self._at : end], min(end, len(self._data))
-        if not self:
-            self.drop()
+        else:
+            taken, self._at = self._data[self._at : end], min(end, len(self._data))
+            if not self:
+                self.drop()
+        self._remember(taken)
         return taken
 
     def drop(self) -> None:
@@ -83,3 +87,19 @@ class Unparsed:
                     reason="memory",
                 )
             self._counted = held
+
+    def _end(self, data: bytes, at: int) -> int:
+        """Return where the first empty line ends in `data` from `at` on, which the parser is given next; -1 = nowhere.
+
+        Behind an end that has been seen the rest of it may look like another one: a piece then ends early, no more.
+        """
+        found = (self._parsed + data[at : at + _SEEN_BYTES]).find(_EMPTY_LINE)
+        if found >= 0:
+            return at + found + len(_EMPTY_LINE) - len(self._parsed)
+        found = data.find(_EMPTY_LINE, at)
+        return found if found < 0 else found + len(_EMPTY_LINE)
+
+    def _remember(self, taken: bytes) -> None:
+        """Keep the end of what the parser was given."""
+        seen = taken if len(taken) >= _SEEN_BYTES else self._parsed + taken
+        self._parsed = seen[-_SEEN_BYTES:]

@@ -1,0 +1,31 @@
+"""Requests sent ahead of their turn, on the real server: each answer is that of its own request."""
+
+import json
+
+import pytest
+
+from app.settings import Settings
+from tests.app.raw_http import connected, head, read_answer
+from tests.app.serving import served_application
+
+SETTINGS = Settings(store="memory://", port=0, requests_in_flight=1, shutdown_s=5)
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Yield a server that works on one request at a time, and its application."""
+    with served_application(SETTINGS) as one:
+        yield one
+
+
+@pytest.mark.parametrize("seen", [1, 2, 3])
+def test_an_empty_line_in_two_parts_ends_a_request_as_well(server, seen):
+    """What follows it waits for its turn, and is not turned away in front of the answer before it."""
+    first, second = head("GET", "/v1/streams"), head("GET", "/v1/queries")
+    with connected(server[0]) as client:
+        client.sendall(head("GET", "/healthz") + first[: seen - 4])
+        assert 200 == read_answer(client)[0]  # the beginning has been parsed, or is next
+        client.sendall(first[seen - 4 :] + second)
+        for member in ("streams", "queries"):
+            status, _, body = read_answer(client)
+            assert (200, True) == (status, member in json.loads(body))
