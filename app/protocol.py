@@ -193,8 +193,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unparsed.settle()
         except OverloadedError as error:
             self._unparsed.drop()
-            self.refuse(error)
-        holding = bool(self._unparsed)
+            if self._running():  # its answer tells what was done; the connection ends behind it
+                self._refused, self.cycle.keep_alive = True, False
+            else:
+                self.refuse(error)
+        ends = self._refused and not self.transport.is_closing()
+        holding = ends or bool(self._unparsed)
         self._flow.hold(holding=holding)
         if holding:
             self._unset_keepalive_if_required()

@@ -5,10 +5,13 @@ import json
 import pytest
 
 from app.settings import Settings
+from app.shares import Shares
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import served_application
 
 SETTINGS = Settings(store="memory://", port=0, requests_in_flight=1, shutdown_s=5)
+BODY = b'{"columns":[{"name":"a","type":"string"}]}'
+DECLARES = head("PUT", "/v1/streams/s", f"Content-Length: {len(BODY)}") + BODY
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +32,14 @@ def test_an_empty_line_in_two_parts_ends_a_request_as_well(server, seen):
         for member in ("streams", "queries"):
             status, _, body = read_answer(client)
             assert (200, True) == (status, member in json.loads(body))
+
+
+def test_a_request_is_answered_though_those_behind_it_find_no_room(server, monkeypatch):
+    """What was done is told; the connection ends behind it, as those that were thrown away have no answer."""
+    address, app = server
+    monkeypatch.setattr(app.state.context.front.traffic, "unparsed", Shares(1))
+    with connected(address) as client:
+        client.sendall(DECLARES + head("GET", "/v1/streams/s") * 2)
+        status, headers, _ = read_answer(client)
+        assert (201, "close") == (status, headers.get("connection"))
+        assert b"" == client.recv(1)
