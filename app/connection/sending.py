@@ -15,6 +15,7 @@ SENDING: Final = "psoup.sending"
 """Among the extensions of a scope: the `Sending` of the connection that the request came by."""
 COUNTED_FROM_BYTES: Final = 64 * limits.KIB
 """Of an answer: a smaller one fits into what any connection may hold."""
+PIECE_BYTES: Final = 64 * limits.KIB
 RETRY_AFTER_S: Final = 5
 
 
@@ -27,6 +28,9 @@ class Sending:
         """Write to `transport`; what is not sent counts as `client`'s, who has `stall_s` to take a part of it."""
         self._transport, self._traffic, self._client = transport, traffic, client
         self._stall_s = stall_s
+        self._in_pieces = transport.get_extra_info("sslcontext") is not None
+        if self._in_pieces:
+            transport.set_write_buffer_limits(COUNTED_FROM_BYTES)
         self._loop = asyncio.get_running_loop()
         self._reserved = self._written = self._sent_before = 0
         self._looking: asyncio.TimerHandle | None = None
@@ -50,9 +54,17 @@ class Sending:
         self._reserved += nbytes
 
     def write(self, data: bytes) -> None:
-        """Write bytes of an answer."""
+        """Write bytes of an answer.
+
+        By TLS in pieces: all that is encrypted at once counts as gone, whether the network has taken it or not.
+        """
         self._written += len(data)
-        self._transport.write(data)
+        if not self._in_pieces or len(data) <= PIECE_BYTES:
+            self._transport.write(data)
+            return
+        whole = memoryview(data)
+        for first in range(0, len(data), PIECE_BYTES):
+            self._transport.write(whole[first : first + PIECE_BYTES])
 
     def watch(self) -> None:
         """Begin to look whether the client takes what was written; once it has taken all, that ends by itself."""

@@ -63,3 +63,12 @@ def chunked(path: str, body: bytes, *trailers: str, lines: tuple[str, ...] = ())
 def rows(*values: str) -> bytes:
     """Return the body of a batch for a declared stream."""
     return json.dumps([{"a": value} for value in values]).encode()
+
+
+def metric(target: Target, name: str, *, key: str | None = None) -> float:
+    """Return a meter's value; `key` where the service asks for one."""
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    for line in target.ask("GET", "/metrics", headers=headers).text.splitlines():
+        if line.startswith(f"{name} "):
+            return float(line.split()[1])
+    raise AssertionError(f"there is no meter {name}")

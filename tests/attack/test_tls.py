@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,18 @@ from app.process import EXIT_SETTINGS
 from app.settings import Settings
 from engine import limits
 from pipeline.client import Service
-from tests.app.raw_http import head, read_answer
+from tests.app.raw_http import connected, head, read_answer
+from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row
+from tests.attack.crowd import DECLARATION, metric, rows, unreading
 from tests.attack.target import KINDS, launched
-from tests.patience import WAIT_S
+from tests.patience import WAIT_S, wait_until
 
 pytestmark = pytest.mark.service
 KEY = "psk_right"
+STALL_S = 3.0
+WIDE_ROWS = 900
+"""Of 8 KiB each: an answer of which the system takes a part, for a client that does not read."""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +69,7 @@ def target(request, attacked_server, tmp_path_factory, certificate):
             "tls_cert_file": certificate[0],
             "tls_key_file": certificate[1],
             "keys_file": keys,
+            "answer_stall_s": STALL_S,
         }
         with launched(request.param, attacked_server, folder, **settings) as one:
             yield one
@@ -80,6 +87,26 @@ def test_tls_carries_large_bodies_both_ways(target):
         query = service.register("SELECT * FROM trades BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)")
         pages = list(service.pages(query["id"], limit=20_000))
         assert 20_000 == sum(len(page.json()["rows"]) for page in pages)
+
+
+def test_tls_answers_nobody_reads_are_given_up(target):
+    """They count, and their client is cut off, as without TLS."""
+    with Service(target.url, token=KEY) as service:
+        service.declare("wide", DECLARATION)
+        for first in range(0, WIDE_ROWS, WIDE_ROWS // 3):
+            texts = (f"{number:08}" * 1_000 for number in range(first, first + WIDE_ROWS // 3))
+            service.append("wide", rows(*texts), content_type="application/json")
+        query = service.register("SELECT a FROM wide BEGIN (NOW - INTERVAL '1' DAY) END (NOW)")
+    key = f"Authorization: Bearer {KEY}"
+    path = f"/v1/queries/{query['id']}/results?limit={WIDE_ROWS}"
+    given_up = "psoup_connections_stalled_total"
+    assert 0 == metric(target, given_up, key=KEY)
+    with secured(target.address, connect=unreading) as client:
+        client.sendall(head("GET", path, key))
+        wait_until(lambda: metric(target, given_up, key=KEY) == 1, "it is given up")
+        status, headers, body = read_answer(client)
+        assert 200 == status
+        assert len(body) < int(headers["content-length"])
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -154,10 +181,14 @@ def test_tls_files_that_cannot_be_end_the_start(certificate, tmp_path, capsys, w
     assert "tls_" in line["detail"]
 
 
-def secured(address, version: ssl.TLSVersion | None = None) -> ssl.SSLSocket:
-    """Return a connection by TLS, of `version` where it is named."""
+def secured(
+    address: Address,
+    version: ssl.TLSVersion | None = None,
+    *,
+    connect: Callable[[Address], socket.socket] = connected,
+) -> ssl.SSLSocket:
+    """Return a connection by TLS, of `version` where it is named, over what `connect` makes."""
     context = ssl.create_default_context()  # SSL_CERT_FILE names the certificate
     if version is not None:
         context.maximum_version = version
-    plain = socket.create_connection(address, timeout=WAIT_S)
-    return context.wrap_socket(plain, server_hostname="localhost")
+    return context.wrap_socket(connect(address), server_hostname="localhost")

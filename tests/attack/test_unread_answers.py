@@ -8,7 +8,7 @@ import pytest
 
 from engine import limits
 from tests.app.raw_http import connected, head, read_answer
-from tests.attack.crowd import crowd, declare, rows, unreading
+from tests.attack.crowd import crowd, declare, metric, rows, unreading
 from tests.attack.target import KINDS, Target, launched
 from tests.patience import wait_until
 from tests.stores import SharedServer
@@ -43,14 +43,6 @@ def large(
             assert 200 == status
             assert len(body) > 15_000_000
         yield target, request_bytes
-
-
-def metric(target: Target, name: str) -> float:
-    """Return a meter's value."""
-    for line in target.ask("GET", "/metrics").text.splitlines():
-        if line.startswith(f"{name} "):
-            return float(line.split()[1])
-    raise AssertionError(f"there is no meter {name}")
 
 
 def test_answers_nobody_reads_are_bounded_and_given_up(large: tuple[Target, bytes]):
