@@ -23,7 +23,7 @@ from app.connection.refusals import origin_of, refusal
 from app.connection.sending import SENDING, Sending
 from app.connection.traffic import Traffic
 from app.connection.trailers import Trailers
-from app.connection.unparsed import Unparsed
+from app.connection.unparsed import PIECES_MAX, Unparsed
 from app.errors import FramingError, RequestTimeoutError
 from app.front import FRONT, Front
 from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, url_too_long
@@ -155,10 +155,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Give the parser the rest of one request at most, and hold what is left."""
+        """Give the parser the rest of one request at most, some pieces of it, and hold what is left."""
         self._going_on = None
         self._message_ended = False
-        while self._unparsed and not self._message_ended and self._has_turn():
+        for _ in range(PIECES_MAX):
+            if not self._unparsed or self._message_ended or not self._has_turn():
+                break
             self._feed(self._unparsed.piece(self._body_left))
         self._hold()
 
@@ -193,7 +195,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unparsed.settle()
         except OverloadedError as error:
             self._unparsed.drop()
-            if self._running():  # its answer tells what was done; the connection ends behind it
+            if (
+                self._running() and not self._in_body()
+            ):  # its answer tells what was done; the connection ends behind it
                 self._refused, self.cycle.keep_alive = True, False
             else:
                 self.refuse(error)

@@ -11,6 +11,8 @@ from app.connection.traffic import Traffic
 from engine.errors import OverloadedError
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
+PIECES_MAX: Final = 256
+"""Of one request in one turn of the event loop: a chunked body may be all empty lines, each some microseconds."""
 _SEEN_BYTES: Final = len(_EMPTY_LINE) - 1
 """So much of an empty line may have come before the rest of it."""
 

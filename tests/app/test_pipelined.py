@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from app.connection.unparsed import PIECES_MAX
+from app.protocol import BoundedProtocol
 from app.settings import Settings
 from app.shares import Shares
 from tests.app.raw_http import connected, head, read_answer
@@ -43,3 +45,41 @@ def test_a_request_is_answered_though_those_behind_it_find_no_room(server, monke
         status, headers, _ = read_answer(client)
         assert (201, "close") == (status, headers.get("connection"))
         assert b"" == client.recv(1)
+
+
+EMPTY_LINES = b"a\r\n\r\n" * (4 * PIECES_MAX)
+LINES = head("POST", "/v1/streams/lines/rows", "Transfer-Encoding: chunked")
+LINES += b"%x\r\n%b\r\n0\r\n\r\n" % (len(EMPTY_LINES), EMPTY_LINES)
+
+
+def test_a_body_of_empty_lines_leaves_others_their_turns(server, monkeypatch):
+    """It is parsed in as many turns of the loop as it takes, to its end."""
+    turns: list[int] = []
+    parse, feed = BoundedProtocol._parse, BoundedProtocol._feed
+
+    def parsing(self: BoundedProtocol) -> None:
+        turns.append(0)
+        parse(self)
+
+    def feeding(self: BoundedProtocol, piece: bytes) -> None:
+        turns[-1] += 1
+        feed(self, piece)
+
+    with connected(server[0]) as client:
+        client.sendall(DECLARES.replace(b"/s ", b"/lines "))
+        assert read_answer(client)[0] in {200, 201}
+        monkeypatch.setattr(BoundedProtocol, "_parse", parsing)
+        monkeypatch.setattr(BoundedProtocol, "_feed", feeding)
+        client.sendall(LINES)
+        assert 400 == read_answer(client)[0]
+    assert max(turns) <= PIECES_MAX
+    assert sum(turns) > 4 * PIECES_MAX
+
+
+def test_a_body_that_finds_no_room_on_its_way_is_refused(server, monkeypatch):
+    """It is not whole: nothing was done."""
+    monkeypatch.setattr(server[1].state.context.front.traffic, "unparsed", Shares(1))
+    with connected(server[0]) as client:
+        client.sendall(LINES)
+        status, _, body = read_answer(client)
+        assert (503, "memory") == (status, json.loads(body)["reason"])
