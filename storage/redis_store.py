@@ -19,8 +19,9 @@ from engine.results.contract import Gen, Position
 from engine.tuples.batch import Seq
 from storage import keys
 from storage.cluster import ClusterMemory, Told
-from storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
+from storage.errors import RecoveringError, StoreUnavailableError
 from storage.redis_client import RedisClient
+from storage.redis_contents import check_contents
 from storage.redis_histories import RedisHistories
 from storage.redis_log import RedisLog
 from storage.redis_look import ConditionLook
@@ -81,7 +82,7 @@ class RedisStore:
         self._renewed_s = 0.0
         self._page_key = b""
         self._durability = self._verify()
-        self._check_contents()
+        check_contents(self._client, self._known.file)
         seconds, microseconds = map(int, client.fetch_one("TIME"))
         now_us = seconds * SECOND_US + microseconds
         self._results = RedisResults(client, known, self._token, now_us=now_us)
@@ -211,7 +212,7 @@ class RedisStore:
         """
         self._revive()
         self._durability = self._verify()
-        self._check_contents()
+        check_contents(self._client, self._known.file)
         self._token.confirm()
         self._client.load_library()
         self._token.change()
@@ -235,7 +236,7 @@ class RedisStore:
 
     def _acquire(self) -> Held | None:
         """Take the token, of a history that is begun where there is none; or return who has it."""
-        empty = self._check_contents()
+        empty = check_contents(self._client, self._known.file)
         self._client.load_library()
         if empty:
             self._begin()
@@ -244,7 +245,7 @@ class RedisStore:
 
     def _remember(self) -> None:
         """Let the folder of a standby know the store too: one that is emptied is then not begun anew by it."""
-        if self._known.file is None and not self._check_contents():
+        if self._known.file is None and not check_contents(self._client, None):
             # Without Functions: they may be another version's.
             (cluster, gen), head = self._client.fetch_together(
                 [("HMGET", keys.META, "cluster", "gen"), ("HGET", keys.HEAD, "seq")]
@@ -298,39 +299,6 @@ class RedisStore:
                 secrets.token_hex(PAGE_KEY_BYTES),
             ],
         )
-
-    def _check_contents(self) -> bool:
-        """Return whether the store is empty.
-
-        Raises:
-            StoreUnsuitableError: what it holds, or that it holds nothing, does not belong to this folder.
-            IntegrityError: it holds parts.
-        """
-        file = self._known.file
-        (fmt, cluster), head = self._client.fetch_together(
-            [("HMGET", keys.META, "fmt", "cluster"), ("HGET", keys.HEAD, "seq")]
-        )
-        if cluster is None and head is None:
-            if file is not None:
-                raise StoreUnsuitableError(
-                    "The store is empty, but this data folder belongs to one with at least"
-                    f" {file.seq} operations. Bring that store back; or, if its"
-                    " contents are given up, remove cluster.json from the data folder and start again."
-                )
-            return True
-        if cluster is None or head is None:
-            raise IntegrityError("The store holds parts of a psoup, not a whole one. Restore it.")
-        if fmt not in (b"%d" % layout for layout in (keys.LAYOUT_VERSION, EARLIER)):
-            raise StoreUnsuitableError(
-                f"The store was written in layout {fmt.decode(errors='replace')}; this psoup reads"
-                f" {keys.LAYOUT_VERSION}. Start the version that wrote it."
-            )
-        if file is not None and file.cluster != cluster.decode(errors="replace"):
-            raise StoreUnsuitableError(
-                "The store belongs to another data folder than this one. Start psoup with the"
-                " folder it was begun with; or remove cluster.json to take this store over."
-            )
-        return False
 
     def _generation(self, state: StoreState, told: Told, *, starting: bool) -> Gen:
         """Return the generation to go on in: a later one iff operations may have been lost.
