@@ -20,7 +20,7 @@ class DiskUse:
 
     Attributes:
         used_percent: of what users of this machine may have, as `df` counts.
-        free_bytes: left for them.
+        free_bytes: left for them, in whole MiB.
         full: nothing may be added to the store.
         high: little is missing to that.
     """
@@ -46,32 +46,33 @@ class Loss:
     at_us: int
     total: int
 
+    def is_recent(self, now_us: int) -> bool:
+        """Return whether it is to be told of at this instant of the store's clock: for LOSS_SHOWN_S."""
+        return now_us - self.at_us < limits.LOSS_SHOWN_S * SECOND_US
+
 
 @dataclass(frozen=True, slots=True)
 class StoreCondition:
-    """A store at one look of its engine's.
+    """A store at one look of its engine's. Two looks at a store that is as it was are equal: only news is told.
 
     Attributes:
-        now_us: the store's clock.
         drifted: it is set to keep less than is promised, so nothing is appended.
         disk: None = not visible from here.
         clock_behind_us: the clock has so long to go to the last arrival; NOW stands still until then.
         loss: the latest one, None = none was ever found.
+        loss_is_recent: `Loss.is_recent` at the look.
     """
 
-    now_us: int = 0
     drifted: bool = False
     disk: DiskUse | None = None
     clock_behind_us: int = 0
     loss: Loss | None = None
+    loss_is_recent: bool = False
 
     @property
     def recent_loss(self) -> Loss | None:
-        """Return the latest loss for LOSS_SHOWN_S after it was found."""
-        recent = self.loss is not None and (
-            self.now_us - self.loss.at_us < limits.LOSS_SHOWN_S * SECOND_US
-        )
-        return self.loss if recent else None
+        """Return the latest loss as long as it is recent."""
+        return self.loss if self.loss_is_recent else None
 
     @property
     def reasons(self) -> Sequence[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine import limits
 from engine.condition import DiskUse
+from engine.limits import MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class DiskWatch:
         self._looks = self._failures = 0
 
     def look(self) -> DiskUse | None:
-        """Return how the disk is; None = the folder cannot be seen from here."""
+        """Return how the disk is, so coarsely that small writes are no news; None = it cannot be seen from here."""
         with self._lock:
             self._looks += 1
             try:
@@ -55,7 +56,7 @@ class DiskWatch:
             bound = self._full_percent * (limits.DISK_RESUME_SHARE if self._full else 1)
             self._full = scarce and percent >= bound
             high = scarce and percent >= self._full_percent * limits.DISK_HIGH_SHARE
-            return DiskUse(round(percent, 2), free, self._full, high)
+            return DiskUse(round(percent, 1), free // MIB * MIB, self._full, high)
 
     def statistics(self) -> DiskStatistics:
         """Return counters."""

@@ -48,9 +48,8 @@ class MemoryStore:
 
     def look(self) -> StoreCondition:
         """Return the store's condition: only its clock can be other than it should."""
-        now_us = self._clock.now_us()
-        behind_us = max(0, self._log.arrival_us - now_us)
-        return StoreCondition(now_us=now_us, clock_behind_us=behind_us)
+        behind_us = max(0, self._log.arrival_us - self._clock.now_us())
+        return StoreCondition(clock_behind_us=behind_us)
 
     @property
     def page_key(self) -> bytes:

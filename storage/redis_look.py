@@ -80,11 +80,11 @@ class ConditionLook:
             raise refusals.recovering()
         now_us = int(seconds) * SECOND_US + int(microseconds)
         return StoreCondition(
-            now_us=now_us,
             drifted=verified is None,
             disk=disk,
             clock_behind_us=max(0, int(arrival_us) - now_us, self._clock_behind_us()),
             loss=self._loss,
+            loss_is_recent=self._loss is not None and self._loss.is_recent(now_us),
         )
 
     def check(self) -> None:

@@ -11,10 +11,10 @@ from engine import limits
 from engine.condition import DiskUse, Loss, StoreCondition
 from tests.patience import wait_until
 
-WELL = StoreCondition(now_us=1)
+WELL = StoreCondition()
 FULL = DiskUse(91.0, 5, full=True, high=True)
-BAD = StoreCondition(now_us=1, drifted=True, disk=FULL, clock_behind_us=9_000_000)
-LOSS = StoreCondition(now_us=1, loss=Loss(3, 7, 0, 5))
+BAD = StoreCondition(drifted=True, disk=FULL, clock_behind_us=9_000_000)
+LOSS = StoreCondition(loss=Loss(3, 7, 0, 5), loss_is_recent=True)
 
 
 class Store:

@@ -61,3 +61,16 @@ def test_disk_that_is_not_seen_is_not_judged():
     watch = DiskWatch(Path("x"), 90.0, statvfs=disk)
     assert watch.look() is None
     assert 1 == watch.statistics().failures
+
+
+def test_small_writes_are_no_news():
+    """What the engine tells each second is written only where it differs, and that takes a few blocks itself."""
+    blocks = 10 * 1024 * 1024
+
+    def statvfs(_: Path) -> os.statvfs_result:
+        free = next(left)
+        return os.statvfs_result((4_096, 4_096, blocks, free, free, 0, 0, 0, 0, 255))
+
+    left = iter([blocks // 2 + 200, blocks // 2 + 198])
+    watch = DiskWatch(Path("x"), 90.0, statvfs=statvfs)
+    assert watch.look() == watch.look()

@@ -8,6 +8,7 @@ from engine import limits
 from engine.log.operation import Drop, Remove, Tick
 from engine.tuples.schema import StreamId
 from storage.errors import StoreFullError, StoreUnsuitableError
+from tests.patience import wait_until
 from tests.storage.driver import do
 from tests.storage.fold import Fold
 from tests.storage.samples import commit, declare, query_id, register, rows, stage_id, staged, txn
@@ -75,7 +76,8 @@ def test_loss_is_told_for_an_hour(server, tmp_path, monkeypatch):
     store.close()
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"seq": 7}))
-    condition = server.store(tmp_path).look()
+    found = server.store(tmp_path)
+    condition = found.look()
     assert condition.recent_loss is not None
     assert (2, 7, 6) == (condition.loss.first, condition.loss.last, condition.loss.total)
     assert ("operations-lost",) == condition.warnings
@@ -83,13 +85,24 @@ def test_loss_is_told_for_an_hour(server, tmp_path, monkeypatch):
     server.store(tmp_path).close()
     assert condition.loss == server.store(tmp_path / "another").look().loss
     monkeypatch.setattr(limits, "LOSS_SHOWN_S", 0.0)
-    assert () == condition.warnings
+    assert () == found.look().warnings
+    assert condition.loss == found.look().loss
+
+
+def test_look_at_a_store_that_is_as_it_was_brings_no_news(server, tmp_path):
+    """So an engine that stands idle writes nothing: it tells other processes only what differs."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    before = store.look()
+    now_us = store.results.now_us()
+    wait_until(lambda: store.results.now_us() > now_us + 2_000, "time has passed")
+    assert before == store.look()
 
 
 def test_clock_behind_the_last_arrival_is_told(server, tmp_path):
     """As a clock that was set forward, and back again, leaves it."""
     store = server.empty_store(tmp_path)
-    now_us = store.look().now_us
+    now_us = store.results.now_us()
     server.client.fetch_one("HSET", "{ps}:log:h", "ts", now_us + 3_600_000_000)
     condition = store.look()
     assert ("clock-behind",) == condition.warnings
