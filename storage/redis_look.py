@@ -1,5 +1,6 @@
 """The engine's look at its store: settings, disk, clock, loss. Those who append learn from META what holds them up."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,10 @@ class Guard:
 
 
 class ConditionLook:
-    """Looks when it is asked to. For one thread at a time."""
+    """Looks when it is asked to. Thread-safe: the thread that opens the store anew is not the one that watches it.
+
+    Invariant: what `_guard` says was written to META after the store was opened.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class ConditionLook:
         self._client = client
         self._token = token
         self._clock_behind_us = clock_behind_us
+        self._looking = threading.Lock()
         self._disk: DiskWatch | None = None
         if disk_full_percent is not None:
             folder = client.configuration(["dir"]).get("dir", "")
@@ -54,12 +59,13 @@ class ConditionLook:
 
     def begin(self, promised: Durability) -> None:
         """Look for the first time since the store was opened: before that nothing is appended."""
-        text = self._client.fetch_one("HGET", keys.META, "lost")
-        if text is not None:
-            first, last, at_us, total = map(int, text.split())
-            self._loss = Loss(first, last, at_us, total)
-        self._guard = None
-        self.look(promised)
+        with self._looking:
+            text = self._client.fetch_one("HGET", keys.META, "lost")
+            if text is not None:
+                first, last, at_us, total = map(int, text.split())
+                self._loss = Loss(first, last, at_us, total)
+            self._guard = None
+            self._seen(promised)
 
     def look(self, promised: Durability) -> StoreCondition:
         """Return the store's condition, having let those who append know.
@@ -70,6 +76,15 @@ class ConditionLook:
 
         Cost: three round trips, one more where something has changed.
         """
+        with self._looking:
+            return self._seen(promised)
+
+    def check(self) -> None:
+        """Assert the invariants of the disk's watch."""
+        if self._disk is not None:
+            self._disk.check()
+
+    def _seen(self, promised: Durability) -> StoreCondition:
         disk = None if self._disk is None else self._disk.look()
         verified = verified_changes(self._client, promised)
         self._say(Guard(verified or "", "1" if disk is not None and disk.full else ""))
@@ -86,11 +101,6 @@ class ConditionLook:
             loss=self._loss,
             loss_is_recent=self._loss is not None and self._loss.is_recent(now_us),
         )
-
-    def check(self) -> None:
-        """Assert the invariants of the disk's watch."""
-        if self._disk is not None:
-            self._disk.check()
 
     def _say(self, guard: Guard) -> None:
         if guard != self._guard:

@@ -139,7 +139,7 @@ class RedisStore:
         return StoreHealth(tuple(reasons), used, most or None)
 
     def look(self) -> StoreCondition:
-        """Return the store's condition (`ConditionLook.look`). For one thread, once it is taken over."""
+        """Return the store's condition (`ConditionLook.look`), once it is taken over. Any thread."""
         return self._look.look(self._durability)
 
     def take_over(self) -> float:

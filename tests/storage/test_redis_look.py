@@ -1,13 +1,16 @@
 """What the engine sees of its store each second, and what holds up appends meanwhile."""
 
 import json
+import threading
 
 import pytest
 
 from engine import limits
 from engine.log.operation import Drop, Remove, Tick
 from engine.tuples.schema import StreamId
+from storage import keys, redis_look
 from storage.errors import StoreFullError, StoreUnsuitableError
+from storage.redis_token import WriteToken
 from tests.patience import wait_until
 from tests.storage.driver import do
 from tests.storage.fold import Fold
@@ -44,6 +47,44 @@ def test_duplicates_are_answered_while_settings_are_not_looked_at(server, settin
     store.log.append(rows(1, txn=txn()))
     settings(appendfsync="everysec")
     assert store.log.append(rows(1, txn=txn())).duplicate
+
+
+def test_look_under_way_while_the_store_is_opened_anew_leaves_appends_on(
+    server, tmp_path, monkeypatch
+):
+    """One thread watches, another opens: what is left for those who append is of after the opening."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    written, compared = threading.Event(), threading.Event()
+    call, changes = WriteToken.call, redis_look.verified_changes
+
+    def slow(token, function, *rest):
+        answer = call(token, function, *rest)
+        if function == "psoup_guard" and threading.current_thread() is watch:
+            written.set()
+            compared.wait(0.5)  # as long as the other thread may go on
+        return answer
+
+    def look() -> None:
+        store._look._guard = None
+        store.look()
+
+    def compare(client, promised):
+        found = changes(client, promised)
+        if threading.current_thread() is not watch:
+            compared.set()
+            watch.join()
+        return found
+
+    monkeypatch.setattr(WriteToken, "call", slow)
+    monkeypatch.setattr(redis_look, "verified_changes", compare)
+    watch = threading.Thread(target=look)
+    watch.start()
+    assert written.wait(10)
+    server.client.fetch_one("HDEL", keys.META, "settings")  # psoup_open
+    store._look.begin(store.durability)
+    watch.join()
+    assert not store.log.append(rows(1)).duplicate
 
 
 def test_full_disk_refuses_what_adds_and_takes_what_frees(server, tmp_path):
