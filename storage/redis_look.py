@@ -51,8 +51,8 @@ class ConditionLook:
         self._looking = threading.Lock()
         self._disk: DiskWatch | None = None
         if disk_full_percent is not None:
-            folder = client.configuration(["dir"]).get("dir", "")
-            self._disk = DiskWatch(Path(folder), disk_full_percent)
+            folder = client.configuration(["dir"]).get("dir")
+            self._disk = DiskWatch(Path(folder), disk_full_percent) if folder else None
         self._guard: Guard | None = None
         """What META says, None = it is not known."""
         self._loss: Loss | None = None
