@@ -66,7 +66,7 @@ def read_records(client: RedisClient) -> InspectedRecords:
     _check_layout(fmt, head)
     try:
         head_seq, position = Seq(int(head)), (int(gen), int(applied), int(arrival_us or 0))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise IntegrityError(f"{keys.META} or {keys.HEAD} is damaged: {error}") from error
     records = _Reading(Seq(position[1]), is_staged=untidy is not None)
     checkpoint = Checkpoint(

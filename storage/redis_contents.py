@@ -31,7 +31,7 @@ def check_contents(client: RedisClient, file: Remembered | None) -> bool:
                 " contents are given up, remove cluster.json from the data folder and start again."
             )
         return True
-    if cluster is None or head is None:
+    if fmt is None or cluster is None or head is None:
         raise IntegrityError("The store holds parts of a psoup, not a whole one. Restore it.")
     if fmt not in (b"%d" % layout for layout in (keys.LAYOUT_VERSION, EARLIER)):
         raise StoreUnsuitableError(

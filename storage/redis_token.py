@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.errors import EngineError
+from engine.errors import EngineError, IntegrityError
 from engine.limits import SECOND_US
 from storage import keys
 from storage.errors import FencedError, RecoveringError, StoreUnavailableError
@@ -68,20 +68,27 @@ class WriteToken:
         return self._epoch > 0
 
     def holder(self) -> Held | None:
-        """Return which other engine has the store; None = nobody, or this one. Needs no Function."""
-        (seconds, microseconds), (owner, *lease) = self._client.fetch_together(
-            [("TIME",), ("HMGET", keys.META, "owner", "lease_from", "lease_until")]
+        """Return which other engine has the store; None = nobody, or this one. Needs no Function.
+
+        Raises:
+            IntegrityError: META does not say who has it.
+        """
+        (seconds, microseconds), (owner, *token) = self._client.fetch_together(
+            [("TIME",), ("HMGET", keys.META, "owner", "epoch", "lease_from", "lease_until")]
         )
+        if owner is None and not any(token):
+            return None  # the store is empty
         now_us = int(seconds) * SECOND_US + int(microseconds)
-        from_us, until_us = (int(instant or 0) for instant in lease)
-        if not runs(now_us, from_us, until_us) or owner.decode() == self._owner:
+        _, from_us, until_us = map(_number, token)
+        name = (owner or b"").decode(errors="replace")
+        if not runs(now_us, from_us, until_us) or name == self._owner:
             return None
-        return Held(owner.decode(), (until_us - now_us) / SECOND_US)
+        return Held(name, (until_us - now_us) / SECOND_US)
 
     def confirm(self) -> None:
         """Raise FencedError where another engine has acquired the store since. Needs no Function."""
         epoch = self._client.fetch_one("HGET", keys.META, "epoch")
-        if epoch is None or int(epoch) != self._epoch:
+        if epoch is None or _number(epoch) != self._epoch:
             raise _fenced(self._epoch)
 
     def acquire(self, durability: str) -> Held | None:
@@ -174,6 +181,15 @@ class WriteToken:
         """Assert that epoch and nonce are there together."""
         with self._lock:
             assert (self._epoch > 0) == bool(self._nonce)
+
+
+def _number(kept: bytes | None) -> int:
+    """Return a number of the token as META has it. Raises IntegrityError where it is none."""
+    if kept is None or not kept.isdigit():
+        raise IntegrityError(
+            f"{keys.META} is damaged: it does not say which engine has the store. Restore it from a copy."
+        )
+    return int(kept)
 
 
 def _fenced(epoch: int) -> FencedError:

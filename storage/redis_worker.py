@@ -213,21 +213,22 @@ class RedisWorkerStore:
             ]
         )
         fmt, library, cluster = known
-        if fmt is None:
+        if fmt is None or cluster is None:
             raise _not_begun()
-        if fmt == b"%d" % EARLIER and library.decode() == self._client.library_sha:
+        is_same = library == self._client.library_sha.encode()
+        if fmt == b"%d" % EARLIER and is_same:
             raise RecoveringError("The engine is giving the store its checksums. Try again later.")
-        if fmt != b"%d" % keys.LAYOUT_VERSION or library.decode() != self._client.library_sha:
+        if fmt != b"%d" % keys.LAYOUT_VERSION or not is_same:
             raise StoreUnsuitableError(
                 f"The store is written in layout {fmt.decode(errors='replace')} by an engine of another version than this worker, which"
                 f" reads layout {keys.LAYOUT_VERSION}. Start workers and engine of one version."
             )
-        if self._cluster is not None and self._cluster != cluster.decode():
+        if self._cluster is not None and self._cluster != cluster.decode(errors="replace"):
             raise StoreUnsuitableError(
                 "Another store is at the address than the one this worker has read. Start the workers again if"
                 " that is meant."
             )
-        self._cluster = cluster.decode()
+        self._cluster = cluster.decode(errors="replace")
         return decode_state(answer)
 
 

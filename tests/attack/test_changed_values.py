@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import IntegrityError
+from engine.errors import EngineError, IntegrityError
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from engine.verify.verification import Verification
@@ -17,6 +17,7 @@ from storage.inspection import Inspection
 from storage.redis_client import Argument, RedisClient
 from storage.redis_store import RedisStore
 from storage.redis_worker import RedisWorkerStore
+from storage.seals import META_FIELDS
 from tests.attack.filling import HISTORY, WAITING, filled
 from tests.stores import SharedServer
 
@@ -115,6 +116,19 @@ def test_each_field_that_is_changed_lost_or_renamed_keeps_the_engine_out(running
     for damage in damages:
         with put_back(client, key, *damage):
             refused()
+
+
+@pytest.mark.parametrize("field", ["fmt", "cluster", "gen", "applied", "epoch", "lease_from"])
+def test_position_and_token_that_cannot_be_read_are_named(running, field):
+    """What is asked before anything is compared is refused as damage too, by the engine and by `psoup fsck`."""
+    server, data = running
+    for damage in (("HSET", keys.META, field, b"\xffx"), ("HDEL", keys.META, field)):
+        with put_back(server.client, keys.META, *damage):
+            with pytest.raises((IntegrityError, StoreUnsuitableError)):
+                server.store(data)
+            with contextlib.suppress(EngineError):  # a worker begins, or says why not
+                open_worker_store(server.url).close()
+            assert fsck_finds(server.client) == (field.encode() in META_FIELDS)
 
 
 def reads(store: RedisStore | RedisWorkerStore) -> dict[str, Callable[[], object]]:
