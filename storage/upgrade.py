@@ -43,22 +43,24 @@ Row = tuple[str, Argument, bytes]
 
 
 def upgrade(client: RedisClient, token: WriteToken, *, meanwhile: Callable[[], None]) -> None:
-    """Give a store of layout EARLIER its checksums. `meanwhile` is called between two slices.
+    """Give a store of layout EARLIER its checksums. `meanwhile` is called all along: reading alone may outlast a lease.
 
     Cost: all that the store holds goes over the connection once, and back but for the bodies.
 
     Raises:
-        IntegrityError: something in it cannot be decoded. It stays of the earlier layout.
+        IntegrityError: something in it cannot be decoded, or it has been of this layout: META is damaged, and checksums
+            that are made anew would hide what else is. It stays of the earlier layout.
         FencedError: another engine has taken over.
     """
+    _check_meta(client)
     writer = _Writer(token, meanwhile)
     writer.write([(keys.META, "run", b"")])
     names = sorted(seals.scanned(client, f"{keys.TAG}*"))
     for key in names:
-        writer.write(_signed_rows(client, key))
+        writer.write(_signed_rows(client, key, meanwhile))
         writer.write(_part_rows(client, key))
         writer.write(_history_rows(client, key))
-    writer.write(_entry_rows(client))
+    writer.write(_entry_rows(client, meanwhile))
     for key in names:
         writer.write(seal_rows(client, key))
     meta = pairs(client.fetch_one("HGETALL", keys.META))
@@ -108,13 +110,24 @@ class _Writer:
         self._token.call("psoup_upgrade", [keys.META, *numbers], arguments)
 
 
-def _signed_rows(client: RedisClient, key: str) -> Iterator[Row]:
+def _check_meta(client: RedisClient) -> None:
+    """Raise IntegrityError where META has another sum than an upgrade that was interrupted has left it."""
+    meta = pairs(client.fetch_one("HGETALL", keys.META))
+    if b"sum" in meta and meta[b"sum"] != seals.record_sum(meta, seals.META_FIELDS):
+        raise IntegrityError(
+            f"{keys.META} is damaged: it says layout {EARLIER}, and its checksum is another one's. Restore the store"
+            " from a copy."
+        )
+
+
+def _signed_rows(client: RedisClient, key: str, meanwhile: Callable[[], None]) -> Iterator[Row]:
     """Yield the values of the engine's that have no checksum yet."""
     is_result = seals.HITS.fullmatch(key) or seals.OF_RESULTS.fullmatch(key)
     if not is_result or key == keys.GARBAGE:
         return
     names = client.fetch_one("HKEYS", key)
     for at in range(0, len(names), FIELDS_PER_FETCH):
+        meanwhile()
         some = names[at : at + FIELDS_PER_FETCH]
         values = client.fetch_one("HMGET", key, *some)
         for field, value in zip(some, values, strict=True):
@@ -178,9 +191,10 @@ def _history_rows(client: RedisClient, key: str) -> Iterator[Row]:
         yield key, number, b" ".join([*facts, body_sum(body or b"").encode()])
 
 
-def _entry_rows(client: RedisClient) -> Iterator[Row]:
-    """Yield the sums of the log's entries."""
+def _entry_rows(client: RedisClient, meanwhile: Callable[[], None]) -> Iterator[Row]:
+    """Yield the sums of the log's entries that have none yet."""
     for seq, fields in log_entries(client):
+        meanwhile()
         try:
             decode_content(fields[b"k"].decode(), fields[b"h"], b"")
             total = _entry_sum(Seq(seq), fields)

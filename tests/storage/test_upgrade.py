@@ -1,5 +1,6 @@
 """A store of layout 6 is given checksums by the engine that takes it over: whole, or after a kill from where it was."""
 
+import itertools
 import re
 
 import pytest
@@ -11,6 +12,8 @@ from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys, open_worker_store, seals, upgrade
 from storage.errors import RecoveringError, StoreUnsuitableError
+from storage.history_records import pairs
+from storage.inspection_log import log_entries
 from storage.redis_client import RedisClient
 from storage.redis_token import WriteToken
 from storage.sums import SUM
@@ -139,6 +142,39 @@ def test_what_cannot_be_decoded_is_not_given_a_checksum(server, tmp_path, earlie
     """A record that was damaged before is named, and the store stays of the earlier layout."""
     server.client.fetch_one("HSET", keys.CLAUSES, 2, b"1 [1,2")
     with pytest.raises(IntegrityError, match=r"\{ps\}:c under 2 cannot be decoded"):
+        server.store(tmp_path)
+    assert b"6" == server.client.fetch_one("HGET", keys.META, "fmt")
+
+
+def test_lease_is_kept_while_nothing_but_reading_is_left(server, tmp_path, earlier, monkeypatch):
+    """As where an upgrade was interrupted near its end: it reads for longer than a lease lasts, and writes nothing."""
+    server.store(tmp_path).close()
+    meta = pairs(server.client.fetch_one("HGETALL", keys.META)) | {b"fmt": b"6"}
+    total = seals.record_sum(meta, seals.META_FIELDS)
+    server.client.fetch_one("HSET", keys.META, "fmt", 6, "sum", total)
+    steps: list[str] = []
+
+    def entries(client):
+        for one in log_entries(client):
+            steps.append("entry")
+            yield one
+
+    def looked(client, token, *, meanwhile):
+        upgrade.upgrade(client, token, meanwhile=lambda: steps.append("kept"))
+
+    monkeypatch.setattr("storage.upgrade.log_entries", entries)
+    monkeypatch.setattr("storage.redis_store.upgrade", looked)
+    server.store(tmp_path).close()
+    read = [at for at, step in enumerate(steps) if step == "entry"]
+    assert len(read) > 3
+    assert all("kept" in steps[one:other] for one, other in itertools.pairwise(read))
+
+
+def test_layout_that_a_flipped_bit_made_an_earlier_one_is_refused(server, tmp_path):
+    """6 is 7 with a bit flipped: checksums that were made anew would hide whatever else was damaged."""
+    server.empty_store(tmp_path).close()
+    server.client.fetch_one("HSET", keys.META, "fmt", 6)
+    with pytest.raises(IntegrityError, match=r"\{ps\}:m is damaged: it says layout 6"):
         server.store(tmp_path)
     assert b"6" == server.client.fetch_one("HGET", keys.META, "fmt")
 
