@@ -50,7 +50,14 @@ def fetch_entries(
 
 
 def fetch_operations(client: RedisClient, seqs: Sequence[Seq]) -> list[Operation]:
-    """Return the operations at `seqs`, read together; KeyError if one has been trimmed. Cost: two round trips."""
+    """Return the operations at `seqs`, read together; KeyError if one has been trimmed.
+
+    Raises:
+        DamagedValueError: an entry or its body is not what was appended.
+        IntegrityError: it is lost, and was not trimmed.
+
+    Cost: two round trips.
+    """
     parts = client.fetch_one("HMGET", keys.BODIES, *seqs)
     found = fetch_entries(
         client,
@@ -59,7 +66,20 @@ def fetch_operations(client: RedisClient, seqs: Sequence[Seq]) -> list[Operation
         dict(zip(seqs, parts, strict=True)),
     )
     operations = {operation.seq: operation for operation in found if operation is not None}
+    missing = [seq for seq in seqs if seq not in operations]
+    if missing:
+        _check_trimmed(client, missing)
     return [operations[seq] for seq in seqs]
+
+
+def _check_trimmed(client: RedisClient, seqs: Sequence[Seq]) -> None:
+    """Raise IntegrityError where entries that were not found are still listed: trimming takes both in one step."""
+    for seq, said in zip(seqs, client.fetch_one("HMGET", keys.SUMS, *seqs), strict=True):
+        if said is not None:
+            raise IntegrityError(
+                f"Operation {seq} of the log is damaged: its checksum is there, and its entry or its body is not. Restore"
+                " the store from a copy; psoup fsck lists all that is damaged."
+            )
 
 
 def _operation(

@@ -153,7 +153,9 @@ class Log(Protocol):
         ...
 
     def read_at(self, seqs: Sequence[Seq]) -> Iterator[Operation]:
-        """Yield the operations at `seqs`, in that order. KeyError where one has been trimmed.
+        """Yield the operations at `seqs`, in that order.
+
+        KeyError where one has been trimmed, IntegrityError where one is damaged or lost.
 
         Read as they are asked for, FOLD_BYTES_MAX of bodies at a time or a single larger one: so
         all that a log holds can be gone through.

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from engine.errors import EngineError, IntegrityError
+from engine.log.operation import StageId
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from engine.verify.verification import Verification
 from storage import keys, open_worker_store
 from storage.errors import StoreUnsuitableError
+from storage.history_records import pairs
 from storage.inspection import Inspection
 from storage.redis_client import Argument, RedisClient
 from storage.redis_store import RedisStore
@@ -69,6 +71,7 @@ def put_back(client: RedisClient, key: str, *damage: Argument) -> Iterator[None]
     """Have a key damaged by a command as long as the context lasts."""
     saved = client.fetch_one("DUMP", key)
     client.fetch_one(*damage)
+    assert saved is not None
     try:
         yield
     finally:
@@ -238,6 +241,23 @@ def test_each_field_of_an_entry_that_is_changed_is_named_by_whoever_reads_it(run
             named()
     finally:
         worker.close()
+
+
+def test_entry_and_body_that_are_lost_are_no_trimmed_ones(running):
+    """An archive, which asks for what nobody else holds any more, is not told that it was forgotten."""
+    server, data = running
+    client, store = server.client, server.store(data)
+    ((seq, part), *_) = pairs(client.fetch_one("HGETALL", keys.BODIES)).items()
+    losses = [("XDEL", keys.LOG, f"{int(seq)}-0"), ("DEL", keys.body(StageId(part.decode())))]
+    for damage in losses:
+        with put_back(client, damage[1], *damage):
+            for one in (store, worker := open_worker_store(server.url)):
+                with pytest.raises(IntegrityError, match=f"Operation {int(seq)} of the log is dam"):
+                    list(one.log.read_at([Seq(int(seq))]))
+            worker.close()
+            assert fsck_finds(client)
+    with pytest.raises(KeyError):
+        list(store.log.read_at([Seq(99_999)]))
 
 
 @pytest.mark.parametrize(
