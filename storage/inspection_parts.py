@@ -1,6 +1,6 @@
 """What is wrong with staged parts, and with what the log's head and catalogue say of parts and holds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from engine import limits
@@ -8,6 +8,7 @@ from engine.log.operation import StageId
 from engine.verify.difference import Difference
 from storage import keys
 from storage.redis_client import RedisClient
+from storage.redis_tidy import scan_hash
 from storage.sums import body_sum
 
 TRIES: Final = 5
@@ -58,6 +59,25 @@ def part_faults(client: RedisClient) -> Iterator[Difference]:
     for stage_id in ids:
         yield from _body_faults(client, StageId(stage_id.decode()))
     yield from _stream_faults(streams, holds, trimmed)
+
+
+def lost_parts(client: RedisClient, *, meanwhile: Callable[[], None]) -> Iterator[Difference]:
+    """Yield parts that the index leads to and that are not there, or without their body. `meanwhile` as for seals.
+
+    Parts may come, be committed and go meanwhile: body first, because a part's mark is left as its body goes.
+    """
+    for number, name in scan_hash(client, keys.PARTS).items():
+        meanwhile()
+        stage_id = StageId(name.decode(errors="replace"))
+        body, (own, mark), left = client.fetch(
+            [
+                ("EXISTS", keys.body(stage_id)),
+                ("HMGET", keys.part(stage_id), "n", "v"),
+                ("HGET", keys.PARTS, number),
+            ]
+        )
+        if left == name and (own != number or not (body or mark)):
+            yield Difference("log", f"{keys.part(stage_id)} or its body is lost")
 
 
 def _stream_faults(

@@ -8,6 +8,7 @@ write meanwhile.
 """
 
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Final
 from engine.errors import IntegrityError
 from engine.verify.difference import Difference
 from storage import keys
+from storage.inspection_parts import lost_parts
 from storage.redis_client import Command, RedisClient
 from storage.redis_tidy import scan_hash
 
@@ -65,12 +67,16 @@ class _Sealed:
 
 
 def check_seals(client: RedisClient, *, meanwhile: Callable[[], None]) -> None:
-    """Raise IntegrityError unless every key is as it was written. `meanwhile` is called between two keys.
+    """Raise IntegrityError unless every key is as it was written, and where the index of parts says that it is.
+
+    `meanwhile` is called between two keys.
 
     Cost: the names of all fields, and all that is not hits, bodies and entries, go over the connection once.
     """
     faults: list[Difference] = []
-    for fault in seal_faults(client, meanwhile=meanwhile):
+    for fault in itertools.chain(
+        seal_faults(client, meanwhile=meanwhile), lost_parts(client, meanwhile=meanwhile)
+    ):
         faults.append(fault)
         if len(faults) == SHOWN_MAX:
             break

@@ -121,6 +121,19 @@ def test_each_field_that_is_changed_lost_or_renamed_keeps_the_engine_out(running
             refused()
 
 
+def test_staged_part_that_is_lost_or_lies_elsewhere_keeps_the_engine_out(running):
+    """Its record has a sum of its own, under whatever key; the index says where it has to be."""
+    server, data = running
+    part, body = keys.part(WAITING), keys.body(WAITING)
+    elsewhere = keys.part(StageId(f"{WAITING[:-1]}8"))
+    for damage in (("DEL", part), ("RENAME", part, elsewhere), ("DEL", body)):
+        with put_back(server.client, damage[1], *damage):
+            with pytest.raises(IntegrityError, match=f"{WAITING} or its body is lost"):
+                server.store(data)
+            assert fsck_finds(server.client)
+        server.client.fetch_one("DEL", elsewhere)
+
+
 @pytest.mark.parametrize("field", ["fmt", "cluster", "gen", "applied", "epoch", "lease_from"])
 def test_position_and_token_that_cannot_be_read_are_named(running, field):
     """What is asked before anything is compared is refused as damage too, by the engine and by `psoup fsck`."""
