@@ -1,6 +1,7 @@
 """A byte that changes at rest: whatever it is of, the damage is named or all answers are as before, never others."""
 
 import random
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.redis
 
 FLIPS = 40
 FLIPS_OF_TORTURE = 1_500
+NAMES_A_PLACE = re.compile(r"\{ps\}:|[Oo]peration \d+|Part \d+ of history")
 Answers = Mapping[str, object]
 
 
@@ -120,13 +122,18 @@ def at_rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtRest]:
 
 
 def judge(at_rest: AtRest, name: str, at: int, mask: int) -> str:
-    """Return what became of a flipped byte: `named` or `superseded`. Fails where something was answered otherwise."""
+    """Return what became of a flipped byte: `named`, `refused`, `lost` (another generation), `superseded`.
+
+    `unnamed` where psoup found damage and does not say where. Fails where something was answered otherwise.
+    """
     try:
         after = at_rest.asked({name: (at, mask)})
-    except (IntegrityError, StoreUnsuitableError, StoreUnavailableError, RecoveringError):
-        return "named"
+    except IntegrityError as error:
+        return "named" if NAMES_A_PLACE.search(error.detail) else f"unnamed: {error.detail}"
+    except (StoreUnsuitableError, StoreUnavailableError, RecoveringError):
+        return "refused"  # by the server, or as another layout's or folder's
     if after["gen"] != at_rest.before["gen"]:
-        return "named"
+        return "lost"
     around = at_rest.bytes_of(name)[max(0, at - 60) : at + 30]
     differing = [key for key in at_rest.before if at_rest.before[key] != after.get(key)]
     assert not differing, (name, at, mask, around, differing)
@@ -134,10 +141,10 @@ def judge(at_rest: AtRest, name: str, at: int, mask: int) -> str:
 
 
 def drawn(at_rest: AtRest, seed: int) -> tuple[str, int, int]:
-    """Return a file, a place in it, and what is flipped there: every file as often as any other."""
+    """Return a file, a place in it, and what is flipped there; seldom in a small file."""
     chance = random.Random(seed)
     sizes = at_rest.sizes()
-    name = chance.choice(sorted(sizes))
+    (name,) = chance.choices(sorted(sizes), [min(sizes[one], 1_000) for one in sorted(sizes)])
     mask = chance.choice([1 << chance.randrange(8), chance.randrange(1, 256)])
     return name, chance.randrange(sizes[name]), mask
 
@@ -145,7 +152,8 @@ def drawn(at_rest: AtRest, seed: int) -> tuple[str, int, int]:
 def test_flipped_bytes_of_the_files_are_named_or_change_nothing(at_rest):
     """Bytes anywhere in the append-only files: values of every kind, keys, lengths, commands."""
     found = [judge(at_rest, *drawn(at_rest, seed)) for seed in range(FLIPS)]
-    assert found.count("named") > FLIPS // 4
+    assert found.count("named") > FLIPS // 2, found
+    assert not [one for one in found if one.startswith("unnamed")]
 
 
 @pytest.mark.slow
@@ -153,4 +161,4 @@ def test_flipped_bytes_of_the_files_are_named_or_change_nothing(at_rest):
 def test_many_flipped_bytes_of_the_files_are_named_or_change_nothing(at_rest):
     """The same, so often that every part of the files is met."""
     for seed in range(1_000, 1_000 + FLIPS_OF_TORTURE):
-        judge(at_rest, *drawn(at_rest, seed))
+        assert not judge(at_rest, *drawn(at_rest, seed)).startswith("unnamed"), seed

@@ -8,9 +8,10 @@ import pytest
 from engine import limits
 from engine.log.operation import Drop, Remove, Tick
 from engine.tuples.schema import StreamId
-from storage import keys, redis_look
+from storage import keys
 from storage.errors import StoreFullError, StoreUnsuitableError
 from storage.redis_client import RedisClient
+from storage.redis_settings import verified_changes
 from storage.redis_token import WriteToken
 from tests.patience import wait_until
 from tests.storage.driver import do
@@ -57,7 +58,7 @@ def test_look_under_way_while_the_store_is_opened_anew_leaves_appends_on(
     store = server.empty_store(tmp_path)
     store.log.append(declare("a"))
     written, compared = threading.Event(), threading.Event()
-    call, changes = WriteToken.call, redis_look.verified_changes
+    call, changes = WriteToken.call, verified_changes
 
     def slow(token, function, *rest):
         answer = call(token, function, *rest)
@@ -78,7 +79,7 @@ def test_look_under_way_while_the_store_is_opened_anew_leaves_appends_on(
         return found
 
     monkeypatch.setattr(WriteToken, "call", slow)
-    monkeypatch.setattr(redis_look, "verified_changes", compare)
+    monkeypatch.setattr("storage.redis_look.verified_changes", compare)
     watch = threading.Thread(target=look)
     watch.start()
     assert written.wait(10)
