@@ -1,8 +1,8 @@
 """LIKE patterns: `%` any run of characters, `_` any one character, everything else itself.
 
 Each piece of a pattern between `%` has a fixed length, so the leftmost place it fits is always the right one and no
-text is read twice. Pieces are found by the text's own `find` where they are short and plain, which bounds what it
-compares. All others are found by a kernel, in all texts at once: its steps do not depend on what the texts hold.
+text is read twice. Ordinary pieces are searched for in one long text after the other, which is fastest. Where that has
+no bound, a kernel looks for all pieces in all texts at once: its steps do not depend on what the texts hold.
 """
 
 import functools
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from engine import limits
 from engine.kernels.bits import words_of
 from engine.kernels.like import ASCII, Needles, match_like
+from engine.query.like_search import Piece, like_search, plain_text
 
 ANY_RUN = "%"
 ANY_ONE = "_"
-_FOUND_LENGTH_MAX = 16
-"""Characters of a piece that `str.find` may look for: at each place of a text it may compare nearly all of them."""
+_SEARCHED_LENGTH_MIN = 256
+"""Characters of a text, for each piece with `_`, from which searching it takes less time than the kernel."""
 _JOINED_LENGTH_MAX = 256 * limits.KIB
 """Characters of texts that are handed to the kernel at once."""
 
@@ -33,22 +34,22 @@ class LikePattern:
         pieces: what stands between the `%` signs, at least one; per character its text, or None for `_`.
     """
 
-    pieces: tuple[tuple[str | None, ...], ...]
+    pieces: tuple[Piece, ...]
 
     @property
     def literal(self) -> str | None:
         """The only text that matches, where the pattern has no wildcard."""
-        return _text(self.pieces[0]) if len(self.pieces) == 1 else None
+        return plain_text(self.pieces[0]) if len(self.pieces) == 1 else None
 
     @property
     def prefix(self) -> str | None:
         """The text p of a pattern that means "begins with p", else None."""
-        return _text(self.pieces[0]) if len(self.pieces) == 2 and not self.pieces[1] else None
+        return plain_text(self.pieces[0]) if len(self.pieces) == 2 and not self.pieces[1] else None
 
 
 def parse_like(pattern: str, escape: str | None) -> LikePattern | None:
     """Return the pattern taken apart; None where it ends with its escape character."""
-    pieces: list[tuple[str | None, ...]] = []
+    pieces: list[Piece] = []
     piece: list[str | None] = []
     characters = iter(pattern)
     for character in characters:
@@ -73,20 +74,22 @@ Matcher = Callable[[Sequence[str]], NDArray[np.bool_]]
 def like_matcher(pattern: LikePattern) -> Matcher:
     """Return the function that says which of many texts match.
 
-    Cost: of a text, O(text x (1 + piece / 64)) whatever it holds; of the function, 1 ms for the longest pattern.
+    Cost: of a text, O(text x (1 + piece / 64)) whatever it holds; of the function, 2 ms for the longest pattern.
     """
     first, *others = pattern.pieces
     if not others:
-        whole = _text(first)
-        return functools.partial(_stand_alone, first) if whole is None else _each(whole.__eq__)
-    *middle, last = others
-    beginning, end = _text(first), _text(last)
-    plain = [text for piece in middle if (text := _text(piece)) is not None]
-    if beginning is None or end is None or len(plain) < len(middle):
+        whole = plain_text(first)
+        if whole is not None:
+            return _each(whole.__eq__)
+        return functools.partial(_stand_alone, len(first), _needles((first, ())))
+    matches = like_search(pattern.pieces)
+    if matches is None:
         return functools.partial(_match, _needles(pattern.pieces))
-    if max(map(len, plain), default=0) > _FOUND_LENGTH_MAX:
-        return functools.partial(_match, _needles(pattern.pieces))
-    return _each(_finder(beginning, [text for text in plain if text], end))
+    with_any = sum(plain_text(piece) is None for piece in pattern.pieces)
+    if not with_any:
+        return _each(matches)
+    length_min = _SEARCHED_LENGTH_MIN * with_any
+    return functools.partial(_search_or_match, _each(matches), _needles(pattern.pieces), length_min)
 
 
 def prefix_past(prefix: str) -> str | None:
@@ -100,41 +103,35 @@ def prefix_past(prefix: str) -> str | None:
     return None
 
 
-def _text(piece: tuple[str | None, ...]) -> str | None:
-    characters = [character for character in piece if character is not None]
-    return "".join(characters) if len(characters) == len(piece) else None
-
-
 def _each(matches: Callable[[str], bool]) -> Matcher:
     return lambda texts: np.fromiter(map(matches, texts), np.bool_, len(texts))
 
 
-def _finder(first: str, middle: Sequence[str], last: str) -> Callable[[str], bool]:
-    """Return whether a text begins with `first`, ends with `last`, and holds the others between, as a function."""
-
-    def matches(text: str) -> bool:
-        at, past = len(first), len(text) - len(last)
-        if at > past or not text.startswith(first) or not text.endswith(last):
-            return False
-        for piece in middle:
-            at = text.find(piece, at, past)
-            if at < 0:
-                return False
-            at += len(piece)
-        return True
-
-    return matches
-
-
-def _stand_alone(piece: tuple[str | None, ...], texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which texts are the piece: those of its length that begin with it."""
-    candidates = [i for i, text in enumerate(texts) if len(text) == len(piece)]
+def _search_or_match(
+    search: Matcher, needles: Needles, length_min: int, texts: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Return which texts match: those of `length_min` characters and more are searched."""
+    long = np.fromiter(map(len, texts), np.int64, len(texts)) >= length_min
+    if long.all():
+        return search(texts)
+    if not long.any():
+        return _match(needles, texts)
     found = np.zeros(len(texts), np.bool_)
-    found[candidates] = _match(_needles((piece, ())), [texts[i] for i in candidates])
+    found[long] = search(list(itertools.compress(texts, long)))
+    found[~long] = _match(needles, list(itertools.compress(texts, ~long)))
     return found
 
 
-def _needles(pieces: tuple[tuple[str | None, ...], ...]) -> Needles:
+def _stand_alone(length: int, needles: Needles, texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which texts are the one piece of a pattern: those of its length that begin with it."""
+    found = np.zeros(len(texts), np.bool_)
+    candidates = [i for i, text in enumerate(texts) if len(text) == length]
+    if candidates:
+        found[candidates] = _match(needles, [texts[i] for i in candidates])
+    return found
+
+
+def _needles(pieces: tuple[Piece, ...]) -> Needles:
     """Return the pieces of a pattern as the kernel takes them."""
     line = tuple(itertools.chain.from_iterable(pieces))
     characters = sorted({character for character in line if character is not None})
