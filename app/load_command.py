@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.terminal import Output, discard, standard_error, standard_output
-from app.terminal_load import progress_of, rows_of_another_load, show_plan, show_summary
+from app.terminal_load import progress_of, show_plan, show_summary, warnings_of
 from pipeline.client import Service
 from pipeline.load import LoadProgress, LoadRequest, plan_load, run_load
 
@@ -29,15 +29,17 @@ def run(request: LoadRequest, *, url: str, token: str | None) -> None:
         show_plan(console, plan)
         started = time.monotonic()
         latest = LoadProgress()
+        said: set[str] = set()
         try:
             with progress_of(console, plan, time.monotonic) as report:
 
                 def follow(done: LoadProgress) -> None:
                     nonlocal latest
                     latest = done
-                    warning = rows_of_another_load(plan, done)
-                    if warning is not None:
-                        standard_error().print(warning)
+                    for warning in warnings_of(plan, done):
+                        if warning.plain not in said:
+                            said.add(warning.plain)
+                            standard_error().print(warning)
                     report(done)
 
                 done = run_load(service, plan, follow)

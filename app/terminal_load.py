@@ -69,18 +69,19 @@ def show_summary(console: Console, plan: LoadPlan, done: LoadProgress, seconds: 
     console.print(text)
 
 
-def rows_of_another_load(plan: LoadPlan, done: LoadProgress) -> Text | None:
-    """Return a warning after the first batch of a load that the stream knows nothing of, though it has rows.
+def warnings_of(plan: LoadPlan, done: LoadProgress) -> list[Text]:
+    """Return what is likely a mistake, as the last batch shows it; the same for many batches where it lies in all.
 
-    That is how a file comes in twice: loaded before with other options, or grown since.
+    A first batch that the stream knows nothing of, though it has rows, is how a file comes in twice: loaded before with
+    other options, or grown since.
     """
-    if done.batches != 1 or done.skipped_batches or not plan.rows_before:
-        return None
-    return Text.assemble(
-        ("warning ", "bold yellow"),
-        f"the stream already holds {plan.rows_before:,} rows, none from this load. Where they are rows of"
-        " this file, loaded with other options or before it grew, they are now stored twice.",
-    )
+    found = list(done.warnings)
+    if done.batches == 1 and not done.skipped_batches and plan.rows_before:
+        found.append(
+            f"the stream already holds {plan.rows_before:,} rows, none from this load. Where they are rows of"
+            " this file, loaded with other options or before it grew, they are now stored twice."
+        )
+    return [Text.assemble(("warning ", "bold yellow"), one) for one in found]
 
 
 @contextmanager

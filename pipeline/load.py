@@ -83,6 +83,8 @@ class LoadProgress:
     fraction: float = 0.0
     seq: int | None = None
     now: str | None = None
+    warnings: tuple[str, ...] = ()
+    """What the service said of the last batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,7 @@ def run_load(
                 fraction=plan.file.fraction(progress.rows + part.rows),
                 seq=receipt.get("seq") or progress.seq,
                 now=receipt.get("now"),
+                warnings=tuple(one["detail"] for one in receipt.get("warnings", ())),
             )
             on_progress(progress)
     return dataclasses.replace(progress, bytes_read=plan.file.size_bytes, fraction=1.0)

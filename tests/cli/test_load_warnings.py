@@ -64,3 +64,23 @@ def test_load_of_a_header_alone_asks_for_the_types(psoup, tmp_path):
         assert service.stream("s") is None
     psoup(*command, "--schema", "ts timestamp not null, n int64")
     assert 0 == psoup.rows("s")
+
+
+def test_load_in_another_unit_shows_the_warning_of_the_service_once(psoup, tmp_path):
+    """Milliseconds read as microseconds are all of January 1970: every batch is accepted, and one warning says so."""
+    path = tmp_path / "a.csv"
+    path.write_text("at,n\n" + "".join(f"{1_700_000_000_000 + i},{i}\n" for i in range(100)))
+    command = (
+        "load",
+        path,
+        "--stream",
+        "s",
+        "--schema",
+        "at timestamp, n int64",
+        "--batch-rows",
+        10,
+    )
+    assert "1970" not in psoup(*command[:3], "t", *command[4:], "--epoch", "ms").stderr
+    said = psoup(*command, "--epoch", "us").stderr
+    assert "look like milliseconds" in said
+    assert 1 == said.count("warning")
