@@ -16,7 +16,7 @@ class SettingError(EngineError):
 
 
 class BadBodyError(EngineError):
-    """A body is not what its media type says; extras `reason`, and `offset` in bytes where known."""
+    """A body is not what its media type says; extras `reason`, and `offset` in bytes or columns where known."""
 
     code = "bad-body"
 

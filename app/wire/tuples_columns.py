@@ -81,7 +81,7 @@ def _arrays_of(members: Mapping[str, object]) -> Mapping[str, Sequence[object]]:
     for name, values in members.items():
         if not isinstance(values, list):
             raise BadBodyError(
-                f"The column {name} is not an array of values.", reason="not an array"
+                "A column is not an array of values.", reason="not an array", column=name
             )
         columns[name] = values
     return columns
@@ -99,8 +99,9 @@ def _length(columns: Mapping[str, Sequence[object]]) -> int:
     short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
     if lengths[short] < lengths[long]:
         raise BadBodyError(
-            "The columns do not have the same number of values:"
-            f" {short} has {lengths[short]}, {long} has {lengths[long]}.",
+            "The columns do not have the same number of values: one has"
+            f" {lengths[short]}, another {lengths[long]}.",
             reason="lengths",
+            columns=[short, long],
         )
     return lengths[long]

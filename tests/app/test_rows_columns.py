@@ -37,14 +37,16 @@ async def test_rows_as_columns_of_another_shape_are_bad_body(api: Api, body):
 
 
 async def test_rows_as_columns_of_unlike_lengths_are_named(api: Api):
-    """The refusal names a short and a long column with their lengths."""
+    """The refusal names a short and a long column with their lengths, beside a detail that quotes nothing."""
     await api.declare()
     problem = assert_problem(
         await api.body(b'{"px":[1],"ts":[5,6],"qty":[1]}', COLUMNS), "bad-body"
     )
-    assert "px has 1, ts has 2" in problem["detail"]
+    assert ["px", "ts"] == problem["columns"]
+    assert "one has 1, another 2." in problem["detail"]
     problem = assert_problem(await api.body(b'{"ts":[5],"px":1}', COLUMNS), "bad-body")
-    assert "px" in problem["detail"]
+    assert "px" == problem["column"]
+    assert "px" not in problem["detail"]
 
 
 @pytest.mark.parametrize(
