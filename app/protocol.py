@@ -18,6 +18,7 @@ from uvicorn.protocols.utils import get_remote_addr
 from app.connection.admission import Admission
 from app.connection.flow import TurnFlow
 from app.connection.framing import Frame, frame_of
+from app.connection.heads import head_allowance_s, head_refusal
 from app.connection.lingering import LINGER_S, LingeringTransport
 from app.connection.refusals import origin_of, refusal
 from app.connection.sending import SENDING, Sending
@@ -26,7 +27,7 @@ from app.connection.trailers import Trailers
 from app.connection.unparsed import PIECES_MAX, Unparsed
 from app.errors import FramingError, RequestTimeoutError
 from app.front import FRONT, Front
-from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, url_too_long
+from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large
 from app.places import no_place
 from app.settings import Settings
 from engine import limits
@@ -182,7 +183,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._arriving = 0 if self._in_head or in_body else len(piece)
         super().data_received(piece)
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
-            self.refuse(self._head_refusal())
+            self.refuse(head_refusal(self.url))
         elif in_body and self._frame.chunked:
             self._trailers.fed(len(piece))
             self._bound_trailers()
@@ -231,7 +232,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes, self._arriving = self._arriving, 0
         self._stop_head_timer()
-        self._head_timer = self.loop.call_later(self._head_s(), self._head_timed_out)
+        self._head_timer = self.loop.call_later(
+            head_allowance_s(self.settings), self._head_timed_out
+        )
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what comes behind the head is a trailer, and dropped."""
@@ -308,7 +311,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Answer what is not HTTP; `msg` is uvicorn's and is not shown."""
         refusal: EngineError = FramingError("The request is not well-formed HTTP/1.1.")
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
-            refusal = self._head_refusal()
+            refusal = head_refusal(self.url)
         self.refuse(refusal)
 
     def refuse(self, error: EngineError, *, with_body: bool = True) -> None:
@@ -354,17 +357,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._dropping is not None:
             self._dropping.cancel()
             self._dropping = None
-
-    def _head_refusal(self) -> EngineError:
-        if len(self.url) > limits.URL_BYTES_MAX:
-            return url_too_long()
-        return headers_too_large("bytes of all headers", limits.HEADERS_BYTES_MAX)
-
-    def _head_s(self) -> float:
-        rate = self.settings.request_bytes_per_s_min
-        allowed = self.settings.request_grace_s
-        allowed += limits.HEADERS_BYTES_MAX / rate if rate else self.settings.request_s
-        return min(allowed, self.settings.request_s)
 
     def _head_timed_out(self) -> None:
         if self._in_head and not self.transport.is_closing():
