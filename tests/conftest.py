@@ -1,8 +1,10 @@
 """What every test may use: Hypothesis profiles and the folder of real data."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.spark_session import spark  # noqa: F401 - a fixture for tests/spark and tests/agreement
@@ -41,6 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name a case of bytes after its argument: compressed bytes may differ from process to process."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(autouse=True)
+def log_of_its_own() -> Iterator[None]:
+    """Forget how a test let this process log: its standard error is closed when it ends."""
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -156,7 +156,8 @@ def test_service_that_was_held_up_ends_where_an_engine_has_taken_over(server, ma
     engine.start("--port", "0")
     operators = engine.wait_for("listening")["url"]
     engine.wait_for("standby")
-    assert {"ready": False, "reasons": ["standby"]} == httpx.get(f"{operators}/readyz").json()
+    shown = httpx.get(f"{operators}/readyz").json()
+    assert (False, ["standby"]) == (shown["ready"], shown["reasons"])
     service.send(signal.SIGSTOP)
     engine.wait_for("recovered")
     assert 200 == httpx.get(f"{operators}/readyz").status_code

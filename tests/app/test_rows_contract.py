@@ -34,7 +34,7 @@ async def test_rows_are_charged_to_a_key_once(tmp_path, monkeypatch):
     bearer = {"Authorization": "Bearer all"}
     taken = []
     monkeypatch.setattr(Rates, "take", lambda _, key, kind, units=1: taken.append((kind, units)))
-    async with running(dataclasses.replace(SETTINGS, keys_file=keys, host="0.0.0.0")) as api:
+    async with running(dataclasses.replace(SETTINGS, keys_file=keys)) as api:
         await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer)
         stale = api.service.catalogue.stream("trades")
         await api.send("DELETE", "/v1/streams/trades", headers=bearer)

@@ -20,7 +20,7 @@ from tests.torture.exchange import Answer, BrokenError, Connection, Cut, SilentE
 
 NOT_NOW: Final = frozenset(
     {"overloaded", "recovering", "store-unavailable", "commit-unknown", "query-filling"}
-    | {"not-yet-visible", "store-full"}
+    | {"not-yet-visible", "store-full", "store-unsuitable"}
 )
 """What a service under torture may answer: definite but for `commit-unknown`, and worth another try."""
 VIOLATIONS_SHOWN_MAX: Final = 20
