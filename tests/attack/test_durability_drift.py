@@ -60,3 +60,5 @@ def test_change_of_another_setting_holds_up_for_a_moment(
         lambda: target.ask("PUT", "/v1/streams/u", json=columns).status_code in {200, 201},
         "it appends again",
     )
+    assert 200 == target.ask("GET", "/v1/streams/u").status_code
+    assert [] == reasons(target)

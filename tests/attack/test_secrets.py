@@ -76,6 +76,7 @@ def test_password_that_changes_in_its_file_is_read_again(attacked_server, guarde
     file.write_text("another\n")
     attacked_server.client.fetch_one("CLIENT", "KILL", "USER", "guarded")
     wait_until(lambda: _answers(client), "it connects anew")
+    assert "run_id" in client.info("server")
     client.close()
 
 
