@@ -60,6 +60,7 @@ TlsKeyFile = Annotated[Path | None, _text("Its private key, in PEM.")]
 KeysFile = Annotated[Path | None, _text("Keys and scopes, one JSON object a line.")]
 LogLevel = Annotated[str | None, _text("debug, info, warning or error.")]
 LogFormat = Annotated[str | None, _text("console or json.")]
+AccessLog = Annotated[bool | None, _text("Log each request, not only those that fail or are slow.")]
 
 
 def _settings(**given: object) -> "Settings":
@@ -93,6 +94,7 @@ def serve(
     tls_key_file: TlsKeyFile = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
+    access_log: AccessLog = None,
 ) -> None:
     """Start the service: everything in one process, durable, nothing else to install.
 
@@ -114,6 +116,7 @@ def serve(
         tls_key_file=tls_key_file,
         log_level=log_level,
         log_format=log_format,
+        access_log=access_log,
     )
     raise typer.Exit(run(settings))
 
@@ -172,6 +175,7 @@ def api(
     tls_key_file: TlsKeyFile = None,
     log_level: LogLevel = None,
     log_format: LogFormat = None,
+    access_log: AccessLog = None,
 ) -> None:
     """Start API workers alone: they take data and queries, and answer, from a store that an engine folds.
 
@@ -193,6 +197,7 @@ def api(
         tls_key_file=tls_key_file,
         log_level=log_level,
         log_format=log_format,
+        access_log=access_log,
     )
     raise typer.Exit(run_api(settings))
 

@@ -22,8 +22,7 @@ from app.errors import MethodError
 from app.fold_loop import FoldLoop, FoldStatistics
 from app.keys import READ, Keys
 from app.meters import MEDIA_TYPE, Values, condition_gauges, engine_counters
-from app.middleware.edge import REQUEST_ID, Application, Check, Edge, Scope
-from app.problems import problem_response
+from app.middleware.edge import Application, Check, Edge, Observer, Scope, problem_answer
 from app.store import Position, Store, StoreHealth
 from app.store_look import STORE_SLOW, StoreLook
 from engine.errors import EngineError, NotFoundError
@@ -41,12 +40,13 @@ def engine_application(
     counters: Callable[[], Values],
     *,
     admit: Check,
+    observe: Observer,
     address_of: Callable[[Scope], str],
 ) -> Application:
     """Return the ASGI application over an engine that runs: `/healthz`, `/readyz` and `/metrics`.
 
     A standby is healthy and not ready. The meters need a key with the scope `read`, where keys are asked for;
-    `counters` are told with them. `admit` is as for `Edge`; `address_of` returns who asks.
+    `counters` are told with them. `admit` and `observe` are as for `Edge`; `address_of` returns who asks.
     """
     registry = CollectorRegistry()
     registry.register(_EngineCollector(loop, StoreLook(store.position), counters))
@@ -72,14 +72,14 @@ def engine_application(
         if isinstance(error, HTTPException):
             absent = NotFoundError("There is nothing at this path.")
             told = MethodError(_METHODS) if error.status_code == 405 else absent
-        return problem_response(told, instance=request.scope.get(REQUEST_ID, ""))
+        return problem_answer(request.scope, told)
 
     app = Starlette(
         routes=[Route("/healthz", health), Route("/readyz", ready), Route("/metrics", meters)],
         exception_handlers={EngineError: problem, HTTPException: problem},
     )
     app.router.redirect_slashes = False
-    return Edge(app, admit=admit, observe=lambda *_: None)
+    return Edge(app, admit=admit, observe=observe)
 
 
 def _reasons(loop: FoldLoop, look: StoreLook[StoreHealth]) -> tuple[str, ...]:

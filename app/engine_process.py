@@ -17,6 +17,7 @@ from app.keys import load_keys
 from app.meters import Values
 from app.middleware.sites import Sites
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
+from app.request_log import RequestLog
 from app.scaling import Executors, settled_ahead
 from app.server import listen, make_server, pace_collector
 from app.settings import Settings
@@ -113,6 +114,7 @@ def _answering(
         load_keys(settings.keys_file),
         counters,
         admit=Sites(settings).admit,
+        observe=RequestLog(settings).ended,
         address_of=client_address(settings),
     )
     server = make_server(app, settings)

@@ -1,10 +1,11 @@
-"""What stands in front of an application, in one process: places for its requests, and its connections' traffic."""
+"""What stands in front of an application, in one process: places for requests, the connections' traffic, a log."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from app.connection.traffic import Traffic
 from app.places import Places
+from app.request_log import RequestLog
 
 FRONT: Final = "psoup.front"
 """Where an application's lifespan leaves its `Front`, for the connections."""
@@ -16,3 +17,4 @@ class Front:
 
     places: Places
     traffic: Traffic
+    requests: RequestLog

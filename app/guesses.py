@@ -56,7 +56,7 @@ class Guesses:
         Raises:
             RateLimitedError: says when the next one is looked at.
         """
-        failures = self._failures.get(_counted(address))
+        failures = self._failures.get(counted_address(address))
         if failures is None or len(failures) < self._most:
             return
         wait_s = failures[0] + limits.AUTHENTICATION_FAILURES_S - self._monotonic_s()
@@ -70,7 +70,7 @@ class Guesses:
     def failed(self, address: str) -> None:
         """Count a wrong key."""
         self._failed += 1
-        name = _counted(address)
+        name = counted_address(address)
         self._failures.setdefault(name, deque(maxlen=self._most)).append(self._monotonic_s())
         self._failures.move_to_end(name)
         if len(self._failures) > limits.AUTHENTICATION_ADDRESSES_MAX:
@@ -118,8 +118,8 @@ def _without_port(forwarded: str) -> str:
     return forwarded.partition(":")[0] if forwarded.count(":") == 1 else forwarded
 
 
-def _counted(address: str) -> str:
-    """Return under which name the wrong keys of an address are counted."""
+def counted_address(address: str) -> str:
+    """Return under which name an address is counted: one client of IPv6 has a whole network of them."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -2,11 +2,16 @@
 
 import logging
 import sys
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from structlog.typing import Processor
 
+_OF_REQUESTS: Final = (
+    "Invalid HTTP request received.",
+    "Unsupported upgrade request.",
+    "No supported WebSocket library detected.",
+)
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -41,3 +46,9 @@ def configure_logging(*, level: str, style: str) -> None:
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[said])
+    logging.getLogger("uvicorn.error").addFilter(_is_no_request)
+
+
+def _is_no_request(record: logging.LogRecord) -> bool:
+    """Return whether a line of uvicorn's stays: requests have lines of their own, which are bounded."""
+    return not str(record.msg).startswith(_OF_REQUESTS)

@@ -28,14 +28,14 @@ from app.front import FRONT, Front
 from app.guesses import client_address
 from app.keys import load_keys
 from app.meters import Meters
-from app.middleware.edge import EXPOSED_HEADERS, REQUEST_ID, Edge
+from app.middleware.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
 from app.middleware.sites import Sites
 from app.openapi import describe
 from app.page_tokens import PageTokens, page_key
 from app.places import Places
-from app.problems import problem_response
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
 from app.rates import Rates
+from app.request_log import RequestLog
 from app.routes import batches, health, histories, invocations, queries, staging, streams, tuples
 from app.routes.endpoint import Context, add
 from app.server import handles_of, listen, make_server, pace_collector
@@ -197,7 +197,7 @@ def _application(
         rates=Rates(processes=processes),
         meters=Meters(meters),
         handle_bits=handle_bits,
-        front=Front(places_of(settings), Traffic()),
+        front=Front(places_of(settings), Traffic(), RequestLog(settings)),
     )
 
     @asynccontextmanager
@@ -212,6 +212,11 @@ def _application(
             finally:
                 noting.cancel()
                 await service.stop()
+                context.front.requests.close()
+
+    def observe(scope: Scope, status: int, nbytes: int, seconds: float) -> None:
+        context.meters.observe(scope, status, seconds)
+        context.front.requests.ended(scope, status, nbytes, seconds)
 
     app = FastAPI(
         title="psoup",
@@ -237,7 +242,7 @@ def _application(
             allow_headers=["Authorization", "Content-Type", "Psoup-Txn-App", "Psoup-Txn-Version"],
             expose_headers=list(EXPOSED_HEADERS),
         )
-    app.add_middleware(Edge, admit=Sites(settings).admit, observe=context.meters.observe)
+    app.add_middleware(Edge, admit=Sites(settings).admit, observe=observe)
     return app
 
 
@@ -309,7 +314,7 @@ def _answer_errors(app: FastAPI) -> None:
     """Give every error the one shape, the framework's own as well."""
 
     async def ours(request: Request, error: Exception) -> Response:
-        return problem_response(error, instance=request.scope.get(REQUEST_ID, ""))
+        return problem_answer(request.scope, error)
 
     async def framework(request: Request, error: Exception) -> Response:
         return await ours(request, _translated(app, request, error))

@@ -201,6 +201,10 @@ def process_counters(service: Service, front: Front, guesses: Guesses) -> Values
             "Connections given up because their clients took no answer.",
             traffic.stalled,
         ),
+        "request_lines_left_out": (
+            "Log lines of requests that were not written, because there were too many.",
+            front.requests.statistics().left_out,
+        ),
         "authentications_failed": ("Requests with a wrong key.", guesses.statistics().failed),
         "authentications_refused": (
             "Requests from addresses with too many wrong keys.",

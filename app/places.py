@@ -11,6 +11,7 @@ works on when its body is there or its waiting is over, and until then new ones 
 """
 
 import contextlib
+import sys
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -191,6 +192,11 @@ def waiting() -> Iterator[bool]:
         yield may_wait
     finally:
         place.work()
+
+
+def limitless() -> Places:
+    """Return places of which there are always enough: for applications that count none."""
+    return Places(working=sys.maxsize, reading=sys.maxsize, waiting=sys.maxsize)
 
 
 def no_place() -> OverloadedError:

@@ -20,15 +20,16 @@ from app.connection.flow import TurnFlow
 from app.connection.framing import Frame, frame_of
 from app.connection.heads import head_allowance_s, head_refusal
 from app.connection.lingering import LINGER_S, LingeringTransport
-from app.connection.refusals import origin_of, refusal
+from app.connection.refusals import heard_of, origin_of, refusal
 from app.connection.sending import SENDING, Sending
 from app.connection.traffic import Traffic
 from app.connection.trailers import Trailers
 from app.connection.unparsed import PIECES_MAX, Unparsed
 from app.errors import FramingError, RequestTimeoutError
 from app.front import FRONT, Front
-from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large
-from app.places import no_place
+from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, new_request_id
+from app.places import limitless, no_place
+from app.request_log import RequestLog
 from app.settings import Settings
 from engine import limits
 from engine.errors import EngineError, OverloadedError
@@ -39,16 +40,16 @@ class BoundedProtocol(HttpToolsProtocol):
 
     Attributes:
         admission: which connections are let in.
-        traffic: of the connections to an application that leaves no `Front`.
+        front: of the connections to an application that leaves none.
     """
 
     settings: Settings
     admission: Admission
-    traffic: Traffic
+    front: Front
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 (uvicorn's own arguments)
         super().__init__(*args, **kwargs)
-        self._front: Front | None = self.app_state.get(FRONT)
+        self._front: Front = self.app_state.get(FRONT, self.front)
         self._client = ""
         """The address, as which connections, places and bytes are counted."""
         self._in_head = False
@@ -72,7 +73,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; a client with too many connections is turned away."""
-        traffic = self.traffic if self._front is None else self._front.traffic
+        traffic = self._front.traffic
         remote = get_remote_addr(transport)
         self._client = address = remote[0] if remote else ""
         stall_s = self.settings.answer_stall_s
@@ -332,7 +333,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _has_place(self) -> bool:
         """Return whether the request goes to the application."""
-        if self._front is None or self.parser.get_method() == b"OPTIONS":
+        if self.parser.get_method() == b"OPTIONS":
             return True
         places = self._front.places
         self.loop.call_soon(places.end_turn)
@@ -341,9 +342,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
         shared_with = origin_of(self.headers or (), self.settings.cors_origins)
+        request_id = new_request_id()
         self.transport.write(
-            refusal(error, shared_with=shared_with, closes=closes, with_body=with_body)
+            refusal(error, request_id, shared_with=shared_with, closes=closes, with_body=with_body)
         )
+        heard = heard_of(self.scope, self.parser, self.url, is_running=self._running())
+        self._front.requests.refused(error, request_id, heard, address=self._client)
 
     def _stays_small(self) -> bool:
         """Return whether the connection may go on: its body, if any, is small, and comes without being asked for."""
@@ -389,6 +393,6 @@ def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedP
     members = {
         "settings": settings,
         "admission": Admission(settings, count_loopback=count_loopback),
-        "traffic": Traffic(),
+        "front": Front(limitless(), Traffic(), RequestLog(settings)),
     }
     return type("Protocol", (BoundedProtocol,), members)

@@ -41,6 +41,8 @@ class Settings:
     page_key_file: Path | None = None
     log_level: str = "info"
     log_format: str = "console"
+    access_log: bool = False
+    slow_request_s: float = limits.SLOW_REQUEST_S
     ingest_deadline_s: float = limits.INGEST_DEADLINE_S
     register_deadline_s: float = limits.REGISTER_DEADLINE_S
     invoke_deadline_s: float = limits.INVOKE_DEADLINE_S
@@ -140,6 +142,14 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         choices=("debug", "info", "warning", "error"),
     ),
     "log_format": Setting("format", "How log lines look.", str, choices=("console", "json")),
+    "access_log": Setting(
+        "on or off",
+        "Log each request; else those that fail or are slow, a bounded number a second.",
+        _flag,
+    ),
+    "slow_request_s": Setting(
+        "seconds", "A request that takes so long is logged.", float, (0.001, 600)
+    ),
     "ingest_deadline_s": Setting(
         "seconds", "A batch not applied by then is answered 202.", float, (0, 60)
     ),

@@ -171,6 +171,16 @@ HALF_CLOSED_S: Final = 1.0
 """A client that has ended its side has mostly gone: a read is answered to it within this time, or never."""
 REGISTER_DEADLINE_S: Final = 30.0
 """Registering reads old data, hence longer."""
+SLOW_REQUEST_S: Final = 1.0
+"""A request that takes so long has a line in the log."""
+REQUEST_LINES_PER_ADDRESS_MAX: Final = 5
+"""A second, in the log of one process: of requests that one address sent amiss; as many of those that are warnings."""
+REQUEST_LINES_MAX: Final = 20
+"""The same from all addresses together: no client fills the disk that the log is on."""
+LOGGED_PATH_BYTES_MAX: Final = 200
+"""Of a path in a log line; the rest is cut off."""
+LOGGED_ADDRESS_BYTES_MAX: Final = 64
+"""Of a client's address in a log line: what a proxy has put there may be anything."""
 
 # Log.
 BACKLOG_OPERATIONS_MAX: Final = 10_000

@@ -1,42 +1,76 @@
 """Refusals that a connection writes by itself, in front of the application: problem bodies in the one shape."""
 
-import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from app.middleware.edge import EXPOSED_HEADERS
 from app.problems import problem_response
+from app.request_log import Heard
 from engine.errors import EngineError
 
 Headers = Sequence[tuple[bytes, bytes]]
 _EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
 
 
+class Parser(Protocol):
+    """What a parser tells of a request."""
+
+    def get_method(self) -> bytes:
+        """Return the method; of no meaning before the target has begun."""
+        ...
+
+
 def refusal(
-    error: EngineError, *, shared_with: bytes | None, closes: bool, with_body: bool
+    error: EngineError,
+    request_id: str,
+    *,
+    shared_with: bytes | None,
+    closes: bool,
+    with_body: bool,
 ) -> bytes:
     """Return the whole answer to a request that is refused with `error`.
 
     Args:
         error: what is wrong.
+        request_id: of the answer.
         shared_with: the origin of pages that may read the answer.
         closes: the connection ends with it.
         with_body: False for a HEAD.
     """
-    instance = secrets.token_hex(8)
-    response = problem_response(error, instance=instance)
+    response = problem_response(error, instance=request_id)
     head = [STATUS_LINE[response.status_code]]
     for name, value in response.raw_headers:
         if name != b"connection":
             head += [name, b": ", value, b"\r\n"]
-    head += [b"request-id: ", instance.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
+    head += [b"request-id: ", request_id.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
     if shared_with is not None:
         head += [b"access-control-allow-origin: ", shared_with, b"\r\nvary: origin\r\n"]
         head += [b"access-control-expose-headers: ", _EXPOSED, b"\r\n"]
     head.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
     return b"".join(head) + (bytes(response.body) if with_body else b"")
+
+
+def heard_of(
+    scope: Any,  # noqa: ANN401 (uvicorn's, None before the first request)
+    parser: Parser,
+    url: bytes,
+    *,
+    is_running: bool,
+) -> Heard | None:
+    """Return what has arrived of the request that is refused, None where nothing has.
+
+    Args:
+        scope: of the last request that has begun.
+        parser: of its head.
+        url: of it, as far as it has arrived.
+        is_running: the application works on it.
+    """
+    # A scope has a method once the application has its request, which may be answered already.
+    if scope is None or ("method" in scope and not is_running):
+        return None
+    return Heard(scope, parser.get_method(), url)
 
 
 def origin_of(headers: Headers, allowed: Sequence[str]) -> bytes | None:

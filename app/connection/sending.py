@@ -20,7 +20,11 @@ RETRY_AFTER_S: Final = 5
 
 
 class Sending:
-    """The writing side of one connection. Used in the event loop alone."""
+    """The writing side of one connection. Used in the event loop alone.
+
+    Attributes:
+        ended: the connection has: nobody is there to take an answer.
+    """
 
     def __init__(
         self, transport: asyncio.Transport, traffic: Traffic, client: str, *, stall_s: float
@@ -34,7 +38,7 @@ class Sending:
         self._loop = asyncio.get_running_loop()
         self._reserved = self._written = self._sent_before = 0
         self._looking: asyncio.TimerHandle | None = None
-        self._ended = False
+        self.ended = False
 
     def reserve(self, nbytes: int) -> None:
         """Count an answer of `nbytes` bytes that is made and is to be written, until `settle` finds it gone.
@@ -42,7 +46,7 @@ class Sending:
         Raises:
             OverloadedError: answers that others do not take leave no room for it.
         """
-        if nbytes < COUNTED_FROM_BYTES or self._ended:
+        if nbytes < COUNTED_FROM_BYTES or self.ended:
             return
         if not self._traffic.unsent.take(self._client, nbytes):
             raise OverloadedError(
@@ -68,7 +72,7 @@ class Sending:
 
     def watch(self) -> None:
         """Begin to look whether the client takes what was written; once it has taken all, that ends by itself."""
-        if self._looking is None and not self._ended:
+        if self._looking is None and not self.ended:
             self._look_later()
 
     def rest(self) -> None:
@@ -85,7 +89,7 @@ class Sending:
 
     def end(self) -> None:
         """End with the connection."""
-        self._ended = True
+        self.ended = True
         self.settle()
         self.rest()
 

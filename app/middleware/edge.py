@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
 
 from app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
 from app.problems import problem_response
@@ -22,9 +23,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Check = Callable[[Scope], None]
-Observer = Callable[[Scope, int, float], None]
+Observer = Callable[[Scope, int, int, float], None]
 
 REQUEST_ID: Final = "psoup.request_id"
+PROBLEM_CODE: Final = "psoup.problem"
+"""In a scope's state: the code of the problem that its request is answered with."""
 EXPOSED_HEADERS: Final = (
     "ETag",
     "Retry-After",
@@ -46,8 +49,8 @@ DRAIN_S: Final = 0.5
 
 
 class Edge:
-    """ASGI middleware. `admit` raises for a request that goes no further; `observe` is told (scope, status, seconds)
-    of every answer.
+    """ASGI middleware. `admit` raises for a request that goes no further; `observe` is told (scope, status, bytes,
+    seconds) of every answer; status 0 = there was none.
     """  # noqa: D205
 
     def __init__(self, app: Application, *, admit: Check, observe: Observer) -> None:
@@ -62,7 +65,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         begun = time.perf_counter()
-        scope[REQUEST_ID] = request_id = secrets.token_hex(8)
+        scope[REQUEST_ID] = request_id = new_request_id()
         scope.setdefault("state", {})
         answer = _Answer(scope, receive, send, request_id)
         try:
@@ -74,10 +77,20 @@ class Edge:
         except Exception as error:
             if answer.status:
                 raise
-            response = problem_response(error, instance=request_id)
-            await response(scope, answer.receive, answer.send)
+            await problem_answer(scope, error)(scope, answer.receive, answer.send)
         finally:
-            self._observe(scope, answer.status, time.perf_counter() - begun)
+            self._observe(scope, answer.status, answer.nbytes, time.perf_counter() - begun)
+
+
+def problem_answer(scope: Scope, error: Exception) -> Response:
+    """Return the answer to a request that failed with `error`, and leave its code for who observes."""
+    scope["state"][PROBLEM_CODE] = error.code if isinstance(error, EngineError) else "internal"
+    return problem_response(error, instance=scope[REQUEST_ID])
+
+
+def new_request_id() -> str:
+    """Return an id of a request: as answers and log lines show it."""
+    return secrets.token_hex(8)
 
 
 def check_head(scope: Scope) -> None:
@@ -118,7 +131,7 @@ class _Answer:
     """One request's two channels: sees how far the body was read, completes the answer's headers."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
-        self.status = 0
+        self.status = self.nbytes = 0
         self._receive = receive
         self._send = send
         self._request_id = request_id
@@ -144,6 +157,8 @@ class _Answer:
             headers["X-Content-Type-Options"] = "nosniff"
             if self._unread:
                 headers["Connection"] = "close"
+        else:
+            self.nbytes += len(message.get("body", b""))
         await self._send(message)
 
     async def _drain(self) -> None:

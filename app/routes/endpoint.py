@@ -26,6 +26,7 @@ from app.page_tokens import PageTokens
 from app.places import Place
 from app.problems import PROBLEM_TYPES
 from app.rates import Rates
+from app.request_log import KEY_ID
 from app.service import Service
 from app.wire.control import read_model
 from app.wire.handles import Bits
@@ -294,6 +295,7 @@ def admit(
         stream = request.path_params.get("name") if endpoint.scope == INGEST else None
         caller.require(endpoint.scope, stream=stream)
         if caller.key_id is not None:
+            request.scope["state"][KEY_ID] = caller.key_id
             place.belongs_to(caller.key_id)
         if endpoint.rate is not None:
             context.rates.take(caller.key_id, endpoint.rate)

@@ -7,12 +7,14 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from app.backend import Phase
 from app.engine_endpoint import engine_application
 from app.guesses import client_address
 from app.keys import load_keys
 from app.middleware.sites import Sites
+from app.request_log import RequestLog
 from app.settings import Settings
 from engine.clock import ManualClock
 from engine.log.operation import Rows
@@ -25,7 +27,11 @@ from tests.world import World
 
 pytestmark = pytest.mark.anyio
 
-DOOR: Any = {"admit": Sites(Settings()).admit, "address_of": client_address(Settings())}
+DOOR: Any = {
+    "admit": Sites(Settings()).admit,
+    "observe": RequestLog(Settings()).ended,
+    "address_of": client_address(Settings()),
+}
 EXECUTORS = {"executor_jobs": ("Jobs that executors were given.", 7)}
 """What executors count, where an engine has some."""
 
@@ -161,7 +167,9 @@ async def test_meters_need_a_key_where_keys_are_asked_for(one, tmp_path):
         for name, scopes in (("reader", ["read"]), ("feeder", ["ingest:*"]))
     ]
     keys.write_text("\n".join(map(json.dumps, lines)))
-    assert_problem(await get(one, "/metrics", keys), "unauthenticated")
+    with capture_logs() as logged:
+        assert_problem(await get(one, "/metrics", keys), "unauthenticated")
+    assert [("/metrics", 401)] == [(line["path"], line["status"]) for line in logged]
     refused = await get(one, "/metrics", keys, authorization="Bearer feeder")
     assert_problem(refused, "scope-missing", scope="read")
     assert 200 == (await get(one, "/metrics", keys, authorization="Bearer reader")).status_code
