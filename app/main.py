@@ -30,7 +30,7 @@ from app.keys import load_keys
 from app.meters import Meters
 from app.middleware.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
 from app.middleware.sites import Sites
-from app.openapi import describe
+from app.openapi.serving import describe
 from app.page_tokens import PageTokens, page_key
 from app.places import Places
 from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
@@ -230,7 +230,7 @@ def _application(
     app.state.context = context
     for endpoint in ENDPOINTS:
         add(app.router, context, endpoint)
-    describe(app)
+    describe(app, ENDPOINTS)
     if settings.docs:
         add_docs_page(app)
     _answer_errors(app)

@@ -24,7 +24,6 @@ from app.meters import ROUTE, Meters
 from app.middleware.edge import Scope
 from app.page_tokens import PageTokens
 from app.places import Place
-from app.problems import PROBLEM_TYPES
 from app.rates import Rates
 from app.request_log import KEY_ID
 from app.service import Service
@@ -36,7 +35,6 @@ from engine.errors import OverloadedError
 
 Result = TypeVar("Result")
 
-PROBLEM_SCHEMA: Final = {"$ref": "#/components/schemas/Problem"}
 COMMON_PROBLEMS: Final = (
     "foreign-host",
     "unknown-field",
@@ -242,17 +240,8 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
             response.headers["Psoup-Durability"] = service.store.durability
         return response
 
-    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
     router.add_api_route(
-        endpoint.path,
-        serve,
-        methods=[endpoint.method],
-        operation_id=endpoint.name,
-        summary=endpoint.text,
-        response_class=Response,
-        status_code=min(endpoint.shown),
-        responses=_responses(endpoint),
-        openapi_extra=_extra(endpoint, names),
+        endpoint.path, serve, methods=[endpoint.method], name=endpoint.name, response_class=Response
     )
 
 
@@ -319,49 +308,3 @@ def json_body(model: type[BaseModel]) -> dict[str, Any]:
     """Return the OpenAPI's request body of a JSON model."""
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"required": True, "content": {JSON: {"schema": schema}}}
-
-
-def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
-    found: dict[int | str, dict[str, Any]] = {}
-    for status, shown in endpoint.shown.items():
-        one: dict[str, Any] = {"description": shown.text}
-        if shown.model is not None:
-            one["model"] = shown.model
-        if shown.content:
-            one["content"] = dict(shown.content)
-        named = dict(shown.headers)
-        if endpoint.changes:
-            named["Psoup-Durability"] = "What the change survives: fsync, everysec or memory."
-        named["Request-Id"] = "The id of this request, as in the log."
-        one["headers"] = {
-            name: {"description": text, "schema": {"type": "string"}}
-            for name, text in named.items()
-        }
-        found[status] = one
-    for code in endpoint.codes():
-        kind = PROBLEM_TYPES[code]
-        one = found.setdefault(
-            kind.status,
-            {
-                "description": "",
-                "content": {"application/problem+json": {"schema": PROBLEM_SCHEMA}},
-            },
-        )
-        one["description"] = ", ".join(filter(None, [one["description"], f"`{code}`"]))
-    return found
-
-
-def _extra(endpoint: Endpoint, names: list[str]) -> dict[str, Any]:
-    extra: dict[str, Any] = {
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in names
-        ]
-        + [parameter.openapi() for parameter in endpoint.parameters]
-        + [dict(header) for header in endpoint.headers]
-    }
-    if endpoint.body is not None:
-        extra["requestBody"] = dict(endpoint.body)
-    if endpoint.scope is not None:
-        extra["security"] = [{"key": []}, {}]
-    return extra

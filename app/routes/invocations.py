@@ -253,7 +253,9 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
                 headers={
                     "Psoup-Gen": "Generation of the history.",
                     "Psoup-Seq": "Position the answer belongs to.",
+                    "Psoup-Now": "Instant the answer belongs to.",
                     "Psoup-Count": "Rows of the whole answer.",
+                    "Link": "Where the next page is, where there is one.",
                 },
             ),
             202: Shown(
@@ -264,6 +266,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
                     "Retry-After": "Seconds after which to ask again.",
                     "Psoup-Gen": "Generation of the history.",
                     "Psoup-Seq": "Position the answer will belong to.",
+                    "Psoup-Now": "Instant the answer will belong to.",
                 },
             ),
         },

@@ -1,26 +1,19 @@
-"""The body of every failure, as the OpenAPI shows it (RFC 9457)."""
+"""The members that the body of every failure has (RFC 9457)."""
 
-from pydantic import BaseModel
-
-
-class PositionAnswer(BaseModel):
-    """A place in a query's text; line and column count from 1."""
-
-    line: int
-    column: int
-    length: int
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Problem(BaseModel):
     """What went wrong. `code` is stable; further members depend on it."""
 
-    type: str
-    title: str
-    status: int
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="`/problems/` and the code.")
+    title: str = Field(description="What the code means.")
+    status: int = Field(description="As the status of the answer.")
     code: str
-    detail: str
-    retryable: bool
-    instance: str
-    position: PositionAnswer | None = None
-    excerpt: str | None = None
-    hint: str | None = None
+    detail: str = Field(
+        description="What is wrong, where, and what to do; quotes nothing of the request."
+    )
+    retryable: bool = Field(description="Whether the same request may succeed later.")
+    instance: str = Field(description="The `Request-Id`.")

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from app.fold_loop import FoldLoop
 from app.main import create_app, create_worker_app
+from app.openapi.problem_bodies import PROBLEM_BODIES
 from app.problems import PROBLEM_TYPES
 from app.rates import Rates
 from app.service import Service
@@ -178,6 +179,9 @@ def assert_problem(answer: httpx.Response, code: str, **extras: Any) -> Mapping[
     assert isinstance(body["detail"], str)
     assert (kind.retry_after_s is not None) == ("retry-after" in answer.headers)
     assert extras == {name: body.get(name) for name in extras}
+    model = PROBLEM_BODIES[code]
+    assert set(body) <= set(model.model_fields), "members beside those that are described"
+    model.model_validate(body, strict=True)
     return body
 
 

@@ -102,7 +102,11 @@ def test_openapi_names_every_endpoint_and_its_problems():
         statuses |= {str(PROBLEM_TYPES[code].status) for code in endpoint.codes()}
         assert statuses == set(operation["responses"])
         for status, response in operation["responses"].items():
-            assert response["description"], (endpoint.name, status)
+            shared = DESCRIBED["components"]["responses"].get(f"Problem{status}")
+            told = shared if "$ref" in response else response
+            assert told["description"], (endpoint.name, status)
+        for code in endpoint.codes():
+            assert f"`{code}`" in operation["description"], endpoint.name
 
 
 def test_openapi_every_endpoint_declares_its_scope():

@@ -1,0 +1,166 @@
+"""What the API pages say of operations beside their declarations: tags, descriptions, parameters of paths."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.wire.handles import handle_pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation as the API pages describe it."""
+
+    tag: str
+    text: str
+
+
+_STREAMS: Final = "Streams"
+_ROWS: Final = "Rows"
+_QUERIES: Final = "Queries"
+_RESULTS: Final = "Results"
+_ARCHIVE: Final = "Archive"
+_OPERATIONS: Final = "Operations"
+TAGS: Final[Mapping[str, str]] = {
+    _STREAMS: "Declarations: the columns of rows, what dates them, how long they are kept.",
+    _ROWS: "Data on its way in: one batch in one request, or parts that are committed together.",
+    _QUERIES: "Standing queries: registered once, kept up to date until they are removed.",
+    _RESULTS: "Invocations: the answer of a standing query, at an instant, page by page.",
+    _ARCHIVE: "Batches to be archived, and answers that a job computes from the archive.",
+    _OPERATIONS: "Health, figures and limits of the service.",
+}
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "declare_stream": Operation(
+        _STREAMS,
+        "Declares a stream. Declaring it again just so is `200` and changes nothing; another definition is `409`"
+        " with the differences. `202`: committed, not applied by the deadline.",
+    ),
+    "list_streams": Operation(
+        _STREAMS, "Lists streams by name, a page at a time: `next` is the URL of the next page."
+    ),
+    "get_stream": Operation(
+        _STREAMS, "Answers a stream's definition, what it holds now, and how far back it is whole."
+    ),
+    "drop_stream": Operation(
+        _STREAMS,
+        "Drops a stream with its rows. A stream that standing queries read is dropped only with `cascade=true`,"
+        " which removes those queries as well.",
+    ),
+    "append_rows": Operation(
+        _ROWS,
+        "Stores a batch of rows, all of them or none. `200`: every later answer shows them; `202`: committed, not"
+        " applied by the deadline, and `min_seq` waits for `seq`. With the two `Psoup-Txn` headers a batch is stored at"
+        " most once, however often it is sent. Bodies may be compressed with gzip or zstd.",
+    ),
+    "stage_rows": Operation(
+        _ROWS,
+        "Checks and keeps a part of a commit. Nobody sees its rows before the commit that names it; an hour later"
+        " it is forgotten.",
+    ),
+    "commit_stages": Operation(
+        _ROWS,
+        "Makes staged parts visible, all at one position, of one stream or several. A version that was committed"
+        " before is a duplicate: nothing is stored twice.",
+    ),
+    "discard_stage": Operation(
+        _ROWS, "Forgets a staged part; one that is not there is no error. What was committed stays."
+    ),
+    "list_batches": Operation(
+        _ARCHIVE,
+        "Lists the batches that a stream still holds, past the position `after`. `forgotten_through`: batches up to"
+        " there have gone.",
+    ),
+    "get_batch": Operation(
+        _ARCHIVE,
+        "Answers the rows of one batch as an Arrow stream, with their ids, their position and their arrival.",
+    ),
+    "hold_batches": Operation(
+        _ARCHIVE,
+        "Says that batches up to `through` are archived. From the first time on, later batches outlive retention"
+        " until they are archived as well.",
+    ),
+    "get_hold": Operation(_ARCHIVE, "Answers how far a stream is archived, and what is held back."),
+    "unhold_batches": Operation(
+        _ARCHIVE, "Ends the hold: batches go with retention again, archived or not."
+    ),
+    "register_query": Operation(
+        _QUERIES,
+        "Registers a windowed SQL query and answers its handle. Old rows are applied to it before `201`, so its first"
+        " invocation is whole. With a `name`, registering it again is `200` with the same handle. A refused text"
+        " is `422` with its place and what to write instead.",
+    ),
+    "list_queries": Operation(
+        _QUERIES,
+        "Lists standing queries in the order of their registration, filtered, a page at a time.",
+    ),
+    "get_query": Operation(
+        _QUERIES,
+        "Answers a query's canonical text, window, columns and state: `live`, `filling` or `suspended`.",
+    ),
+    "remove_query": Operation(
+        _QUERIES,
+        "Removes a query with what is kept of its answers. Its handle is never used again.",
+    ),
+    "register_queries": Operation(
+        _QUERIES,
+        "Registers one query a line and answers one line for each, in order: a handle, or the problem of that line."
+        " Lines that fail leave the others as they are.",
+    ),
+    "invoke_query": Operation(
+        _RESULTS,
+        "Answers the rows that a query's window shows now, or at the instant `now`. All pages of an answer belong to one"
+        " position and instant. `_id` is a row's identity, `_x` the instant at which it leaves the window.",
+    ),
+    "invoke_queries": Operation(
+        _RESULTS,
+        "Answers the first page of many queries, all at one position and one instant. A handle that nobody"
+        " knows is answered with a problem in its place.",
+    ),
+    "list_histories": Operation(
+        _ARCHIVE, "Lists the answers past memory that clients have asked for, the oldest first."
+    ),
+    "work_on_history": Operation(
+        _ARCHIVE,
+        "For the job that computes answers from the archive: claims a history for a worker (`running`), renews the"
+        " claim, or ends it (`done`, `failed`).",
+    ),
+    "drop_history": Operation(
+        _ARCHIVE, "Forgets a history and its parts; one that is not there is no error."
+    ),
+    "put_history_part": Operation(
+        _ARCHIVE,
+        "Sends one part of a claimed history's rows, in the answer's order. A part sent again replaces the first.",
+    ),
+    "health": Operation(
+        _OPERATIONS, "Says that the process runs, whatever state the service is in."
+    ),
+    "ready": Operation(
+        _OPERATIONS, "Says whether requests are answered rightly now; if not, `reasons` says why."
+    ),
+    "metrics": Operation(
+        _OPERATIONS, "Answers the meters of the process, or of all workers of its port."
+    ),
+    "status": Operation(
+        _OPERATIONS, "Answers what the service holds, what it has done, and how fast, in one look."
+    ),
+    "limits": Operation(
+        _OPERATIONS,
+        "Answers every limit by its name, those in force by settings, and how much is used.",
+    ),
+}
+"""By operation id."""
+PATH_PARAMETERS: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
+    "streams/{name}": (
+        "Name of a stream: a letter or `_`, and up to 63 letters, digits or `_`.",
+        {"type": "string"},
+    ),
+    "queries/{id}": (
+        f"Handle of a query, as its registration has answered it: `{handle_pattern('q_')}`.",
+        {"type": "string"},
+    ),
+    "stages/{id}": ("Handle of a staged part.", {"type": "string"}),
+    "histories/{id}": ("Handle of a history.", {"type": "string"}),
+    "batches/{seq}": ("Position of a batch.", {"type": "string"}),
+    "parts/{n}": ("Number of a part, from 0.", {"type": "string"}),
+}
+"""By the two last segments of the path up to the parameter: what it is, and its schema."""

@@ -1,0 +1,244 @@
+"""The bodies of failures with the members that go with their codes, as the OpenAPI shows them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import BaseModel, Field
+
+from app.problems import PROBLEM_TYPES
+from app.wire.problem import Problem
+from app.wire.warnings import PositionAnswer
+
+_MAX: Final = "How many there may be."
+
+
+class SimpleProblem(Problem):
+    """A problem that says all in `detail`."""
+
+
+class BadBodyProblem(Problem):
+    """The body is not what its media type says."""
+
+    reason: str | None = Field(default=None, description="What is wrong with it.")
+    offset: int | None = Field(default=None, description="Where, in bytes or columns from 0.")
+    limit: int | None = Field(default=None, description="The bound that it is over.")
+    line: int | None = Field(default=None, description="Line of a batch, from 1.")
+    column: str | None = Field(default=None, description="Of rows by columns: the one meant.")
+    columns: list[str] | None = Field(
+        default=None, description="Of rows by columns: two of unlike lengths."
+    )
+
+
+class UnknownFieldProblem(Problem):
+    """A member or a parameter does not exist."""
+
+    field: str = Field(description="Its name, or where it stands.")
+    nearest: str | None = Field(description="The name that may have been meant.")
+
+
+class ScopeProblem(Problem):
+    """The key lacks a scope."""
+
+    scope: str = Field(description="The scope that is needed.")
+
+
+class SupportedProblem(Problem):
+    """A representation, a media type or an encoding is not one of those that are taken."""
+
+    supported: list[str] = Field(description="Those that are.")
+
+
+class StreamDifference(BaseModel):
+    """A member in which two declarations of a stream differ, as declared and as given."""
+
+    member: str
+    declared: object
+    given: object
+
+
+class StreamDiffersProblem(Problem):
+    """The stream exists with another definition."""
+
+    diff: list[StreamDifference]
+
+
+class HasQueriesProblem(Problem):
+    """Standing queries read the stream."""
+
+    queries: int = Field(description="How many.")
+
+
+class NameTakenProblem(Problem):
+    """Another query has the name."""
+
+    id: str = Field(description="Its handle.")
+
+
+class TxnProblem(Problem):
+    """The version was used for other content."""
+
+    seq: int = Field(description="Position of what was sent first.")
+
+
+class StageMissingProblem(Problem):
+    """Parts of a commit are not staged, or not any more."""
+
+    stages: list[str] = Field(description="Their handles.")
+
+
+class GenDiffersProblem(Problem):
+    """The position is of another history than the service's."""
+
+    gen: int = Field(description="The service's.")
+
+
+class SuspendedProblem(Problem):
+    """The query ran over a cap."""
+
+    since_seq: int = Field(description="Position at which it was suspended.")
+    reason: str
+
+
+class HistoryPartsProblem(Problem):
+    """The parts of a history do not make an answer."""
+
+    parts: list[int] = Field(description="Those that are missing.")
+    rows: int | None = Field(default=None, description="Rows of those that are there.")
+
+
+class HistoryFailedProblem(Problem):
+    """The job that computed the answer has given up."""
+
+    history: str = Field(description="Handle of the history.")
+    retry_at: str = Field(description="When it may be asked for again.")
+
+
+class PageExpiredProblem(Problem):
+    """The page needs what is no longer kept."""
+
+    action: str = Field(description="What to do: `invoke` the query again.")
+
+
+class TooLargeProblem(Problem):
+    """A body, or the parts of a commit, are over a limit."""
+
+    limit: str | None = Field(default=None, description="What is limited.")
+    max_bytes: int | None = Field(default=None, description=_MAX)
+    max_rows: int | None = Field(default=None, description=_MAX)
+    max_lines: int | None = Field(default=None, description=_MAX)
+    max_members: int | None = Field(default=None, description=_MAX)
+    max_messages: int | None = Field(default=None, description=_MAX)
+
+
+class LimitProblem(Problem):
+    """Over a limit."""
+
+    limit: int = Field(description="The limit.")
+
+
+class WrongField(BaseModel):
+    """One wrong member or parameter."""
+
+    pointer: str = Field(description="JSON pointer of a member; `?name` of a parameter.")
+    reason: str = Field(description="What was expected.")
+
+
+class InvalidFieldProblem(Problem):
+    """Members or parameters have wrong types or values."""
+
+    errors: list[WrongField] = Field(description="The first 20 of them.")
+
+
+class WrongRow(BaseModel):
+    """One value of one row that does not fit its column."""
+
+    index: int | None = Field(description="Of the row, from 0; null for the names of columns.")
+    line: int | None = Field(
+        default=None, description="Of the row, from 1, where bodies have lines."
+    )
+    pointer: str = Field(description="JSON pointer of the value in its row.")
+    code: str = Field(description="`type-mismatch`, `out-of-range`, `missing`, ...: stable.")
+    expected: str
+    got: str | None
+
+
+class RowsProblem(Problem):
+    """Rows do not fit their stream."""
+
+    errors: list[WrongRow] = Field(description="The first 100 of them.")
+    errors_total: int
+
+
+class SqlProblem(Problem):
+    """A query was refused, at a place of its text."""
+
+    position: PositionAnswer
+    excerpt: str = Field(description="The line with a caret under the place.")
+    hint: str = Field(description="What is wrong and what to write instead, quoting the text.")
+
+
+class ComplexQueryProblem(SqlProblem):
+    """The query is over a limit."""
+
+    limit: int
+    actual: int
+
+
+class NowProblem(Problem):
+    """The instant lies outside what is kept."""
+
+    oldest: str | None
+    newest: str | None
+
+
+class OverloadedProblem(Problem):
+    """All the work that the service holds is taken."""
+
+    reason: str = Field(description="Of what there is no more.")
+
+
+class NotVisibleProblem(Problem):
+    """The position is not applied yet."""
+
+    applied: int = Field(description="The position that is.")
+
+
+_BY_CODE: Final[Mapping[str, type[Problem]]] = {
+    "bad-body": BadBodyProblem,
+    "unknown-field": UnknownFieldProblem,
+    "scope-missing": ScopeProblem,
+    "not-acceptable": SupportedProblem,
+    "unsupported-media": SupportedProblem,
+    "stream-differs": StreamDiffersProblem,
+    "has-queries": HasQueriesProblem,
+    "name-taken": NameTakenProblem,
+    "txn-content-differs": TxnProblem,
+    "stage-missing": StageMissingProblem,
+    "gen-differs": GenDiffersProblem,
+    "query-suspended": SuspendedProblem,
+    "history-parts-missing": HistoryPartsProblem,
+    "history-failed": HistoryFailedProblem,
+    "page-expired": PageExpiredProblem,
+    "body-too-large": TooLargeProblem,
+    "commit-too-large": TooLargeProblem,
+    "url-too-long": LimitProblem,
+    "headers-too-large": LimitProblem,
+    "quota-exceeded": LimitProblem,
+    "answer-too-large": LimitProblem,
+    "invalid-field": InvalidFieldProblem,
+    "rows-rejected": RowsProblem,
+    "sql-syntax": SqlProblem,
+    "unknown-stream": SqlProblem,
+    "unknown-column": SqlProblem,
+    "type-mismatch": SqlProblem,
+    "unsupported-sql": SqlProblem,
+    "window-empty": SqlProblem,
+    "query-too-complex": ComplexQueryProblem,
+    "now-out-of-range": NowProblem,
+    "overloaded": OverloadedProblem,
+    "not-yet-visible": NotVisibleProblem,
+}
+PROBLEM_BODIES: Final[Mapping[str, type[Problem]]] = {
+    code: _BY_CODE.get(code, SimpleProblem) for code in PROBLEM_TYPES
+}
+"""The model of each code's body."""
