@@ -29,7 +29,7 @@ class BudgetStatistics:
 class LineBudget:
     """The lines of the current second. For one thread. Invariant: no count is above its limit.
 
-    Memory is bounded by the lines of a second: an address is kept only with a line that it has had.
+    Memory is bounded by the lines of a second: as many addresses are kept that had one, and as many that had none.
     """
 
     def __init__(

@@ -52,6 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._front: Front = self.app_state.get(FRONT, self.front)
         self._client = ""
         """The address, as which connections, places and bytes are counted."""
+        self.url = b""
         self._in_head = False
         self._refused = False
         self._head_bytes = 0

@@ -23,7 +23,7 @@ class Sending:
     """The writing side of one connection. Used in the event loop alone.
 
     Attributes:
-        ended: the connection has: nobody is there to take an answer.
+        ended: the connection is lost, and nobody is there to take an answer.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from app.keys import INGEST
 from app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS
 from app.openapi.problem_bodies import PROBLEM_BODIES
@@ -85,9 +86,8 @@ def _operation(endpoint: Endpoint, examples: Sequence[Example]) -> dict[str, Any
     described = OPERATIONS[endpoint.name]
     paragraphs = [described.text]
     if endpoint.scope is not None:
-        paragraphs.append(
-            f"Where keys are asked for, one with the scope `{endpoint.scope}` is needed."
-        )
+        scope = f"{INGEST}:<stream>" if endpoint.scope == INGEST else endpoint.scope
+        paragraphs.append(f"Where keys are asked for, one with the scope `{scope}` is needed.")
     paragraphs.append(f"Problems: {_problems(endpoint.codes())}.")
     operation: dict[str, Any] = {
         "tags": [described.tag],
@@ -129,13 +129,12 @@ def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
     segments = path.split("/")
     for before, segment in pairwise(segments):
         if segment.startswith("{"):
-            text, schema = PATH_PARAMETERS[f"{before}/{segment}"]
             yield {
                 "name": segment[1:-1],
                 "in": "path",
                 "required": True,
-                "description": text,
-                "schema": dict(schema),
+                "description": PATH_PARAMETERS[f"{before}/{segment}"],
+                "schema": {"type": "string"},
             }
 
 

@@ -149,18 +149,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
 }
 """By operation id."""
-PATH_PARAMETERS: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
-    "streams/{name}": (
-        "Name of a stream: a letter or `_`, and up to 63 letters, digits or `_`.",
-        {"type": "string"},
-    ),
-    "queries/{id}": (
-        f"Handle of a query, as its registration has answered it: `{handle_pattern('q_')}`.",
-        {"type": "string"},
-    ),
-    "stages/{id}": ("Handle of a staged part.", {"type": "string"}),
-    "histories/{id}": ("Handle of a history.", {"type": "string"}),
-    "batches/{seq}": ("Position of a batch.", {"type": "string"}),
-    "parts/{n}": ("Number of a part, from 0.", {"type": "string"}),
+PATH_PARAMETERS: Final[Mapping[str, str]] = {
+    "streams/{name}": "Name of a stream: a letter or `_`, and up to 63 letters, digits or `_`.",
+    "queries/{id}": f"Handle of a query, as its registration answers it: `{handle_pattern('q_')}`.",
+    "stages/{id}": "Handle of a staged part.",
+    "histories/{id}": "Handle of a history.",
+    "batches/{seq}": "Position of a batch.",
+    "parts/{n}": "Number of a part, from 0.",
 }
-"""By the two last segments of the path up to the parameter: what it is, and its schema."""
+"""What they are, by the parameter and the segment in front of it."""

@@ -13,12 +13,14 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Psoup-Durability": "What the change survives: `fsync`, `everysec` or `memory`.",
     "Retry-After": "Seconds after which to try again.",
     "WWW-Authenticate": "How to send a key.",
+    "Allow": "The methods that the path answers.",
     "Accept-Post": "The media types that are taken.",
     "RateLimit": "Of a rate of a key: what is left, and when there is more.",
     "RateLimit-Policy": "Of a rate of a key: its quota and window.",
 }
 _OF_STATUS: Final[Mapping[int, Sequence[str]]] = {
     401: ("WWW-Authenticate",),
+    405: ("Allow",),
     415: ("Accept-Post",),
     429: ("Retry-After", "RateLimit", "RateLimit-Policy"),
     503: ("Retry-After",),

@@ -13,7 +13,7 @@ import pytest
 from tests.app.support import CHOSEN, INTERFERES, Api, ServiceKind, running
 from tests.stores import SharedServer
 
-SERVICES = ("running", "served", "application")
+SERVICES = ("running", "served", "served_application", "application")
 """Modules with one of these of tests/app/support.py and serving.py run services."""
 OWN_STORES = frozenset({"store", "faulty"})
 """Fixtures whose tests interfere with a store of their own."""

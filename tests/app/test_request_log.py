@@ -148,6 +148,20 @@ def test_requests_that_the_connection_refuses_have_one_line(lines, name):
     assert "SECRET" not in str(lines)
 
 
+def test_connections_that_are_too_many_have_a_line_without_a_request(lines):
+    """Nothing was asked yet: the line says whose connection it was, and why it was refused."""
+    settings = dataclasses.replace(SETTINGS, connections_per_address=1)
+    with served_application(settings, count_loopback=True) as (address, _):
+        with connected(address) as first, connected(address) as second:
+            first.sendall(head("GET", "/healthz"))
+            assert 200 == read_answer(first)[0]
+            assert 429 == read_answer(second)[0]
+        wait_until(lambda: bool(requests(lines)), "it is logged")
+    found = requests(lines)[0]
+    assert ("127.0.0.1", 429, "rate-limited") == (found["client"], found["status"], found["code"])
+    assert not {"method", "path", "ms"} & set(found)
+
+
 def test_requests_whose_client_has_gone_are_aborted(lines):
     """Nobody has seen a status, so the line has none."""
     settings = dataclasses.replace(SETTINGS, invoke_deadline_s=2.0)
