@@ -162,6 +162,46 @@ def test_connections_that_are_too_many_have_a_line_without_a_request(lines):
     assert not {"method", "path", "ms"} & set(found)
 
 
+def test_requests_without_a_place_have_one_line_each(lines, monkeypatch):
+    """The service owes them, so they are warnings; with a body on its way or without."""
+    with served_application(SETTINGS) as (address, app):
+        places = app.state.context.front.places
+        monkeypatch.setattr(places, "expect", lambda *_, **__: False)
+        assert 503 == answer(address, head("GET", "/v1/streams"))[0]
+        assert 503 == answer(address, head("POST", ROWS, "Content-Length: 2") + b"[]")[0]
+        wait_until(lambda: len(requests(lines)) == 2, "both are logged")
+    assert [("GET", "/v1/streams"), ("POST", ROWS)] == [
+        (one["method"], one["path"]) for one in requests(lines)
+    ]
+    assert [("warning", 503, "overloaded")] * 2 == [
+        (one["log_level"], one["status"], one["code"]) for one in requests(lines)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("begun", "path"),
+    [
+        (b"GET /a?key=SECRET HTTP/1.1\r\nHost: SEC", "/a"),
+        (head("POST", ROWS, "Content-Length: 9") + b"[", ROWS),
+    ],
+    ids=["head", "body"],
+)
+def test_requests_that_come_too_slowly_have_one_line(lines, begun, path):
+    """By the connection or by the application: whoever has waited for the rest says so, once."""
+    settings = dataclasses.replace(SETTINGS, request_s=1.0, request_grace_s=1.0)
+    with served_application(settings) as (address, _):
+        url = "http://{}:{}/v1/streams/s".format(*address)
+        assert 201 == httpx.put(url, json=STREAM, timeout=WAIT_S).status_code
+        with connected(address) as connection:
+            connection.sendall(begun)
+            assert 408 == read_answer(connection)[0]
+        assert 404 == answer(address, head("GET", "/the-last"))[0]
+        wait_until(lambda: "/the-last" in str(lines), "the last one is logged")
+    found, _ = requests(lines)
+    assert (408, "request-timeout", path) == (found["status"], found["code"], found["path"])
+    assert "SEC" not in str(lines)
+
+
 def test_requests_whose_client_has_gone_are_aborted(lines):
     """Nobody has seen a status, so the line has none."""
     settings = dataclasses.replace(SETTINGS, invoke_deadline_s=2.0)
