@@ -120,14 +120,20 @@ class PageExpiredProblem(Problem):
 
 
 class TooLargeProblem(Problem):
-    """A body, or the parts of a commit, are over a limit."""
+    """A body is over a limit."""
 
-    limit: str | None = Field(default=None, description="What is limited.")
+    limit: str = Field(description="What is limited.")
     max_bytes: int | None = Field(default=None, description=_MAX)
     max_rows: int | None = Field(default=None, description=_MAX)
     max_lines: int | None = Field(default=None, description=_MAX)
     max_members: int | None = Field(default=None, description=_MAX)
     max_messages: int | None = Field(default=None, description=_MAX)
+
+
+class CommitTooLargeProblem(Problem):
+    """The parts of a commit are over a limit together."""
+
+    max_bytes: int = Field(description=_MAX)
 
 
 class LimitProblem(Problem):
@@ -220,7 +226,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "history-failed": HistoryFailedProblem,
     "page-expired": PageExpiredProblem,
     "body-too-large": TooLargeProblem,
-    "commit-too-large": TooLargeProblem,
+    "commit-too-large": CommitTooLargeProblem,
     "url-too-long": LimitProblem,
     "headers-too-large": LimitProblem,
     "quota-exceeded": LimitProblem,

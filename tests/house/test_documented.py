@@ -65,6 +65,19 @@ def test_error_codes_of_errors_have_a_status():
     }
 
 
+def test_members_of_problems_are_documented():
+    """The table of problems in docs/http_api.md names the members that each code's body has, as the OpenAPI does."""
+    from app.openapi.problem_bodies import PROBLEM_BODIES
+    from app.wire.problem import Problem
+
+    rows = re.findall(r"^\| `([a-z-]+)` \| \d{3} \|.*\| ?(.*) \|$", _http_api(), re.MULTILINE)
+    assert set(PROBLEM_BODIES) == {code for code, _ in rows}
+    for code, told in rows:
+        named = set(re.findall(r"`(\w+)`", re.sub(r" of `pointer`, .*", "", told)))
+        named |= {"position", "excerpt", "hint"} if told.startswith("the same") else set()
+        assert named == set(PROBLEM_BODIES[code].model_fields) - set(Problem.model_fields), code
+
+
 def test_endpoints_are_documented():
     """docs/http_api.md names every method and path of the OpenAPI description, in code."""
     page = _http_api()
