@@ -35,7 +35,12 @@ Schema = Annotated[
 ]
 Time = Annotated[
     str | None,
-    typer.Option("--time", "-t", help="The column that dates a row.", rich_help_panel=_STREAM),
+    typer.Option(
+        "--time",
+        "-t",
+        help="The column that dates a row; year+month+day joins several into ts, at=date+clock into at.",
+        rich_help_panel=_STREAM,
+    ),
 ]
 Clock = Annotated[
     ClockKind | None,
@@ -58,7 +63,49 @@ InputFormat = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="Between the fields of a CSV; tab for a tab.", rich_help_panel=_READING),
+    typer.Option(
+        help="Between the fields of a CSV; tab for a tab. Default: as the first records tell.",
+        rich_help_panel=_READING,
+    ),
+]
+Charset = Annotated[
+    str | None,
+    typer.Option(help="How the text is encoded, such as latin-1.", rich_help_panel=_READING),
+]
+Comment = Annotated[
+    str | None,
+    typer.Option(help="Leave out lines of a CSV that begin so: #.", rich_help_panel=_READING),
+]
+DecimalComma = Annotated[
+    bool,
+    typer.Option("--decimal-comma", help="Numbers are written 2,5.", rich_help_panel=_READING),
+]
+Flatten = Annotated[
+    bool,
+    typer.Option(
+        help="Whether members of objects in JSON become columns.", rich_help_panel=_READING
+    ),
+]
+Types = Annotated[
+    str | None,
+    typer.Option(
+        help='Types of some columns, the others as the file shows: "zip string, n int64".',
+        rich_help_panel=_READING,
+    ),
+]
+TimeFormat = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How times are written, as of strptime: %d/%m/%Y %H:%M for --time, COLUMN=%Y%m%d for another;"
+        " or what they count: COLUMN=ms.",
+        rich_help_panel=_READING,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        help="Load so many rows from the front of the file.", min=1, rich_help_panel=_READING
+    ),
 ]
 Null = Annotated[
     list[str] | None,
@@ -106,11 +153,18 @@ def load(
     retention_bytes: RetentionBytes = None,
     input_format: InputFormat = None,
     delimiter: Delimiter = None,
+    charset: Charset = None,
+    comment: Comment = None,
+    decimal_comma: DecimalComma = False,
     null: Null = None,
     header: Header = True,
     columns: Columns = None,
     skip_columns: SkipColumns = None,
+    types: Types = None,
+    flatten: Flatten = True,
     epoch: Epoch = None,
+    time_format: TimeFormat = None,
+    limit: Limit = None,
     sort: Sort = False,
     batch_rows: BatchRows = BATCH_ROWS_DEFAULT,
     compress: Compress = None,
@@ -124,18 +178,25 @@ def load(
     """
     from app.load_command import run
     from pipeline.definition import read_definition
+    from pipeline.files.asked import charset_of, time_options, types_of
     from pipeline.load import LoadRequest
 
     retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
     reading = ReadOptions(
         format=input_format,
         delimiter=_character(delimiter),
+        charset=charset_of(charset),
+        comment=comment or None,
+        decimal_comma=decimal_comma,
         nulls=tuple(null or ()),
         header=header,
         columns=_listed(columns) or None,
         skip=frozenset(_listed(skip_columns)),
+        types=types_of(types),
+        flatten=flatten,
         epoch=epoch,
-        time=time,
+        limit=limit,
+        **time_options(time, time_format),
     )
     request = LoadRequest(
         path=file,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app.terminal import Output, discard, standard_error, standard_output
-from app.terminal_load import progress_of, show_plan, show_summary, warnings_of
+from app.terminal_load import notes_of, progress_of, show_plan, show_summary, warnings_of
 from pipeline.client import Service
 from pipeline.load import LoadProgress, LoadRequest, plan_load, run_load
 
@@ -27,6 +27,8 @@ def run(request: LoadRequest, *, url: str, token: str | None) -> None:
         with console.status(Text(f"looking at {request.path.name}")):
             plan = plan_load(service, request)
         show_plan(console, plan)
+        for note in notes_of(plan):
+            standard_error().print(note)
         started = time.monotonic()
         latest = LoadProgress()
         said: set[str] = set()

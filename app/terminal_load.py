@@ -52,6 +52,11 @@ def _may_mean_null(witness: str) -> bool:
     return 0 < len(witness) <= 8 and not any(character.isdigit() for character in witness)
 
 
+def notes_of(plan: LoadPlan) -> list[Text]:
+    """Return what was decided about the file that the user may not expect, to be shown before the first batch."""
+    return [Text.assemble(("note ", f"bold {ACCENT}"), one) for one in plan.notes]
+
+
 def show_summary(console: Console, plan: LoadPlan, done: LoadProgress, seconds: float) -> None:
     """Print what was loaded, and how fast."""
     fresh = done.rows - done.skipped_rows

@@ -70,6 +70,11 @@ class LoadPlan:
     rows_before: int
     app: str
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided about the file that the user may not expect, in sentences."""
+        return self.file.notes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadProgress:
@@ -112,6 +117,8 @@ def plan_load(service: Service, request: LoadRequest) -> LoadPlan:
     existing = service.stream(request.stream)
     given = request.schema or {}
     wanted_time = request.read.time or given.get("time") or (existing or {}).get("time")
+    if request.sort and wanted_time is None:
+        raise DefinitionError("To sort, the time column has to be named: pass --time COLUMN.")
     file = DataFile(request.path, dataclasses.replace(request.read, time=wanted_time))
     inferred: tuple[InferredColumn, ...] = ()
     if "columns" in given:
@@ -122,9 +129,10 @@ def plan_load(service: Service, request: LoadRequest) -> LoadPlan:
         inferred = file.survey()
         columns = tuple(ColumnSchema(c.name, c.type, c.name != wanted_time) for c in inferred)
     columns = _with_time(columns, wanted_time)
-    if request.sort and wanted_time is None:
-        raise DefinitionError("To sort, the time column has to be named: pass --time COLUMN.")
-    file.check_columns(columns)
+    if not inferred:
+        _check_types(columns, request.read)
+        file.check_columns(columns)
+        file.survey({column.name: column.type for column in columns})
     return LoadPlan(
         request=request,
         file=file,
@@ -195,6 +203,17 @@ def _check(request: LoadRequest) -> None:
         )
 
 
+def _check_types(columns: tuple[ColumnSchema, ...], read: ReadOptions) -> None:
+    """Refuse types asked for beside others that are given already."""
+    given = {column.name: column.type for column in columns}
+    for name, kind in read.types:
+        if given.get(name, kind) is not kind:
+            raise DefinitionError(
+                f"Column {name!r} is {given[name]} already, by the stream or --schema; --types says {kind}."
+                " Load into another stream, or leave it out of --types."
+            )
+
+
 def _with_time(columns: tuple[ColumnSchema, ...], time: str | None) -> tuple[ColumnSchema, ...]:
     """Return the columns with the time column not nullable, as every stream declares it."""
     if time is None:
@@ -235,9 +254,14 @@ def _body(
 
 
 def _identity(file: DataFile, request: LoadRequest, columns: tuple[ColumnSchema, ...]) -> str:
-    """Return the producer's name: the same for the same rows in the same batches, else another."""
-    read = dataclasses.asdict(file.options)
-    read["skip"] = sorted(file.options.skip)
+    """Return the producer's name: the same for the same rows in the same batches, else another.
+
+    Options left at their defaults leave no trace in it, so that one that is new changes no identity.
+    """
+    usual = dataclasses.asdict(ReadOptions())
+    read = {n: v for n, v in dataclasses.asdict(file.options).items() if v != usual[n]}
+    if file.options.skip:
+        read["skip"] = sorted(file.options.skip)
     parts = {
         "batching": BATCHING_VERSION,
         "batch_rows": request.batch_rows,

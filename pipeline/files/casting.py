@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.limits import STRING_BYTES_MAX, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnType
-from pipeline.files.options import EpochUnit
+from pipeline.files.markers import without_markers
+from pipeline.files.readings import Reading
+from pipeline.files.time_forms import ISO, TimeForm
 
-UTC_MICROSECONDS: Final = ARROW_TYPES[ColumnType.TIMESTAMP]
-_ZONED: Final = r"(Z|z|[+-]\d\d:?\d\d)$"
 _NUMERAL: Final = r"^[+-]?\d+(\.\d*)?$"
 
 
@@ -30,25 +29,38 @@ class Misfit(Exception):  # noqa: N818 - a place, turned into an error by whoeve
         self.hint = hint
 
 
-def text_as(array: pa.Array, kind: ColumnType, epoch: EpochUnit | None) -> pa.Array:
-    """Return an array of text as one of type `kind`.
+def text_as(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
+    """Return an array of text as one of type `kind`; where that is not text, words for nothing are NULL.
 
     Raises:
         Misfit: the first value that does not fit.
     """
     if kind is ColumnType.STRING:
         return checked_text(array)
-    trimmed = trimmed_or_null(array)
+    given = without_markers(trimmed_or_null(array))
     match kind:
         case ColumnType.INT64:
-            return _cast(trimmed, lambda a: a.cast(pa.int64()), "expected an integer (int64)")
+            return _cast(given, _integers, "expected an integer (int64)")
         case ColumnType.FLOAT64:
-            floats = _cast(trimmed, lambda a: a.cast(pa.float64()), "expected a number (float64)")
-            return finite(floats)
+            return _floats(given, decimal_comma=reading.decimal_comma)
         case ColumnType.BOOL:
-            return _cast(trimmed, lambda a: a.cast(pa.bool_()), "expected true or false (bool)")
+            return _cast(given, _truths, "expected true or false (bool)")
         case ColumnType.TIMESTAMP:
-            return _timestamps(trimmed, epoch)
+            return _timestamps(given, reading.form)
+
+
+def numerals(array: pa.Array, *, decimal_comma: bool) -> pa.Array:
+    """Return numbers written as text with a decimal point.
+
+    Raises:
+        pa.ArrowInvalid: they are to have a comma, and one has a point.
+    """
+    if not decimal_comma:
+        return array
+    if pc.any(pc.match_substring(array, ".")).as_py():
+        msg = "a number has a point"
+        raise pa.ArrowInvalid(msg)
+    return pc.replace_substring(array, ",", ".")
 
 
 def trimmed_or_null(array: pa.Array) -> pa.Array:
@@ -86,25 +98,6 @@ def finite(floats: pa.Array) -> pa.Array:
     return floats
 
 
-def microseconds(numbers: pa.Array, epoch: EpochUnit) -> pa.Array:
-    """Return numbers counted in `epoch` units as timestamps, rounded to the microsecond.
-
-    Integer nanoseconds are cut off there instead.
-
-    Raises:
-        pa.ArrowInvalid: one of them is not a number that 64 bits of microseconds hold.
-    """
-    if pa.types.is_integer(numbers.type):
-        whole = numbers.cast(pa.int64())
-        if epoch is EpochUnit.NANOSECONDS:
-            scaled = pc.divide(whole, 1_000)
-        else:
-            scaled = pc.multiply_checked(whole, int(epoch.microseconds))
-    else:
-        scaled = pc.round(pc.multiply(numbers.cast(pa.float64()), epoch.microseconds))
-    return scaled.cast(pa.int64()).cast(UTC_MICROSECONDS)
-
-
 def dated(times: pa.Array) -> pa.Array:
     """Return timestamps as they are, having refused years that RFC 3339 cannot write."""
     instants = times.cast(pa.int64())
@@ -114,51 +107,44 @@ def dated(times: pa.Array) -> pa.Array:
     return times
 
 
-def is_timestamp_text(array: pa.Array) -> bool:
-    """Return whether every value is an ISO 8601 date or date-time."""
+def _integers(array: pa.Array) -> pa.Array:
+    """Return integers; 17850.0 is one."""
     try:
-        parse_timestamps(array)
+        return array.cast(pa.int64())
     except pa.ArrowInvalid:
-        return False
-    return True
+        return pc.replace_substring_regex(array, r"\.0+$", "").cast(pa.int64())
 
 
-def parse_timestamps(array: pa.Array) -> pa.Array:
-    """Return ISO 8601 dates and date-times; without a zone they are UTC.
+def _floats(array: pa.Array, *, decimal_comma: bool) -> pa.Array:
+    written = "2,5" if decimal_comma else "float64"
+    return finite(
+        _cast(
+            array,
+            lambda part: numerals(part, decimal_comma=decimal_comma).cast(pa.float64()),
+            f"expected a number ({written})",
+        )
+    )
 
-    Digits below the microsecond are cut off.
-    """
-    zoned = pc.match_substring_regex(array, _ZONED)
+
+def _truths(array: pa.Array) -> pa.Array:
+    """Return booleans; T and F are some."""
     try:
-        return _parse_zones(array, zoned)
+        return array.cast(pa.bool_())
     except pa.ArrowInvalid:
-        cut = pc.replace_substring_regex(array, r"(\.\d{6})\d+", r"\1")
-        return _parse_zones(cut, zoned)
+        spelt = pc.replace_substring_regex(array, "^[tT]$", "true")
+        return pc.replace_substring_regex(spelt, "^[fF]$", "false").cast(pa.bool_())
 
 
-def _parse_zones(array: pa.Array, zoned: pa.Array) -> pa.Array:
-    nothing = pa.scalar(None, pa.string())
-    naive = pc.if_else(zoned, nothing, array).cast(pa.timestamp("us"))
-    aware = pc.if_else(zoned, array, nothing).cast(UTC_MICROSECONDS)
-    return pc.coalesce(aware, naive.cast(pa.int64()).cast(UTC_MICROSECONDS))
-
-
-def _timestamps(array: pa.Array, epoch: EpochUnit | None) -> pa.Array:
-    if epoch is None:
+def _timestamps(array: pa.Array, form: TimeForm) -> pa.Array:
+    try:
+        return dated(_cast(array, form.parse, f"expected {form.text} (timestamp)"))
+    except Misfit as misfit:
         hint = ""
-        try:
-            return _cast(
-                array, parse_timestamps, "expected an ISO 8601 date or date-time (timestamp)"
-            )
-        except Misfit as misfit:
-            value = array[misfit.index]
-            if pc.match_substring_regex(value, _NUMERAL).as_py():
-                hint = "Where it counts from 1970, pass --epoch s|ms|us|ns."
-            raise Misfit(misfit.index, misfit.reason, hint) from None
-    whole = pc.all(pc.match_substring_regex(array, r"^[+-]?\d+$")).as_py()
-    number = pa.int64() if whole else pa.float64()
-    expected = f"expected a number of {epoch} since 1970 (timestamp)"
-    return dated(_cast(array, lambda part: microseconds(part.cast(number), epoch), expected))
+        if form is ISO and pc.match_substring_regex(array[misfit.index], _NUMERAL).as_py():
+            hint = "Where it counts from 1970, pass --epoch s|ms|us|ns."
+        elif misfit.hint == "":
+            hint = "Where times are written otherwise, pass --time-format; it is strptime's."
+        raise Misfit(misfit.index, misfit.reason, hint) from None
 
 
 def _cast(array: pa.Array, convert: Callable[[pa.Array], pa.Array], expected: str) -> pa.Array:

@@ -5,20 +5,30 @@ is inside Python when the interpreter ends, and takes the process down with it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import IO
 
 from pipeline.errors import DataFileError
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How records are written. A comment is a record that begins with `comment`."""
+
+    delimiter: str
+    quoted: bool = True
+    comment: str | None = None
+
+
 def whole_records(
-    plain: IO[bytes], *, delimiter: str, block_bytes: int, file: str
+    plain: IO[bytes], dialect: Dialect, *, block_bytes: int, file: str
 ) -> Iterator[bytes]:
     """Yield the text of `plain` in blocks that end where a record ends, the last one wherever the text does.
 
     Args:
         plain: read to its end, `block_bytes` at a time.
-        delimiter: between the fields of a record.
+        dialect: how records are written; comments leave an empty line.
         block_bytes: a record is shorter; a block is shorter than twice that.
         file: the name that errors show.
 
@@ -27,7 +37,11 @@ def whole_records(
 
     Cost: O(bytes).
     """
-    records = _records(delimiter)
+    record = _record(dialect)
+    comment = _comment(dialect)
+    records = re.compile(rb"(?:" + comment + rb"|" + record + rb")*+")
+    each = re.compile(rb"(?P<comment>" + comment + rb")|" + record)
+    begins = (dialect.comment or "").encode()
     rest, line = b"", 1
     while read := plain.read(block_bytes):
         text = rest + read
@@ -43,20 +57,39 @@ def whole_records(
         block, rest = text[:end], text[end:]
         line += block.count(b"\n")
         if block:
-            yield block
-    if rest:
+            yield _without_comments(block, each) if begins and begins in block else block
+    if rest and not (begins and rest.startswith(begins)):
         yield rest
 
 
-def _records(delimiter: str) -> re.Pattern[bytes]:
-    """Return what matches the whole records at the front of a text.
+def comments_blanked(lines: Iterable[str], dialect: Dialect) -> Iterator[str]:
+    """Yield lines of text with an empty one instead of each comment: for readers that go line by line."""
+    for line in lines:
+        yield "\n" if dialect.comment and line.startswith(dialect.comment) else line
+
+
+def _without_comments(block: bytes, each: re.Pattern[bytes]) -> bytes:
+    return each.sub(lambda match: match[0] if match["comment"] is None else b"\n", block)
+
+
+def _record(dialect: Dialect) -> bytes:
+    """Return the expression that matches one whole record.
 
     A quote opens a field only where a field begins, and a doubled one is a part of it: as Arrow reads it. Nothing in
-    the pattern is tried in two ways, so that a match costs O(bytes).
+    the expression is tried in two ways, so that a match costs O(bytes).
     """
-    before = rb"[^\r\n" + re.escape(delimiter.encode()) + rb"]"
+    before = rb"[^\r\n" + re.escape(dialect.delimiter.encode()) + rb"]"
     quoted = rb"(?<!" + before + rb')"(?:[^"]++|"")*+"'
     stray = rb"(?<=" + before + rb')"'
     within = rb'[^"\r\n]*+'
     record = within + rb"(?:(?:" + quoted + rb"|" + stray + rb")" + within + rb")*+[\r\n]"
-    return re.compile(rb"(?:" + record + rb")*+")
+    if not dialect.quoted:
+        record = rb"[^\r\n]*+[\r\n]"
+    return rb"(?!" + _comment(dialect) + rb")" + record
+
+
+def _comment(dialect: Dialect) -> bytes:
+    """Return the expression that matches one whole comment: nothing where there are none."""
+    if dialect.comment is None:
+        return rb"(?!)"
+    return re.escape(dialect.comment.encode()) + rb"[^\r\n]*+(?:\r\n|[\r\n])"

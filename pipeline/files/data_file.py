@@ -4,7 +4,7 @@ The rows and their order depend on the file's content and the options alone, and
 that is what lets an interrupted load be repeated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,27 +13,36 @@ import pyarrow as pa
 from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import DataFileError
 from pipeline.files.csv_rows import CsvRows
+from pipeline.files.deciding import wanted_types
+from pipeline.files.geojson import format_of_json
 from pipeline.files.json_rows import JsonRows
 from pipeline.files.kinds import InferredColumn
+from pipeline.files.notes import ambiguity, notes_on
 from pipeline.files.opening import ByteCount, digest_of, format_of
 from pipeline.files.options import FileFormat, ReadOptions
 from pipeline.files.parquet_rows import ParquetRows
+from pipeline.files.readings import Reading, asked_reading
 from pipeline.files.sorting import sorted_by
+from pipeline.files.zeek import described
 
 
 class Rows(Protocol):
     """What each format's reader does."""
 
     names: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What was decided about the file as a whole that the user may not expect."""
     total: int | None
     """How many rows there are; None = not known before they are surveyed."""
 
-    def survey(self) -> tuple[InferredColumn, ...]:
-        """Return the type of every column."""
+    def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
+        """Return every column as it is read; those of `wanted` have these types, whatever they look like."""
         ...
 
-    def read(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as batches of `columns`."""
+    def read(
+        self, columns: Sequence[ColumnSchema], readings: Mapping[str, Reading]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as batches of `columns`, each read as `readings` say."""
         ...
 
     def line_of(self, row: int) -> int | None:
@@ -51,7 +60,6 @@ class DataFile:
             DataFileError: it cannot be read, or not as `options` say.
         """
         self.path = path
-        self.options = options
         try:
             self.size_bytes = path.stat().st_size
         except OSError as error:
@@ -60,7 +68,11 @@ class DataFile:
             ) from error
         self._count = ByteCount()
         self.format = options.format or format_of(path)
+        if options.format is None and self.format is FileFormat.JSON:
+            self.format = format_of_json(path, options.charset)
+        self.options = described(path, options) if self.format is FileFormat.ZEEK else options
         self._rows = self._reader()
+        self._surveyed: tuple[InferredColumn, ...] = ()
 
     @property
     def bytes_read(self) -> int:
@@ -80,27 +92,39 @@ class DataFile:
         """Return the SHA-256 of the content, in hexadecimal digits."""
         return digest_of(self.path)
 
-    def survey(self) -> tuple[InferredColumn, ...]:
-        """Return every column with the narrowest type that holds all its values.
+    def survey(
+        self, declared: Mapping[str, ColumnType] | None = None
+    ) -> tuple[InferredColumn, ...]:
+        """Return every column with the narrowest type that holds all its values, or the one it is given.
+
+        What the whole file shows then decides how `batches` reads it.
+
+        Args:
+            declared: the types of the stream's columns, where it has them.
 
         Raises:
-            DataFileError: the file is damaged, or has no rows that tell the types.
+            DataFileError: the file is damaged, has no rows that tell the types, or times that may mean two things.
         """
-        found = self._rows.survey()
+        wanted = wanted_types(self.options, declared or {})
+        found = self._rows.survey(wanted)
         typed = self.format is FileFormat.PARQUET  # by itself, with rows or without
-        if not found or not (typed or self._rows.total):
+        if declared is None and (not found or not (typed or self._rows.total)):
             example = ", ".join(f"{column.name} string" for column in found) or "name type, ..."
             raise DataFileError(
                 "it has no rows to tell the columns' types from",
                 file=str(self.path),
                 hint=f'Pass --schema "{example}" with the types there will be.',
             )
-        return tuple(
-            InferredColumn(c.name, ColumnType.TIMESTAMP, c.nulls)
-            if c.name == self.options.time
-            else c
-            for c in found
-        )
+        for column in found:
+            if column.ambiguous and column.name in wanted:
+                raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
+        self._surveyed = found
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the survey decided that the user may not expect, in sentences; empty before it."""
+        return (*self._rows.notes, *notes_on(self._surveyed))
 
     def check_columns(self, columns: Sequence[ColumnSchema]) -> None:
         """Refuse columns of the file that are none of `columns`, before a row is read.
@@ -147,12 +171,14 @@ class DataFile:
 
     def _checked(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
         row = 0
-        for batch in self._rows.read(columns):
+        readings = {c.name: asked_reading(self.options, c.name) for c in columns}
+        readings |= {c.name: c.reading for c in self._surveyed}
+        for batch in self._limited(self._rows.read(columns, readings)):
             for column, array in zip(columns, batch.columns, strict=True):
                 if not column.nullable and array.null_count:
                     index = array.is_null().index(True).as_py()
                     raise DataFileError(
-                        "this column allows no NULL and the cell is empty",
+                        "this column allows no NULL and the value is missing",
                         file=str(self.path),
                         line=self._rows.line_of(row + index),
                         column=column.name,
@@ -161,13 +187,25 @@ class DataFile:
             yield batch
         self._rows.total = row
 
+    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows at the front, as many as the options allow."""
+        if self.options.limit is None:
+            yield from batches
+            return
+        room = self.options.limit
+        for batch in batches:
+            yield batch.slice(0, room)
+            room -= min(room, batch.num_rows)
+            if room == 0:
+                return
+
     def _reader(self) -> Rows:
         match self.format:
-            case FileFormat.CSV:
+            case FileFormat.CSV | FileFormat.ZEEK:
                 return CsvRows(self.path, self.options, self._count)
             case FileFormat.PARQUET:
                 return ParquetRows(self.path, self.options, self._count)
-            case FileFormat.JSON | FileFormat.NDJSON:
+            case FileFormat.JSON | FileFormat.NDJSON | FileFormat.GEOJSON:
                 return JsonRows(self.path, self.options, self._count, self.format)
 
 

@@ -6,15 +6,19 @@ held without loss:
     nothing < bool < text      nothing < timestamp < text      nothing < int < float < text
 
 Numbers that begin with a zero (postcodes, account numbers) are text: as a number 00501 is another
-value. An integer that a float64 cannot hold exactly turns a column of floats into text.
+value. An integer that a float64 cannot hold exactly turns a column of floats into text. Times stay times
+as long as one way of writing them reads them all.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
 from engine.limits import FLOAT64_EXACT_INT_MAX
 from engine.tuples.schema import ColumnType
+from pipeline.files.readings import Reading
+from pipeline.files.time_forms import TimeForm
 
 
 class Kind(IntEnum):
@@ -28,7 +32,7 @@ class Kind(IntEnum):
     TEXT = 5
 
 
-_TYPES: Final = {
+TYPES: Final = {
     Kind.NOTHING: ColumnType.STRING,
     Kind.BOOL: ColumnType.BOOL,
     Kind.TIMESTAMP: ColumnType.TIMESTAMP,
@@ -51,10 +55,10 @@ def widened(one: Kind, other: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """One column as the whole file shows it.
+    """One column as the whole file shows it, or as it was asked for.
 
-    `nulls` counts its empty cells. `witness` is the value that made it text after others had looked
-    narrower, and `note` says so with its line; both empty where none did.
+    `nulls` counts its empty cells, `markers` the words for nothing: NULL but in text. `witness` is the value that made
+    it text after others had looked narrower; `note` says so with its line, or how its times are read.
     """
 
     name: str
@@ -62,43 +66,82 @@ class InferredColumn:
     nulls: int
     note: str = ""
     witness: str = ""
+    markers: Mapping[str, int] = field(default_factory=dict)
+    reading: Reading = field(default_factory=Reading)
+    sample: str = ""
+    """A value that told how its times are read; empty where the options say it."""
+    warning: str = ""
+    """A sentence about what was not decided, and which option decides it."""
+    ambiguous: tuple[TimeForm, ...] = ()
+    """The ways of reading its times, where there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What some values of a column look like together.
+
+    `largest` is the largest magnitude among integers, `compact` whether all of these are dates like 20180101,
+    `forms` are the ways of writing times that read every one of them.
+    """
+
+    kind: Kind
+    largest: int = 0
+    compact: bool = False
+    forms: tuple[TimeForm, ...] = ()
 
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """The kind of one column so far. Fed with values in their order; `result` reads it off."""
+    """The kind of one column so far, fed with values in their order."""
 
     name: str
     kind: Kind = Kind.NOTHING
     nulls: int = 0
+    """Empty cells."""
+    markers: dict[str, int] = field(default_factory=dict)
+    """How often each word for nothing was seen; none of them counts for the kind."""
     largest: int = 0
     """The largest magnitude among the integers."""
-    _before: Kind = Kind.NOTHING
-    _witness: str = ""
+    compact: bool = True
+    """Whether all integers so far are dates like 20180101."""
+    forms: tuple[TimeForm, ...] = ()
+    """The ways of writing times that read all values so far, or all before the witness."""
+    sample: str = ""
+    """The longest of the values that the kind was told by."""
+    before: Kind = Kind.NOTHING
+    """What the column was before it became text; NOTHING where it was never narrower."""
+    witness: str = ""
+    """The value that made it text then."""
     witness_at: int | None = None
-    """Where the value stands that made the column text, in the unit of the reader."""
+    """Where the witness stands, in the unit of the reader."""
 
-    def outcome(self, kind: Kind, largest: int) -> Kind:
-        """Return what the column would be with values of `kind`, integers up to `largest`."""
-        joined = widened(self.kind, kind)
-        if joined is Kind.FLOAT and max(largest, self.largest) > FLOAT64_EXACT_INT_MAX:
+    def outcome(self, look: Look) -> Kind:
+        """Return what the column would be with values that look so."""
+        joined = widened(self.kind, look.kind)
+        if joined is Kind.FLOAT and max(look.largest, self.largest) > FLOAT64_EXACT_INT_MAX:
+            return Kind.TEXT
+        if joined is Kind.TIMESTAMP and not self._common(look):
             return Kind.TEXT
         return joined
 
-    def add(self, kind: Kind, *, largest: int = 0, witness: str, at: int) -> None:
-        """Widen by values of `kind`; the first of them is `witness`, which stands at `at`."""
-        before = self.kind
-        self.kind = self.outcome(kind, largest)
-        self.largest = max(largest, self.largest)
-        if self.kind is Kind.TEXT and before not in {Kind.NOTHING, Kind.TEXT}:
-            self._before = before
-            self._witness = witness
-            self.witness_at = at
+    def add(self, look: Look, *, witness: str, at: int) -> None:
+        """Widen by values that look so; the first of them is `witness`, which stands at `at`."""
+        before, forms = self.kind, self._common(look)
+        self.kind = self.outcome(look)
+        if self.kind is Kind.TEXT and before is not Kind.TEXT:
+            self.witness = witness
+            if before is not Kind.NOTHING:
+                self.before = before
+                self.witness_at = at
+            return
+        self.largest = max(look.largest, self.largest)
+        self.compact = self.compact and look.compact
+        self.forms = forms
+        if len(witness) > len(self.sample):
+            self.sample = witness
 
-    def result(self, line: int | None) -> InferredColumn:
-        """Return the column's type; one without any value is a string. `line` is the witness's."""
-        note = ""
-        if self._before is not Kind.NOTHING:
-            shown = self._witness if len(self._witness) <= 24 else self._witness[:21] + "..."
-            note = f"{shown!r} in line {line} is not {_TYPES[self._before]}"
-        return InferredColumn(self.name, _TYPES[self.kind], self.nulls, note, self._witness)
+    def _common(self, look: Look) -> tuple[TimeForm, ...]:
+        """Return the forms that read the values so far and those that look so."""
+        if self.kind is Kind.NOTHING:
+            return look.forms
+        return tuple(form for form in self.forms if form in look.forms)

@@ -4,6 +4,7 @@ Decompresses while reading, block by block: the memory needed does not depend on
 """
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
@@ -14,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 
@@ -31,6 +32,14 @@ _MAGIC: Final = {
     b"BZh": "bzip2",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
+_MARKS: Final = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Byte order marks; the longer first where one begins with another."""
 _COMPRESSED_SUFFIXES: Final = frozenset({".gz", ".xz", ".bz2", ".zst", ".zstd"})
 
 
@@ -41,6 +50,8 @@ _FORMATS: Final = {
     ".ndjson": FileFormat.NDJSON,
     ".jsonl": FileFormat.NDJSON,
     ".json": FileFormat.JSON,
+    ".geojson": FileFormat.GEOJSON,
+    ".log": FileFormat.ZEEK,
     ".parquet": FileFormat.PARQUET,
     ".pq": FileFormat.PARQUET,
 }
@@ -132,6 +143,57 @@ def _plain(raw: "io.BufferedReader[io.FileIO]", start: bytes) -> IO[bytes]:
             return cast("IO[bytes]", io.BufferedReader(frames, MIB))
         case _:
             return cast("IO[bytes]", raw)
+
+
+@contextmanager
+def open_text(path: Path, count: ByteCount, charset: str | None) -> Iterator[IO[bytes]]:
+    """Open a file for reading its text as UTF-8 without a byte order mark, decompressed where it is compressed.
+
+    Args:
+        path: of the file.
+        count: follows the bytes on disk.
+        charset: of the text; None = the one that a byte order mark names, else UTF-8, which is not checked here.
+
+    Raises:
+        DataFileError: the file cannot be read, is damaged, or is not encoded so.
+    """
+    with open_bytes(path, count) as plain:
+        start = cast("io.BufferedReader", plain).peek(4)[:4]
+        named = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
+        if named == "utf-8":
+            plain.read(len(codecs.BOM_UTF8))
+        used = charset or named or "utf-8"
+        if codecs.lookup(used).name == "utf-8":
+            yield plain
+            return
+        try:
+            yield io.BufferedReader(_Recoded(plain, used), MIB)
+        except UnicodeError as error:
+            raise DataFileError(
+                f"the text is not {used}: {error}", file=str(path), hint="Correct --charset."
+            ) from error
+
+
+class _Recoded(io.RawIOBase):
+    """Bytes of another encoding as UTF-8."""
+
+    def __init__(self, plain: IO[bytes], charset: str) -> None:
+        self._plain = plain
+        self._decoder = codecs.getincrementaldecoder(charset)()
+        self._rest = b""
+
+    def readable(self) -> bool:  # type: ignore[explicit-override]
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # type: ignore[explicit-override]  # noqa: ANN401 (a writable buffer)
+        while not self._rest:
+            block = self._plain.read(MIB)
+            self._rest = self._decoder.decode(block, final=not block).encode()
+            if not block and not self._rest:
+                return 0
+        count = min(len(buffer), len(self._rest))
+        buffer[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
 
 
 @contextmanager

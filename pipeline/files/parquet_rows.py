@@ -4,7 +4,7 @@ Integers become int64, floats and decimals float64, dates and timestamps timesta
 they are UTC, below the microsecond cut off), dictionaries what they hold.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,9 +17,16 @@ from engine.tuples.arrow import ARROW_TYPES
 from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import DataFileError
 from pipeline.files import casting
-from pipeline.files.kinds import InferredColumn
+from pipeline.files.deciding import decided
+from pipeline.files.joined_time import JoinedTime
+from pipeline.files.kinds import ColumnSurvey, InferredColumn
+from pipeline.files.markers import counted
 from pipeline.files.opening import DAMAGE, ByteCount, plain_file
 from pipeline.files.options import ReadOptions
+from pipeline.files.readings import Reading, asked_reading
+from pipeline.files.text_kinds import ALL_KINDS, TextLooks
+from pipeline.files.time_candidates import CANDIDATES, joined_candidates
+from pipeline.files.time_forms import ISO, Epoch, microseconds
 
 BLOCK_ROWS: Final = 65_536
 
@@ -39,27 +46,67 @@ class ParquetRows:
         with self._open() as file:
             schema = file.schema_arrow
             self.total: int | None = file.metadata.num_rows
-        options.check_skipped(path, schema.names)
+        options.check_columns(path, schema.names)
+        self.notes: tuple[str, ...] = ()
+        self._joined = JoinedTime.of(options)
         self._types = {
             field.name: self._type_of(field) for field in schema if field.name not in options.skip
         }
         self.names = tuple(self._types)
+        if self._joined is not None:
+            self.names = (self._joined.name, *self.names)
 
-    def survey(self) -> tuple[InferredColumn, ...]:
-        """Return the columns as the file declares them; NULLs are counted by its statistics."""
-        return tuple(InferredColumn(name, kind, 0) for name, kind in self._types.items())
+    def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
+        """Return the columns as the file declares them. Text is looked at where it is wanted as something else."""
+        found = []
+        for name in self.names:
+            own = self._types.get(name, ColumnType.STRING)
+            kind = wanted.get(name, own)
+            if own is ColumnType.STRING and kind is not own:
+                found.append(self._surveyed(name, kind))
+            else:
+                found.append(
+                    InferredColumn(name, kind, 0, reading=asked_reading(self._options, name))
+                )
+        return tuple(found)
 
-    def read(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
+    def _surveyed(self, name: str, kind: ColumnType) -> InferredColumn:
+        """Return how the texts of a column are read."""
+        survey = ColumnSurvey(name)
+        joined = self._joined is not None and name == self._joined.name
+        forms = joined_candidates(len(self._options.time_parts)) if joined else CANDIDATES
+        looks = TextLooks(ALL_KINDS, forms)
+        row = 0
+        with self._open() as file:
+            wanted = list(self._options.time_parts) if joined else [name]
+            for block in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
+                texts = casting.trimmed_or_null(self._array(block, name).cast(pa.string()))
+                survey.nulls += texts.null_count
+                looks.fold(survey, counted(texts, survey.markers), range(row, row + block.num_rows))
+                row += block.num_rows
+        return decided(survey, survey.witness_at, self._options, kind)
+
+    def _array(self, block: pa.RecordBatch, name: str) -> pa.Array:
+        """Return a column of the file, or the one that is joined from others."""
+        if self._joined is not None and name == self._joined.name:
+            parts = {part: _column_of(block, part).cast(pa.string()) for part in self._joined.parts}
+            return self._joined.of_columns(parts)
+        return _column_of(block, name)
+
+    def read(
+        self, columns: Sequence[ColumnSchema], readings: Mapping[str, Reading]
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows as batches of `columns`; those the file does not have are NULL.
 
         Raises:
             DataFileError: a value does not fit its column.
         """
         wanted = [column.name for column in columns if column.name in self._types]
+        wanted += [part for part in self._options.time_parts if part not in wanted]
         row = 0
         with self._open() as file:
             for block in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
-                arrays = [self._column(block, column, row) for column in columns]
+                arrays = [self._column(block, column, readings, row) for column in columns]
                 row += block.num_rows
                 yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
@@ -67,18 +114,22 @@ class ParquetRows:
         """Return the number of the row, counted from 1: Parquet has no lines."""
         return row + 1
 
-    def _column(self, block: pa.RecordBatch, column: ColumnSchema, first_row: int) -> pa.Array:
-        if column.name not in self._types:
+    def _column(
+        self,
+        block: pa.RecordBatch,
+        column: ColumnSchema,
+        readings: Mapping[str, Reading],
+        first_row: int,
+    ) -> pa.Array:
+        if column.name not in self.names:
             return pa.nulls(block.num_rows, ARROW_TYPES[column.type])
-        array = block.column(block.schema.get_field_index(column.name))
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        array = self._array(block, column.name)
         if "nan" in {token.lower() for token in self._options.nulls} and pa.types.is_floating(
             array.type
         ):
             array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
         try:
-            return _converted(array, column.type, self._options)
+            return _converted(array, column.type, readings[column.name])
         except casting.Misfit as misfit:
             raise DataFileError(
                 misfit.reason,
@@ -130,7 +181,12 @@ class ParquetRows:
             raise DataFileError(f"it is not Parquet: {error}", file=str(self._path)) from error
 
 
-def _converted(array: pa.Array, kind: ColumnType, options: ReadOptions) -> pa.Array:
+def _column_of(block: pa.RecordBatch, name: str) -> pa.Array:
+    array = block.column(block.schema.get_field_index(name))
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def _converted(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
     """Return a column of the file as one of the stream's types.
 
     Raises:
@@ -139,13 +195,15 @@ def _converted(array: pa.Array, kind: ColumnType, options: ReadOptions) -> pa.Ar
     """
     if kind is ColumnType.TIMESTAMP:
         if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
-            if options.epoch is None:
+            if isinstance(reading.form, Epoch):
+                return casting.dated(microseconds(array, reading.form.unit))
+            if reading.form is ISO:
                 raise casting.Misfit(
                     0, "a number is no timestamp", "Pass --epoch s|ms|us|ns if it counts from 1970."
                 )
-            return casting.dated(casting.microseconds(array, options.epoch))
+            return casting.text_as(array.cast(pa.string()), kind, reading)
         if _is_text(array.type):
-            return casting.text_as(array.cast(pa.string()), kind, options.epoch)
+            return casting.text_as(array.cast(pa.string()), kind, reading)
         # allow_time_truncate: what lies below the microsecond is cut off, as in text.
         whole = array.cast(
             options=pc.CastOptions(
@@ -155,7 +213,7 @@ def _converted(array: pa.Array, kind: ColumnType, options: ReadOptions) -> pa.Ar
         )
         return casting.dated(whole.cast(pa.int64()).cast(ARROW_TYPES[kind]))
     if _is_text(array.type):
-        return casting.text_as(array.cast(pa.string()), kind, options.epoch)
+        return casting.text_as(array.cast(pa.string()), kind, reading)
     converted = array.cast(ARROW_TYPES[kind])
     if kind is ColumnType.FLOAT64:
         return casting.finite(converted)

@@ -25,7 +25,7 @@ def shown(renderable, *, terminal=False, width=100):
 @pytest.fixture
 def plan(tmp_path):
     path = tmp_path / "[red]a.csv"
-    path.write_text("ts,PM2.5,zip\n2024-01-01,1,94103\n2024-01-02,NA,94103-2585\n")
+    path.write_text("ts,PM2.5,zip\n2024-01-01,1,94103\n2024-01-02,xx,94103-2585\n")
     file = DataFile(path, ReadOptions(time="ts"))
     inferred = file.survey()
     return LoadPlan(
@@ -110,8 +110,8 @@ def test_show_plan_tells_what_became_text_and_what_to_pass(plan):
     show_plan(console, plan)
     text = out.getvalue()
     assert "[red]a.csv -> s" in text
-    assert "'NA' in line 3 is not int64" in text
-    assert "--null NA reads NA as NULL and keeps the type of PM2.5" in text
+    assert "'xx' in line 3 is not int64" in text
+    assert "--null xx reads xx as NULL and keeps the type of PM2.5" in text
     assert "--null 94103" not in text
     assert ColumnType.STRING == plan.columns[2].type
 

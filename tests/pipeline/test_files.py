@@ -123,7 +123,7 @@ def test_sort_newest_first_comes_out_in_time_order(write):
     [
         ("a.csv", 'name,n\n"x\ny",1\nz,oops\n', 4, "n", "expected an integer"),
         ("a.csv", "name,n\n\nz,99999999999999999999\n", 3, "n", "expected an integer"),
-        ("a.csv", "x\n1\nnan\n", 3, "x", "has to be finite"),
+        ("a.csv", "ts,x\n2024-01-01,1\n2024-01-01,inf\n", 3, "x", "has to be finite"),
         ("a.csv", "ts\n2024-02-30\n", 2, "ts", "ISO 8601"),
         ("a.csv", "ts,n\n,1\n", 2, "ts", "allows no NULL"),
         ("a.csv", "name\na\0b\n", 2, "name", "NUL"),
@@ -212,10 +212,10 @@ def test_csv_of_a_header_alone_has_no_rows(write):
 
 def test_csv_nulls_in_numbers_are_found_by_the_survey(write):
     """The note says which token, where, and what the column was before."""
-    path = write("a.csv", "n\n1\n2\nNA\n")
+    path = write("a.csv", "n\n1\n2\nnone yet\n")
     (column,) = DataFile(path, ReadOptions()).survey()
-    assert (ColumnType.STRING, "'NA' in line 4 is not int64") == (column.type, column.note)
-    (column,) = DataFile(path, ReadOptions(nulls=("NA",))).survey()
+    assert (ColumnType.STRING, "'none yet' in line 4 is not int64") == (column.type, column.note)
+    (column,) = DataFile(path, ReadOptions(nulls=("none yet",))).survey()
     assert (ColumnType.INT64, 1) == (column.type, column.nulls)
 
 

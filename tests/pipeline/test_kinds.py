@@ -6,15 +6,17 @@ import pyarrow as pa
 import pytest
 
 from engine.tuples.schema import ColumnType
+from pipeline.files.deciding import decided
 from pipeline.files.kinds import ColumnSurvey, Kind, widened
-from pipeline.files.text_kinds import look_at_text
+from pipeline.files.options import ReadOptions
+from pipeline.files.text_kinds import TextLooks
 
 
 def survey_of(*blocks):
     survey = ColumnSurvey("c")
     row = 0
     for block in blocks:
-        look_at_text(survey, pa.array(block, pa.string()), row)
+        TextLooks().fold(survey, pa.array(block, pa.string()), range(row, row + len(block)))
         row += len(block)
     return survey
 
@@ -45,12 +47,12 @@ def survey_of(*blocks):
         ([], ColumnType.STRING),
     ],
 )
-def test_look_at_text_values_of_a_column_give_the_narrowest_type(values, expected):
+def test_text_looks_values_of_a_column_give_the_narrowest_type(values, expected):
     """Every value fits the type without loss, and no narrower type holds them all."""
-    assert expected == survey_of(values).result(None).type
+    assert expected == decided(survey_of(values), None, ReadOptions(), None).type
 
 
-def test_look_at_text_differential_one_block_or_many_give_one_type():
+def test_text_looks_differential_one_block_or_many_give_one_type():
     """How the reader happens to cut the file decides nothing: type and first witness are the same."""
     pool = ["1", "2.5", "true", "2013-02-08", "x", None, "00", "9007199254740993"]
     for values in itertools.product(pool, repeat=3):
@@ -61,14 +63,14 @@ def test_look_at_text_differential_one_block_or_many_give_one_type():
             assert whole.witness_at == parts.witness_at, values
 
 
-def test_look_at_text_misfit_deep_in_a_block_is_the_witness():
+def test_text_looks_misfit_deep_in_a_block_is_the_witness():
     """The note names the first value that made the column text, not just any."""
     values = [str(i) for i in range(5_000)]
     values[3_217] = "NA"
     values[4_000] = "-"
     survey = survey_of(values)
     assert 3_217 == survey.witness_at
-    assert "'NA' in line 3219 is not int64" == survey.result(3_219).note
+    assert "'NA' in line 3219 is not int64" == decided(survey, 3_219, ReadOptions(), None).note
 
 
 def test_widened_of_any_three_kinds_is_a_join():

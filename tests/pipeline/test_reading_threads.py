@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.definition import parse_columns
 from pipeline.errors import DataFileError
-from pipeline.files.csv_records import whole_records
+from pipeline.files.csv_records import Dialect, whole_records
 from pipeline.files.data_file import DataFile
 from pipeline.files.options import ReadOptions
 from tests.pipeline.conftest import PACKERS
@@ -74,7 +74,7 @@ def test_blocks_of_a_csv_end_where_records_end(line_end, block_bytes):
     """Quotes, line ends within them, and quotes that mean nothing: no block begins within a record."""
     records = [f"{a},{b}" for a in FIELDS for b in FIELDS]
     text = line_end.join(records).encode()
-    blocks = list(whole_records(io.BytesIO(text), delimiter=",", block_bytes=block_bytes, file="a"))
+    blocks = list(whole_records(io.BytesIO(text), Dialect(","), block_bytes=block_bytes, file="a"))
     assert text == b"".join(blocks)
     begins = {0}
     for record in records:
@@ -90,5 +90,5 @@ def test_record_longer_than_a_block_is_refused_with_its_line():
     """A quote that is never closed does not pull the file into memory."""
     text = io.BytesIO(b'1,2\n3,4\n5,"' + b"6\n" * 1_000)
     with pytest.raises(DataFileError) as caught:
-        list(whole_records(text, delimiter=",", block_bytes=100, file="a.csv"))
+        list(whole_records(text, Dialect(","), block_bytes=100, file="a.csv"))
     assert 3 == caught.value.line

@@ -1,0 +1,160 @@
+"""How a CSV is written, told by its first records: the delimiter, and a name for each field."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.limits import MIB
+from pipeline.errors import DataFileError
+from pipeline.files.csv_records import Dialect, comments_blanked
+from pipeline.files.opening import ByteCount, open_text, plain_suffix
+from pipeline.files.options import SKIPPED, ReadOptions
+
+SAMPLE_BYTES: Final = MIB
+"""Looked at to tell the delimiter; the header is shorter."""
+_SAMPLE_RECORDS: Final = 20
+_DELIMITERS: Final = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_HASHED: Final = re.compile(r"#\s*(\S.*)")
+"""A header written as a comment: `# user_a`, `#chrom`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvHead:
+    """What is known of a CSV before its rows are read."""
+
+    dialect: Dialect
+    header_lines: int
+    """Lines up to the end of the header."""
+    fields: tuple[str, ...]
+    """A name for each field of a record, `-` where it is left out."""
+    notes: tuple[str, ...]
+    """What was decided that the user may not expect."""
+
+
+def read_head(path: Path, options: ReadOptions) -> CsvHead:
+    """Return how the file is written.
+
+    Raises:
+        DataFileError: no header, names missing or twice, fewer or more names than fields.
+    """
+    with open_text(path, ByteCount(), options.charset) as plain:
+        sample = plain.read(SAMPLE_BYTES)
+    text = sample.decode(errors="replace")
+    if len(sample) == SAMPLE_BYTES:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+        if not text:
+            raise DataFileError(
+                f"its first line is longer than {SAMPLE_BYTES:,} bytes", file=str(path), line=1
+            )
+    usual = "\t" if plain_suffix(path) == ".tsv" else ","
+    dialect = Dialect(options.delimiter or usual, options.quotes, options.comment)
+    notes = []
+    if options.delimiter is None:
+        dialect = _likely(text, dialect, options)
+        if dialect.delimiter != usual:
+            notes.append(
+                f"{_DELIMITERS[dialect.delimiter]} separates the fields, as --delimiter would say"
+            )
+    records = records_of(io.StringIO(text, newline=""), dialect)
+    first = next(records, None)
+    second = next(records, None)
+    if not options.header:
+        count = None if first is None else len(first[1])
+        return CsvHead(dialect, 0, _field_names(path, options, None, count), tuple(notes))
+    if first is None:
+        raise DataFileError("it has no header", file=str(path))
+    header = first[1]
+    if options.columns is None and (hashed := _HASHED.fullmatch(header[0])) is not None:
+        notes.append(f"the first column is called {hashed[1]!r}: the # in front begins the header")
+        header = [hashed[1], *header[1:]]
+    lines = first[0] + sum(len(name.splitlines()) - 1 for name in header if name)
+    fields = _field_names(path, options, header, None if second is None else len(second[1]))
+    return CsvHead(dialect, lines, fields, tuple(notes))
+
+
+def records_of(text: io.TextIOBase, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line at which it begins, cells) of each record that is neither empty nor a comment."""
+    csv.field_size_limit(max(csv.field_size_limit(), 2 * SAMPLE_BYTES))
+    reader = csv.reader(
+        comments_blanked(text, dialect),
+        delimiter=dialect.delimiter,
+        quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
+    )
+    begins = 1
+    for record in reader:
+        if record:
+            yield begins, record
+        begins = reader.line_num + 1
+
+
+def _likely(text: str, usual: Dialect, options: ReadOptions) -> Dialect:
+    """Return the usual dialect, or that of another delimiter where only that one makes records of equal length."""
+    for delimiter in (usual.delimiter, *(one for one in _DELIMITERS if one != usual.delimiter)):
+        tried = Dialect(delimiter, usual.quoted, usual.comment)
+        counts = []
+        for _, record in records_of(io.StringIO(text, newline=""), tried):
+            counts.append(len(record))
+            if len(counts) == _SAMPLE_RECORDS:
+                break
+        names, rest = counts[:1], set(counts[1:])
+        # One name less than fields is how R labels its rows.
+        if (
+            names
+            and names[0] > 1
+            and (rest <= {names[0]} or (options.header and rest == {names[0] + 1}))
+        ):
+            return tried
+    return usual
+
+
+def _field_names(
+    path: Path, options: ReadOptions, header: list[str] | None, fields: int | None
+) -> tuple[str, ...]:
+    """Return a name for each field of a record, `-` where it is left out."""
+
+    def refuse(reason: str, hint: str) -> DataFileError:
+        return DataFileError(reason, file=str(path), line=1, hint=hint)
+
+    if options.columns is not None:
+        count = fields if fields is not None else len(header or options.columns)
+        if len(options.columns) != count:
+            given = len(options.columns)
+            raise refuse(
+                f"--columns names {given} fields, the records have {count}",
+                f"Name {count}, with - for one to leave out.",
+            )
+        names = tuple(options.columns)
+    elif header is None:
+        raise refuse("without a header the columns have no names", "Pass --columns a,b,c.")
+    else:
+        names = tuple(header)
+        if fields is not None and fields != len(names):
+            raise refuse(
+                f"the header names {len(names)} columns, the first record has {fields} fields",
+                f"Pass --columns {_suggested(names, fields)} (- leaves a field out).",
+            )
+    used = [name for name in names if name != SKIPPED]
+    twice = sorted({name for name in used if used.count(name) > 1})
+    if twice or "" in used:
+        what = (
+            f"two columns are called {twice[0]!r}" if twice and twice[0] else "a column has no name"
+        )
+        raise refuse(
+            what, f"Pass --columns {_suggested(names, len(names))} with names of your own."
+        )
+    return names
+
+
+def _suggested(names: Sequence[str], fields: int) -> str:
+    """Return a list to paste: the header's names, with `-` for fields it does not name.
+
+    Where one name is missing it is the first, as R and pandas write the row's own label.
+    """
+    missing = [SKIPPED] * max(fields - len(names), 0)
+    shown = [*missing, *(name or SKIPPED for name in names)][:fields]
+    listed = ",".join(shown)
+    return f"'{listed}'" if any(not c.isalnum() and c not in ",-_" for c in listed) else listed

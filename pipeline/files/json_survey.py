@@ -1,0 +1,125 @@
+"""What the members of JSON rows look like over a whole file, and which of them were objects or arrays."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from engine.tuples.schema import ColumnType
+from pipeline.files.deciding import decided
+from pipeline.files.flattening import Flattener, Row
+from pipeline.files.joined_time import JoinedTime
+from pipeline.files.json_values import fold_value
+from pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
+from pipeline.files.markers import counted
+from pipeline.files.options import ReadOptions
+from pipeline.files.text_kinds import TextLooks
+from pipeline.files.time_candidates import joined_candidates
+
+_BLOCK_ROWS: Final = 8_192
+
+
+class JsonSurvey:
+    """Fed with rows in their order; `columns` reads it off once all are in."""
+
+    def __init__(self, options: ReadOptions, wanted: Mapping[str, ColumnType]) -> None:
+        """Begin with nothing seen; columns of `wanted` have their types already."""
+        self._options = options
+        self._wanted = wanted
+        self._nulls = frozenset(options.nulls)
+        self._joined = JoinedTime.of(options)
+        self._looks = TextLooks((Kind.TIMESTAMP,))
+        self._joined_looks = TextLooks(
+            (Kind.TIMESTAMP,), joined_candidates(len(options.time_parts))
+        )
+        self._pending: dict[str, tuple[list[str], list[int]]] = {}
+        self._present: dict[str, int] = {}
+        self._arrays: set[str] = set()
+        self._skipped: set[str] = set()
+        self.surveys: dict[str, ColumnSurvey] = {}
+        self.rows = 0
+
+    @property
+    def seen(self) -> list[str]:
+        """The names of all members, those to be left out last."""
+        return [*self.surveys, *sorted(self._skipped)]
+
+    def add(self, line: int, row: Row) -> None:
+        """Fold a flat row that begins at `line`."""
+        self.rows += 1
+        for name, value in row.items():
+            if name in self._options.skip:
+                self._skipped.add(name)
+                continue
+            survey = self.surveys.get(name)
+            if survey is None:
+                survey = self.surveys[name] = ColumnSurvey(name)
+            if value is not None and not (isinstance(value, str) and value in self._nulls):
+                self._present[name] = self._present.get(name, 0) + 1
+                self._fold(survey, value, line)
+        if self.rows % _BLOCK_ROWS == 0:
+            self._fold_texts()
+
+    def columns(self, flattener: Flattener | None) -> tuple[InferredColumn, ...]:
+        """Return how every member is read. Members that are objects in some rows alone are text in all."""
+        self._fold_texts()
+        if flattener is not None:
+            self._merge_mixed(flattener)
+        found = []
+        for name, survey in self.surveys.items():
+            survey.nulls = self.rows - self._present.get(name, 0)
+            kind = self._wanted.get(name)
+            found.append(decided(survey, survey.witness_at, self._options, kind))
+        return tuple(found)
+
+    def notes(self, flattener: Flattener | None, *, features: bool) -> tuple[str, ...]:
+        """Return what was made of objects and arrays, in sentences."""
+        found = []
+        if features:
+            found.append(
+                "each feature is a row: its properties, its id, and a point as lon, lat and depth"
+            )
+        parents = flattener.parents if flattener is not None else {}
+        flat = [name for name in self.surveys if name in parents]
+        if flat:
+            objects = ", ".join(dict.fromkeys(parents[name] for name in flat))
+            found.append(
+                f"objects are flattened ({objects}), into the columns {', '.join(flat)};"
+                " --no-flatten keeps them as JSON text"
+            )
+        arrays = [name for name in self.surveys if name in self._arrays]
+        if arrays:
+            found.append(f"arrays are kept as JSON text: {', '.join(arrays)}")
+        return tuple(found)
+
+    def _fold(self, survey: ColumnSurvey, value: Any, line: int) -> None:  # noqa: ANN401 (any JSON value)
+        if isinstance(value, list):
+            self._arrays.add(survey.name)
+        kind = self._wanted.get(survey.name)
+        if isinstance(value, str):
+            texts, lines = self._pending.setdefault(survey.name, ([], []))
+            texts.append(value)
+            lines.append(line)
+        elif kind is None or kind is ColumnType.TIMESTAMP:
+            fold_value(survey, value, line)
+
+    def _fold_texts(self) -> None:
+        """Fold the strings gathered so far, a column at a time."""
+        for name, (texts, lines) in self._pending.items():
+            survey = self.surveys[name]
+            rest = counted(pa.array(texts, pa.string()), survey.markers)
+            if self._wanted.get(name, ColumnType.TIMESTAMP) is ColumnType.TIMESTAMP:
+                joined = self._joined is not None and name == self._joined.name
+                (self._joined_looks if joined else self._looks).fold(survey, rest, lines)
+        self._pending.clear()
+
+    def _merge_mixed(self, flattener: Flattener) -> None:
+        """Leave an object's columns, or where it is something else in other rows, one column of text instead."""
+        children = {name: flattener.ancestors(name) for name in self.surveys}
+        mixed = {name for name in flattener.objects if self._present.get(name)}
+        for name, above in children.items():
+            if above & mixed or (name in flattener.objects and name not in mixed):
+                del self.surveys[name]
+        for name in mixed & self.surveys.keys():
+            self.surveys[name] = ColumnSurvey(name, Kind.TEXT)
+            self._present[name] += flattener.objects[name]

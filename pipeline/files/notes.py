@@ -1,0 +1,49 @@
+"""What a user should read before the first row is sent: what was taken for NULL, and how times are read."""
+
+from collections.abc import Sequence
+
+from engine.tuples.schema import ColumnType
+from pipeline.files.deciding import written_as
+from pipeline.files.kinds import InferredColumn
+from pipeline.files.time_forms import ISO
+
+
+def notes_on(columns: Sequence[InferredColumn]) -> tuple[str, ...]:
+    """Return what was decided about columns, in sentences: a marker once, with all its columns."""
+    return (*_markers(columns), *_times(columns), *(c.warning for c in columns if c.warning))
+
+
+def ambiguity(column: InferredColumn) -> str:
+    """Return why the times of a column are not read, and the options that choose how."""
+    ways = " or ".join(f"'{written_as(form, column.sample)}'" for form in column.ambiguous)
+    return (
+        f"no value tells the day from the month, as in {column.sample!r}: pass --time-format {ways},"
+        f" for a column that is not --time with {column.name}= in front"
+    )
+
+
+def _markers(columns: Sequence[InferredColumn]) -> list[str]:
+    """Return each marker with the columns in which it is NULL, and those of text in which it is not."""
+    empty: dict[str, list[str]] = {}
+    kept: dict[str, list[str]] = {}
+    for column in columns:
+        where = kept if column.type is ColumnType.STRING else empty
+        for marker, count in column.markers.items():
+            where.setdefault(marker, []).append(f"{column.name} ({count:,})")
+    found = []
+    for marker, places in sorted(empty.items()):
+        said = f'{marker} is NULL in {", ".join(places)}; --types "COLUMN string" keeps it as text'
+        if marker in kept:
+            said += (
+                f"; it stays text in {', '.join(kept[marker])}, unless --null {marker} is passed"
+            )
+        found.append(said)
+    return found
+
+
+def _times(columns: Sequence[InferredColumn]) -> list[str]:
+    return [
+        f"{column.name} is read as {written_as(column.reading.form, column.sample)}, such as {column.sample!r}"
+        for column in columns
+        if column.type is ColumnType.TIMESTAMP and column.reading.form is not ISO and column.sample
+    ]
