@@ -17,7 +17,8 @@ from pipeline.files.options import SKIPPED, ReadOptions
 SAMPLE_BYTES: Final = MIB
 """Looked at to tell the delimiter; the header is shorter."""
 _SAMPLE_RECORDS: Final = 20
-_DELIMITERS: Final = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_TAB: Final = "\t"
+_DELIMITERS: Final = {",": "a comma", ";": "a semicolon", _TAB: "a tab", "|": "a bar"}
 _HASHED: Final = re.compile(r"#\s*(\S.*)")
 """A header written as a comment: `# user_a`, `#chrom`."""
 
@@ -41,39 +42,62 @@ def read_head(path: Path, options: ReadOptions) -> CsvHead:
     Raises:
         DataFileError: no header, names missing or twice, fewer or more names than fields.
     """
-    with open_text(path, ByteCount(), options.charset) as plain:
-        sample = plain.read(SAMPLE_BYTES)
-    text = sample.decode(errors="replace")
-    if len(sample) == SAMPLE_BYTES:
-        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
-        if not text:
-            raise DataFileError(
-                f"its first line is longer than {SAMPLE_BYTES:,} bytes", file=str(path), line=1
-            )
-    usual = "\t" if plain_suffix(path) == ".tsv" else ","
-    dialect = Dialect(options.delimiter or usual, options.quotes, options.comment)
-    notes = []
-    if options.delimiter is None:
-        dialect = _likely(text, dialect, options)
-        if dialect.delimiter != usual:
-            notes.append(
-                f"{_DELIMITERS[dialect.delimiter]} separates the fields, as --delimiter would say"
-            )
+    text = _front(path, options)
+    dialect, notes = _dialect(path, options, text)
     records = records_of(io.StringIO(text, newline=""), dialect)
     first = next(records, None)
     second = next(records, None)
+    if first is not None and (other := _within(first[1], dialect)) is not None:
+        notes.append(
+            f"the first record is one field, {first[1][0]!r}: where {_DELIMITERS[other]} separates fields,"
+            f" pass --delimiter {'tab' if other == _TAB else repr(other)}"
+        )
     if not options.header:
         count = None if first is None else len(first[1])
         return CsvHead(dialect, 0, _field_names(path, options, None, count), tuple(notes))
     if first is None:
         raise DataFileError("it has no header", file=str(path))
-    header = first[1]
-    if options.columns is None and (hashed := _HASHED.fullmatch(header[0])) is not None:
+    line, header = first
+    lines = line + sum(name.count("\n") for name in header)
+    count = None if second is None else len(second[1])
+    hashed = _HASHED.fullmatch(header[0])
+    if hashed is not None and options.columns is None and count in {None, len(header)}:
         notes.append(f"the first column is called {hashed[1]!r}: the # in front begins the header")
         header = [hashed[1], *header[1:]]
-    lines = first[0] + sum(len(name.splitlines()) - 1 for name in header if name)
-    fields = _field_names(path, options, header, None if second is None else len(second[1]))
-    return CsvHead(dialect, lines, fields, tuple(notes))
+    return CsvHead(dialect, lines, _field_names(path, options, header, count), tuple(notes))
+
+
+def _front(path: Path, options: ReadOptions) -> str:
+    """Return the whole lines at the front of a file, as far as they are looked at.
+
+    Raises:
+        DataFileError: the file cannot be read, or its first line is longer than that.
+    """
+    with open_text(path, ByteCount(), options.charset) as plain:
+        sample = plain.read(SAMPLE_BYTES)
+    text = sample.decode(errors="replace")
+    if len(sample) < SAMPLE_BYTES:
+        return text
+    whole = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+    if not whole:
+        raise DataFileError(
+            f"its first line is longer than {SAMPLE_BYTES:,} bytes", file=str(path), line=1
+        )
+    return whole
+
+
+def _dialect(path: Path, options: ReadOptions, text: str) -> tuple[Dialect, list[str]]:
+    """Return how records are written, and a note where the delimiter is not the usual one."""
+    usual = _TAB if plain_suffix(path) == ".tsv" else ","
+    dialect = Dialect(options.delimiter or usual, options.quotes, options.comment)
+    if options.delimiter is not None:
+        return dialect, []
+    likely = _likely(text, dialect, options)
+    if likely == dialect:
+        return dialect, []
+    return likely, [
+        f"{_DELIMITERS[likely.delimiter]} separates the fields: --delimiter says another"
+    ]
 
 
 def records_of(text: io.TextIOBase, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
@@ -89,6 +113,12 @@ def records_of(text: io.TextIOBase, dialect: Dialect) -> Iterator[tuple[int, lis
         if record:
             yield begins, record
         begins = reader.line_num + 1
+
+
+def _within(record: Sequence[str], dialect: Dialect) -> str | None:
+    """Return a delimiter that stands within a record of a single field, or None."""
+    others = (one for one in _DELIMITERS if one != dialect.delimiter)
+    return next((one for one in others if len(record) == 1 and one in record[0]), None)
 
 
 def _likely(text: str, usual: Dialect, options: ReadOptions) -> Dialect:
@@ -133,9 +163,13 @@ def _field_names(
     else:
         names = tuple(header)
         if fields is not None and fields != len(names):
+            hint = f"Pass --columns {_suggested(names, fields)} (- leaves a field out)."
+            if len(names) == 1 and any(one in names[0] for one in _DELIMITERS):
+                hint = "Pass the --delimiter that separates the fields, or none to have it told."
+            elif names[0].startswith("#"):
+                hint = "Where lines that begin with # are comments, pass --comment '#'."
             raise refuse(
-                f"the header names {len(names)} columns, the first record has {fields} fields",
-                f"Pass --columns {_suggested(names, fields)} (- leaves a field out).",
+                f"the header names {len(names)} columns, the first record has {fields} fields", hint
             )
     used = [name for name in names if name != SKIPPED]
     twice = sorted({name for name in used if used.count(name) > 1})

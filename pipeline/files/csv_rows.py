@@ -125,16 +125,13 @@ class CsvRows:
         try:
             return casting.text_as(array, column.type, readings[column.name])
         except casting.Misfit as misfit:
-            hint = misfit.hint
-            if not hint:
-                hint = f'Pass --null {array[misfit.index].as_py()!r} or --types "{column.name} string".'
             raise DataFileError(
                 misfit.reason,
                 file=str(self._path),
                 line=self.line_of(first_row + misfit.index),
                 column=column.name,
                 value=array[misfit.index].as_py(),
-                hint=hint,
+                hint=misfit.hint or _remedy(column, array[misfit.index].as_py()),
             ) from None
 
     def _blocks(self) -> Iterator[pa.RecordBatch]:
@@ -239,3 +236,10 @@ class CsvRows:
             if row >= last:
                 break
         return found
+
+
+def _remedy(column: ColumnSchema, value: str) -> str:
+    """Return what to pass where a value does not fit its column."""
+    if column.type is ColumnType.STRING:
+        return f"Correct it, or pass --skip-columns {column.name!r} to leave the column out."
+    return f'Pass --null {value!r} or --types "{column.name} string".'

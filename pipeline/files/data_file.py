@@ -124,7 +124,11 @@ class DataFile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the survey decided that the user may not expect, in sentences; empty before it."""
-        return (*self._rows.notes, *notes_on(self._surveyed))
+        log = self.format is FileFormat.ZEEK
+        header = (
+            ("fields, types and what is NULL are those that the log's header names",) if log else ()
+        )
+        return (*header, *self._rows.notes, *notes_on(self._surveyed))
 
     def check_columns(self, columns: Sequence[ColumnSchema]) -> None:
         """Refuse columns of the file that are none of `columns`, before a row is read.

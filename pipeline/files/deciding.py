@@ -100,8 +100,9 @@ def _warning(survey: ColumnSurvey, kind: ColumnType, ambiguous: Sequence[TimeFor
             f" from the month; --time-format {' or '.join(named)} reads them"
         )
     if survey.kind is Kind.NOTHING and survey.markers:
-        words = " and ".join(sorted(survey.markers))
-        return f"{survey.name} holds nothing but {words} and stays text; --null reads that as NULL"
+        words = sorted(survey.markers)
+        passed = " ".join(f"--null {word}" for word in words)
+        return f"{survey.name} holds nothing but {' and '.join(words)} and stays text; {passed} reads that as NULL"
     if survey.kind is Kind.TEXT and _DECIMAL_COMMA.fullmatch(survey.witness):
         return (
             f"{survey.name} stays text: {survey.witness!r} looks like a number with a decimal comma;"

@@ -159,6 +159,8 @@ class JsonRows:
                 ) from None
         if self._joined is None:
             return row
+        if self._joined.name in row:
+            self._options.check_columns(self._path, row)
         return {self._joined.name: self._joined.of_row(row), **row}
 
     def _values(self, plain: IO[bytes]) -> Iterator[tuple[int, object]]:

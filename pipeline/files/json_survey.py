@@ -41,8 +41,9 @@ class JsonSurvey:
 
     @property
     def seen(self) -> list[str]:
-        """The names of all members, those to be left out last."""
-        return [*self.surveys, *sorted(self._skipped)]
+        """The names of all members of the file, those to be left out last."""
+        joined = "" if self._joined is None else self._joined.name
+        return [*(name for name in self.surveys if name != joined), *sorted(self._skipped)]
 
     def add(self, line: int, row: Row) -> None:
         """Fold a flat row that begins at `line`."""
@@ -77,7 +78,8 @@ class JsonSurvey:
         found = []
         if features:
             found.append(
-                "each feature is a row: its properties, its id, and a point as lon, lat and depth"
+                "each feature is a row: its properties, its id, and its place: a point as lon, lat and depth,"
+                " any other shape as JSON text in geometry"
             )
         parents = flattener.parents if flattener is not None else {}
         flat = [name for name in self.surveys if name in parents]

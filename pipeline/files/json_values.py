@@ -14,7 +14,7 @@ from pipeline.files import casting
 from pipeline.files.kinds import ColumnSurvey, Kind, Look
 from pipeline.files.markers import is_marker
 from pipeline.files.readings import Reading
-from pipeline.files.time_candidates import is_compact
+from pipeline.files.time_candidates import is_compact_day
 from pipeline.files.time_forms import ISO
 
 INT64_MAX: Final = 2**63 - 1
@@ -28,7 +28,7 @@ def fold_value(survey: ColumnSurvey, value: object, line: int) -> None:
         case bool():
             look = Look(Kind.BOOL)
         case int() if abs(value) <= INT64_MAX:
-            compact = survey.compact and is_compact(pa.array([str(value)]))
+            compact = survey.compact and is_compact_day(value)
             look = Look(Kind.INT, largest=abs(value), compact=compact)
         case float():
             look = Look(Kind.FLOAT)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MARKERS: Final = tuple(
+MARKERS: Final = frozenset(
     "NA na N/A n/a #N/A NaN nan NAN null NULL Null None NONE none nil - -- ?".split()  # noqa: SIM905 - one line of words
 )
 """Numbers, booleans and times are never written so. psoup has no NaN: as a measurement, it says that there is none."""
@@ -26,7 +26,7 @@ def is_marker(value: Any) -> bool:  # noqa: ANN401 (any JSON value)
 
 def counted(array: pa.Array, counts: dict[str, int]) -> pa.Array:
     """Add the markers of an array of text to `counts`, and return it with NULL instead of them."""
-    mask = pc.is_in(array, pa.array(MARKERS, pa.string()))
+    mask = pc.is_in(array, pa.array(sorted(MARKERS), pa.string()))
     if not pc.any(mask).as_py():
         return array
     for found in pc.value_counts(array.filter(mask)).to_pylist():

@@ -6,6 +6,7 @@ read; a column that holds none is never read by a guess.
 
 import re
 from collections.abc import Iterable
+from datetime import date
 from typing import Final
 
 import pyarrow as pa
@@ -36,8 +37,9 @@ _PARTS: Final = ("%Y", "%m", "%d", "%H", "%M", "%S")
 CANDIDATES: Final[tuple[TimeForm, ...]] = (ISO, *(TimeFormat(text, clock=True) for text in _DATES))
 """In order of preference. Month names and dots have one order each; slashes and dashes after the day have two."""
 _COMPACT_MIN, _COMPACT_MAX = 19_000_101, 20_991_231
-_DATE_NAME: Final = re.compile(
-    r"(?:^|[^a-z])(?:date|day|datum|dt|ymd|yyyymmdd|time|timestamp|ts)(?:[^a-z]|$)|[a-z]Date(?:[^a-z]|$)|date$",
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_DATE_WORDS: Final = frozenset(
+    "date datum datetime day dt time timestamp ts ymd yyyymmdd".split()  # noqa: SIM905 - one line of words
 )
 
 
@@ -66,11 +68,20 @@ def is_compact(integers: pa.Array) -> bool:
     return _reads(COMPACT, integers)
 
 
+def is_compact_day(value: int) -> bool:
+    """Return whether one integer is such a date."""
+    if not _COMPACT_MIN <= value <= _COMPACT_MAX:
+        return False
+    try:
+        date(value // 10_000, value // 100 % 100, value % 100)
+    except ValueError:
+        return False
+    return True
+
+
 def is_date_name(column: str) -> bool:
     """Return whether a column's name says that it holds dates: `date`, `order_date`, `OrderDate`, `ymd`."""
-    return _DATE_NAME.search(column if not column.isupper() else column.lower()) is not None or (
-        _DATE_NAME.search(column[:1].lower() + column[1:]) is not None
-    )
+    return any(word.lower() in _DATE_WORDS for word in _WORD.findall(column))
 
 
 def _reads(form: TimeForm, array: pa.Array) -> bool:

@@ -4,10 +4,17 @@ import bz2
 import gzip
 import lzma
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 import zstandard
+
+from engine.tuples.schema import ColumnSchema
+from pipeline.files.data_file import DataFile
+from pipeline.files.options import ReadOptions
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -30,3 +37,25 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return written
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A file as it is read without a schema: types by column, the notes, and the rows with times as text."""
+
+    types: dict[str, str]
+    notes: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def inferred(path: Path, **options: Any) -> Inferred:
+    """Survey a file and read it as it was surveyed."""
+    file = DataFile(path, ReadOptions(**options))
+    columns = [ColumnSchema(column.name, column.type) for column in file.survey()]
+    rows: list[tuple[Any, ...]] = []
+    for batch in file.batches(columns, rows=1_000):
+        arrays = [
+            a.cast(pa.string()) if pa.types.is_timestamp(a.type) else a for a in batch.columns
+        ]
+        rows += zip(*(array.to_pylist() for array in arrays), strict=True)
+    return Inferred({c.name: c.type.value for c in columns}, file.notes, rows)
