@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from engine.limits import JSON_DEPTH_MAX
-
 Row = Mapping[str, Any]
 
 
@@ -25,15 +23,13 @@ class Flattener:
         """In how many rows each of them was an object."""
 
     def row(self, row: Row) -> Row:
-        """Return a row with nothing in it that is to be flattened.
+        """Return a row without objects, but for those that stay whole.
 
         Raises:
             ValueError: two members would be one column; names it.
         """
-        if not any(isinstance(value, dict) for value in row.values()):
-            return row
         found: dict[str, Any] = {}
-        self._add(row, "", found, depth=0)
+        self._add(row, "", found)
         return found
 
     def ancestors(self, name: str) -> set[str]:
@@ -43,16 +39,27 @@ class Flattener:
             found.add(name)
         return found
 
-    def _add(self, members: Row, parent: str, found: dict[str, Any], depth: int) -> None:
+    def _add(self, members: Row, parent: str, found: dict[str, Any]) -> None:
         for member, value in members.items():
             name = f"{parent}_{member}" if parent else member
             if name in found:
                 raise ValueError(name)
             if parent:
                 self.parents[name] = parent
-            whole = name in self._keep or name in self._skip or depth == JSON_DEPTH_MAX
+            whole = name in self._keep or name in self._skip
             if isinstance(value, dict) and not whole:
                 self.objects[name] += 1
-                self._add(value, name, found, depth + 1)
+                self._add(value, name, found)
             else:
                 found[name] = value
+
+
+def depth_of(row: Row) -> int:
+    """Return how deep objects and arrays are nested in a row: 1 where there are none."""
+    depth = 0
+    layer: list[Any] = [row]
+    while layer:
+        depth += 1
+        children = (one.values() if isinstance(one, dict) else one for one in layer)
+        layer = [child for some in children for child in some if isinstance(child, dict | list)]
+    return depth

@@ -5,6 +5,7 @@ An array of objects, one object, several in a row; or the features of a GeoJSON 
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from typing import IO, Final
 
@@ -13,6 +14,9 @@ from engine.limits import MIB, ROW_BYTES_MAX
 BLANKS: Final = " \t\r\n"
 ELEMENT_CHARACTERS_MAX: Final = 4 * ROW_BYTES_MAX + MIB
 """Of one element: far more than a row may have, so that damage does not pull the whole file into memory."""
+
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class DocumentError(ValueError):
@@ -129,6 +133,10 @@ class Window:
             except RecursionError:
                 raise DocumentError("it is nested too deeply", self.line) from None
             else:
+                if _SURROGATE.search(self._text, self._at, past) and not _is_text(value):
+                    raise DocumentError(
+                        "it has half of a surrogate pair, which is no text", self.line
+                    )
                 self.advance(past - self._at)
                 return value
 
@@ -140,6 +148,15 @@ class Window:
         self._text = self._text[self._at :] + self._decoder.decode(block, final=self._ended)
         self._at = 0
         return not self._ended
+
+
+def _is_text(value: object) -> bool:
+    """Return whether all strings of a value can be written in UTF-8."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _no_constant(name: str) -> object:

@@ -11,11 +11,11 @@ from typing import IO, Final
 import orjson
 import pyarrow as pa
 
-from engine.limits import COLUMNS_COUNT_MAX
+from engine.limits import COLUMNS_COUNT_MAX, JSON_DEPTH_MAX
 from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import DataFileError
 from pipeline.files import casting
-from pipeline.files.flattening import Flattener, Row
+from pipeline.files.flattening import Flattener, Row, depth_of
 from pipeline.files.geojson import WHOLE, feature_row
 from pipeline.files.joined_time import JoinedTime
 from pipeline.files.json_documents import ELEMENT_CHARACTERS_MAX, DocumentError, elements, features
@@ -27,6 +27,7 @@ from pipeline.files.options import FileFormat, ReadOptions
 from pipeline.files.readings import Reading
 
 BLOCK_ROWS: Final = 8_192
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class JsonRows:
@@ -141,13 +142,17 @@ class JsonRows:
                 raise self._refusal(error.reason, error.line) from None
 
     def _flat(self, value: Row, line: int, flattener: Flattener | None) -> Row:
+        """Return the row that an object of the file stands for."""
         row = value
+        nested = not _SCALARS.issuperset(map(type, value.values()))
+        if nested and depth_of(value) > JSON_DEPTH_MAX:
+            raise self._refusal(f"it is nested deeper than {JSON_DEPTH_MAX} levels", line)
         if self._form is FileFormat.GEOJSON:
             try:
                 row = feature_row(value)
             except ValueError as error:
                 raise self._refusal(f"it is not GeoJSON: {error}", line) from None
-        if flattener is not None:
+        if flattener is not None and nested:
             try:
                 row = flattener.row(row)
             except ValueError as error:

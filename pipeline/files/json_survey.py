@@ -1,6 +1,7 @@
 """What the members of JSON rows look like over a whole file, and which of them were objects or arrays."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from engine.tuples.schema import ColumnType
 from pipeline.files.deciding import decided
 from pipeline.files.flattening import Flattener, Row
 from pipeline.files.joined_time import JoinedTime
-from pipeline.files.json_values import fold_value
+from pipeline.files.json_values import fold_values
 from pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
 from pipeline.files.markers import counted
 from pipeline.files.options import ReadOptions
@@ -17,6 +18,15 @@ from pipeline.files.text_kinds import TextLooks
 from pipeline.files.time_candidates import joined_candidates
 
 _BLOCK_ROWS: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Values of one type of JSON that follow each other in a column, and the lines they stand at."""
+
+    kind: type
+    values: list[Any] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
 
 class JsonSurvey:
@@ -32,7 +42,7 @@ class JsonSurvey:
         self._joined_looks = TextLooks(
             (Kind.TIMESTAMP,), joined_candidates(len(options.time_parts))
         )
-        self._pending: dict[str, tuple[list[str], list[int]]] = {}
+        self._runs: dict[str, _Run] = {}
         self._present: dict[str, int] = {}
         self._arrays: set[str] = set()
         self._skipped: set[str] = set()
@@ -59,11 +69,11 @@ class JsonSurvey:
                 self._present[name] = self._present.get(name, 0) + 1
                 self._fold(survey, value, line)
         if self.rows % _BLOCK_ROWS == 0:
-            self._fold_texts()
+            self._fold_runs()
 
     def columns(self, flattener: Flattener | None) -> tuple[InferredColumn, ...]:
         """Return how every member is read. Members that are objects in some rows alone are text in all."""
-        self._fold_texts()
+        self._fold_runs()
         if flattener is not None:
             self._merge_mixed(flattener)
         found = []
@@ -95,25 +105,34 @@ class JsonSurvey:
         return tuple(found)
 
     def _fold(self, survey: ColumnSurvey, value: Any, line: int) -> None:  # noqa: ANN401 (any JSON value)
-        if isinstance(value, list):
-            self._arrays.add(survey.name)
-        kind = self._wanted.get(survey.name)
-        if isinstance(value, str):
-            texts, lines = self._pending.setdefault(survey.name, ([], []))
-            texts.append(value)
-            lines.append(line)
-        elif kind is None or kind is ColumnType.TIMESTAMP:
-            fold_value(survey, value, line)
+        """Take a value up into the run of its column, whose values are of one type."""
+        run = self._runs.get(survey.name)
+        if run is None or run.kind is not type(value):
+            if run is not None:
+                self._fold_run(survey, run)
+            run = self._runs[survey.name] = _Run(type(value))
+        run.values.append(value)
+        run.lines.append(line)
 
-    def _fold_texts(self) -> None:
-        """Fold the strings gathered so far, a column at a time."""
-        for name, (texts, lines) in self._pending.items():
-            survey = self.surveys[name]
-            rest = counted(pa.array(texts, pa.string()), survey.markers)
-            if self._wanted.get(name, ColumnType.TIMESTAMP) is ColumnType.TIMESTAMP:
+    def _fold_runs(self) -> None:
+        """Fold the values gathered so far, a column at a time."""
+        for name, run in self._runs.items():
+            self._fold_run(self.surveys[name], run)
+        self._runs.clear()
+
+    def _fold_run(self, survey: ColumnSurvey, run: "_Run") -> None:
+        name = survey.name
+        looked_at = self._wanted.get(name, ColumnType.TIMESTAMP) is ColumnType.TIMESTAMP
+        if run.kind is str:
+            texts = counted(pa.array(run.values, pa.string()), survey.markers)
+            if looked_at:
                 joined = self._joined is not None and name == self._joined.name
-                (self._joined_looks if joined else self._looks).fold(survey, rest, lines)
-        self._pending.clear()
+                (self._joined_looks if joined else self._looks).fold(survey, texts, run.lines)
+            return
+        if run.kind is list:
+            self._arrays.add(name)
+        if looked_at:
+            fold_values(survey, run.values, run.lines)
 
     def _merge_mixed(self, flattener: Flattener) -> None:
         """Leave an object's columns, or where it is something else in other rows, one column of text instead."""

@@ -20,21 +20,35 @@ from pipeline.files.time_forms import ISO
 INT64_MAX: Final = 2**63 - 1
 
 
-def fold_value(survey: ColumnSurvey, value: object, line: int) -> None:
-    """Fold one value that is neither a string nor null into a column's survey."""
+def fold_values(survey: ColumnSurvey, values: Sequence[Any], lines: Sequence[int]) -> None:
+    """Fold values of one type of JSON that are neither strings nor null, standing at `lines`, into a survey.
+
+    Where they do not fit the column together, they are looked at one by one, to find the first that does not.
+    """
     if survey.kind is Kind.TEXT:
         return
-    match value:
+    look = _look(survey, values)
+    if survey.outcome(look) is Kind.TEXT and len(values) > 1:
+        for value, line in zip(values, lines, strict=True):
+            fold_values(survey, [value], [line])
+        return
+    survey.add(look, witness=json_text(values[0]), at=lines[0])
+
+
+def _look(survey: ColumnSurvey, values: Sequence[Any]) -> Look:
+    match values[0]:
         case bool():
-            look = Look(Kind.BOOL)
-        case int() if abs(value) <= INT64_MAX:
-            compact = survey.compact and is_compact_day(value)
-            look = Look(Kind.INT, largest=abs(value), compact=compact)
+            return Look(Kind.BOOL)
+        case int():
+            largest = max(abs(value) for value in values)
+            if largest > INT64_MAX:
+                return Look(Kind.TEXT)
+            compact = survey.compact and all(map(is_compact_day, values))
+            return Look(Kind.INT, largest=largest, compact=compact)
         case float():
-            look = Look(Kind.FLOAT)
+            return Look(Kind.FLOAT)
         case _:
-            look = Look(Kind.TEXT)
-    survey.add(look, witness=json_text(value), at=line)
+            return Look(Kind.TEXT)
 
 
 def json_text(value: object) -> str:

@@ -1,5 +1,7 @@
 """What a whole column shows: words for nothing, ways of writing times, delimiters; and what is said of it."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.tuples.schema import ColumnType
@@ -172,6 +174,24 @@ def test_time_is_joined_from_a_date_and_a_clock(write):
     asked = (("at", "%d/%m/%Y %M:%H"),)
     found = inferred(path, time="at", time_parts=("day", "clock"), time_formats=asked)
     assert "2025-03-14 20:01:00.000000Z" == found.rows[0][0]
+
+
+def test_texts_of_parquet_are_times_where_they_are_asked_for(write):
+    """Parquet's own types decide, but for the time column: there texts are read as those of a CSV."""
+    table = pa.table(
+        {"d": ["14/03/2025", "1/4/2025", "-"], "h": [1, 2, 3], "s": ["1/2/2025", "NA", "x"]}
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    path = write("a.parquet", sink.getvalue().to_pybytes())
+    found = inferred(path, time="d")
+    assert {"d": "timestamp", "h": "int64", "s": "string"} == found.types
+    days = ["2025-03-14 00:00:00.000000Z", "2025-04-01 00:00:00.000000Z", None]
+    assert days == [row[0] for row in found.rows]
+    assert "- is NULL in d (1)" in found.notes[0]
+    parts = {"time": "ts", "time_parts": ("d", "h"), "time_formats": (("ts", "%d/%m/%Y %H"),)}
+    hours = ["2025-03-14 01:00:00.000000Z", "2025-04-01 02:00:00.000000Z", None]
+    assert hours == [row[0] for row in inferred(path, **parts).rows]
 
 
 def test_unit_of_a_column_is_asked_for_by_name(write):

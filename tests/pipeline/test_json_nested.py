@@ -39,12 +39,26 @@ def test_members_that_would_be_one_column_are_refused(write):
     assert (2, "a_b") == (caught.value.line, caught.value.column)
 
 
+@pytest.mark.parametrize("levels", [40, 600, 100_000])
 @pytest.mark.parametrize("name", ["a.ndjson", "a.json"])
-def test_nesting_without_an_end_is_refused(write, name):
-    """A sentence, however deep."""
-    content = '{"a":' * 100_000 + "1" + "}" * 100_000
-    with pytest.raises(DataFileError, match=r"deep|depth"):
-        inferred(write(name, content))
+def test_nesting_without_an_end_is_refused(write, name, levels):
+    """A sentence with the line, however deep: in objects and in arrays."""
+    for begin, end in (('{"a":', "}"), ("[", "]")):
+        content = '{"n":1}\n{"a":' + begin * levels + "1" + end * levels + "}\n"
+        with pytest.raises(
+            DataFileError, match=r"nested (deeper|too deeply)|depth limit"
+        ) as caught:
+            inferred(write(name, content))
+        assert 2 == caught.value.line
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "a.json"])
+def test_half_a_surrogate_pair_is_refused(write, name):
+    """A whole pair is a letter; half of one cannot be written in UTF-8."""
+    found = inferred(write(name, '{"a":"\\ud83d\\ude00"}'))
+    assert [("\U0001f600",)] == found.rows
+    with pytest.raises(DataFileError, match=r"surrogate|not JSON"):
+        inferred(write(name, '{"a":1}\n{"a":["\\ud83d"]}'))
 
 
 FEATURES = (
