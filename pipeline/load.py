@@ -106,7 +106,7 @@ def plan_load(service: Service, request: LoadRequest) -> LoadPlan:
     """Return what loading will do, having looked at the file and at the stream. Changes nothing.
 
     The columns are those of `--schema`, else those of the stream where it exists, else inferred from
-    the whole file.
+    the whole file. It is looked at in every case, for how its values are written.
 
     Raises:
         DataFileError: the file cannot be read so.

@@ -96,12 +96,13 @@ def _dialect(path: Path, options: ReadOptions, text: str) -> tuple[Dialect, list
     if likely == dialect:
         return dialect, []
     return likely, [
-        f"{_DELIMITERS[likely.delimiter]} separates the fields: --delimiter says another"
+        f"{_DELIMITERS[likely.delimiter]} separates the fields; pass --delimiter where that is wrong"
     ]
 
 
 def records_of(text: io.TextIOBase, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
     """Yield (line at which it begins, cells) of each record that is neither empty nor a comment."""
+    # Python refuses fields that are shorter than a record may be.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * SAMPLE_BYTES))
     reader = csv.reader(
         comments_blanked(text, dialect),

@@ -26,8 +26,7 @@ from pipeline.files.markers import counted
 from pipeline.files.opening import ByteCount, open_text
 from pipeline.files.options import SKIPPED, ReadOptions
 from pipeline.files.readings import Reading
-from pipeline.files.text_kinds import TextLooks
-from pipeline.files.time_candidates import joined_candidates
+from pipeline.files.text_kinds import looks_for
 
 BLOCK_BYTES: Final = MIB
 """Text read at a time; a record is shorter."""
@@ -64,10 +63,7 @@ class CsvRows:
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
         """Return how every column is read, having looked at the whole file; `wanted` types are given."""
         surveys = [ColumnSurvey(name) for name in self.names]
-        looks = TextLooks(decimal_comma=self._options.decimal_comma)
-        joined_looks = TextLooks(
-            (Kind.TIMESTAMP,), joined_candidates(len(self._options.time_parts))
-        )
+        looks = {name: looks_for(self._options, name) for name in self.names}
         row = 0
         for block in self._blocks():
             places = range(row, row + block.num_rows)
@@ -79,8 +75,7 @@ class CsvRows:
                     continue
                 texts = counted(casting.trimmed_or_null(array), survey.markers)
                 if kind is None or kind is ColumnType.TIMESTAMP:
-                    is_joined = self._joined is not None and survey.name == self._joined.name
-                    (joined_looks if is_joined else looks).fold(survey, texts, places)
+                    looks[survey.name].fold(survey, texts, places)
             row += block.num_rows
         self.total = row
         lines = self._lines_of({s.witness_at for s in surveys if s.witness_at is not None})

@@ -119,6 +119,10 @@ class DataFile:
             if column.ambiguous and column.name in wanted:
                 raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
         self._surveyed = found
+        if any(column.misfits for column in found):
+            # Reading says which value it is, and where, before anything is sent.
+            for _ in self._read([ColumnSchema(column.name, column.type) for column in found]):
+                pass
         return found
 
     @property
@@ -175,9 +179,7 @@ class DataFile:
 
     def _checked(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
         row = 0
-        readings = {c.name: asked_reading(self.options, c.name) for c in columns}
-        readings |= {c.name: c.reading for c in self._surveyed}
-        for batch in self._limited(self._rows.read(columns, readings)):
+        for batch in self._read(columns):
             for column, array in zip(columns, batch.columns, strict=True):
                 if not column.nullable and array.null_count:
                     index = array.is_null().index(True).as_py()
@@ -191,8 +193,11 @@ class DataFile:
             yield batch
         self._rows.total = row
 
-    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows at the front, as many as the options allow."""
+    def _read(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, as many from the front as the options allow, read as the survey decided."""
+        readings = {c.name: asked_reading(self.options, c.name) for c in columns}
+        readings |= {c.name: c.reading for c in self._surveyed}
+        batches = self._rows.read(columns, readings)
         if self.options.limit is None:
             yield from batches
             return

@@ -10,7 +10,7 @@ from pipeline.files.options import ReadOptions
 from pipeline.files.readings import Reading, asked_form, asked_reading
 from pipeline.files.time_candidates import COMPACT, is_date_name
 from pipeline.files.time_formats import TimeFormat
-from pipeline.files.time_forms import ISO, TimeForm
+from pipeline.files.time_forms import ISO, Epoch, TimeForm
 
 _SHOWN_LENGTH: Final = 24
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
@@ -53,8 +53,9 @@ def decided(
         witness=survey.witness if survey.before is not Kind.NOTHING else "",
         markers=dict(survey.markers),
         reading=reading,
-        sample=survey.sample if forms[0] in survey.forms or forms[0] is COMPACT else "",
+        sample="" if _is_asked(options, survey.name, forms[0]) else survey.sample,
         warning=_warning(survey, kind, ambiguous) if wanted is None else "",
+        misfits=kind is ColumnType.TIMESTAMP and _misfits(survey, forms[0]),
         ambiguous=ambiguous,
     )
 
@@ -62,6 +63,11 @@ def decided(
 def written_as(form: TimeForm, sample: str) -> str:
     """Return the text of a form as `sample` is written."""
     return form.full_text(sample) if isinstance(form, TimeFormat) else form.text
+
+
+def _is_asked(options: ReadOptions, column: str, form: TimeForm) -> bool:
+    """Return whether the options say how a column's times are written."""
+    return asked_form(options, column) is not None or isinstance(form, Epoch)
 
 
 def _forms(
@@ -79,6 +85,13 @@ def _forms(
     if survey.forms[0] is ISO or len(survey.forms) == 1:
         return survey.forms[:1], ()
     return survey.forms[:1], survey.forms
+
+
+def _misfits(survey: ColumnSurvey, form: TimeForm) -> bool:
+    """Return whether the form does not read all values of a column."""
+    if form is ISO:
+        return survey.kind not in {Kind.NOTHING, Kind.TIMESTAMP}
+    return survey.kind is Kind.TEXT
 
 
 def _note(survey: ColumnSurvey, line: int | None, kind: ColumnType, reading: Reading) -> str:

@@ -14,8 +14,7 @@ from pipeline.files.json_values import fold_values
 from pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
 from pipeline.files.markers import counted
 from pipeline.files.options import ReadOptions
-from pipeline.files.text_kinds import TextLooks
-from pipeline.files.time_candidates import joined_candidates
+from pipeline.files.text_kinds import looks_for
 
 _BLOCK_ROWS: Final = 8_192
 
@@ -38,10 +37,6 @@ class JsonSurvey:
         self._wanted = wanted
         self._nulls = frozenset(options.nulls)
         self._joined = JoinedTime.of(options)
-        self._looks = TextLooks((Kind.TIMESTAMP,))
-        self._joined_looks = TextLooks(
-            (Kind.TIMESTAMP,), joined_candidates(len(options.time_parts))
-        )
         self._runs: dict[str, _Run] = {}
         self._present: dict[str, int] = {}
         self._arrays: set[str] = set()
@@ -126,8 +121,7 @@ class JsonSurvey:
         if run.kind is str:
             texts = counted(pa.array(run.values, pa.string()), survey.markers)
             if looked_at:
-                joined = self._joined is not None and name == self._joined.name
-                (self._joined_looks if joined else self._looks).fold(survey, texts, run.lines)
+                looks_for(self._options, name, (Kind.TIMESTAMP,)).fold(survey, texts, run.lines)
             return
         if run.kind is list:
             self._arrays.add(name)

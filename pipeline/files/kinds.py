@@ -72,6 +72,8 @@ class InferredColumn:
     """A value that told how its times are read; empty where the options say it."""
     warning: str = ""
     """A sentence about what was not decided, and which option decides it."""
+    misfits: bool = False
+    """Whether it is a timestamp with values that are none: to be found by reading it."""
     ambiguous: tuple[TimeForm, ...] = ()
     """The ways of reading its times, where there are several."""
 

@@ -24,8 +24,7 @@ from pipeline.files.markers import counted
 from pipeline.files.opening import DAMAGE, ByteCount, plain_file
 from pipeline.files.options import ReadOptions
 from pipeline.files.readings import Reading, asked_reading
-from pipeline.files.text_kinds import ALL_KINDS, TextLooks
-from pipeline.files.time_candidates import CANDIDATES, joined_candidates
+from pipeline.files.text_kinds import looks_for
 from pipeline.files.time_forms import ISO, Epoch, microseconds
 
 BLOCK_ROWS: Final = 65_536
@@ -74,8 +73,7 @@ class ParquetRows:
         """Return how the texts of a column are read."""
         survey = ColumnSurvey(name)
         joined = self._joined is not None and name == self._joined.name
-        forms = joined_candidates(len(self._options.time_parts)) if joined else CANDIDATES
-        looks = TextLooks(ALL_KINDS, forms)
+        looks = looks_for(self._options, name)
         row = 0
         with self._open() as file:
             wanted = list(self._options.time_parts) if joined else [name]

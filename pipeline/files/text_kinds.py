@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 
 from pipeline.files.casting import numerals
 from pipeline.files.kinds import ColumnSurvey, Kind, Look
-from pipeline.files.time_candidates import CANDIDATES, forms_of, is_compact
+from pipeline.files.options import ReadOptions
+from pipeline.files.readings import asked_form
+from pipeline.files.time_candidates import CANDIDATES, forms_of, is_compact, joined_candidates
 from pipeline.files.time_forms import TimeForm
 
 ALL_KINDS: Final = (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TIMESTAMP)
@@ -80,6 +82,16 @@ class TextLooks:
         except pa.ArrowInvalid:
             return False
         return not pc.any(pc.match_substring_regex(array, _ZERO_FIRST)).as_py()
+
+
+def looks_for(options: ReadOptions, column: str, kinds: Sequence[Kind] = ALL_KINDS) -> TextLooks:
+    """Return how a column's texts are looked at: for the form of times that is asked for, if any, else for `kinds`."""
+    asked = asked_form(options, column)
+    if asked is not None:
+        return TextLooks((Kind.TIMESTAMP,), (asked,))
+    if options.time_parts and column == options.time:
+        return TextLooks((Kind.TIMESTAMP,), joined_candidates(len(options.time_parts)))
+    return TextLooks(kinds, decimal_comma=options.decimal_comma)
 
 
 def _largest(integers: pa.Array) -> int:

@@ -26,7 +26,7 @@ def test_load_says_what_it_decided_before_the_first_batch(psoup, csv_file, monke
             "load", csv_file, "--stream", "s", "--time", "when", code=ExitCode.UNREACHABLE
         )
     assert [
-        "note a semicolon separates the fields: --delimiter says another",
+        "note a semicolon separates the fields; pass --delimiter where that is wrong",
         'note NA is NULL in n (1); --types "COLUMN string" keeps it as text',
         "note when is read as %m/%d/%Y %H:%M, such as '1/2/2025 1:20'",
         "note x stays text: '2,5' looks like a number with a decimal comma; --decimal-comma reads such numbers",
@@ -52,6 +52,13 @@ def test_load_of_another_file_into_the_stream_reads_it_alike(psoup, csv_file):
     [
         (("--time", "d"), ExitCode.DATA_FILE, "--time-format '%m/%d/%Y' or '%d/%m/%Y'"),
         (("--time", "d", "--time-format", "%H"), ExitCode.USAGE, "has no year"),
+        (
+            ("--time", "d", "--time-format", "%Y"),
+            ExitCode.DATA_FILE,
+            "a.csv:2: column 'd': expected %Y",
+        ),
+        (("--time-format", "n=%Y"), ExitCode.DATA_FILE, "a.csv:2: column 'n': expected %Y"),
+        (("--time", "n"), ExitCode.DATA_FILE, "pass --epoch s|ms|us|ns"),
         (("--time-format", "%Y"), ExitCode.USAGE, "for no column"),
         (("--time", "d+"), ExitCode.USAGE, "PART+PART"),
         (("--time", "d+zz"), ExitCode.DATA_FILE, "no such column for --time"),
