@@ -6,7 +6,7 @@ that is what lets an interrupted load be repeated.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -24,6 +24,10 @@ from pipeline.files.parquet_rows import ParquetRows
 from pipeline.files.readings import Reading, asked_reading
 from pipeline.files.sorting import sorted_by
 from pipeline.files.zeek import described
+
+_EVERY_ROW: Final = (
+    "Each row needs its time: name a column, or columns to join, in which none is missing."
+)
 
 
 class Rows(Protocol):
@@ -119,9 +123,11 @@ class DataFile:
             if column.ambiguous and column.name in wanted:
                 raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
         self._surveyed = found
-        if any(column.misfits for column in found):
+        undated = any(c.name == self.options.time and (c.nulls or c.markers) for c in found)
+        if undated or any(column.misfits for column in found):
             # Reading says which value it is, and where, before anything is sent.
-            for _ in self._read([ColumnSchema(column.name, column.type) for column in found]):
+            time = self.options.time
+            for _ in self._checked([ColumnSchema(c.name, c.type, c.name != time) for c in found]):
                 pass
         return found
 
@@ -188,6 +194,7 @@ class DataFile:
                         file=str(self.path),
                         line=self._rows.line_of(row + index),
                         column=column.name,
+                        hint=_EVERY_ROW if column.name == self.options.time else "",
                     )
             row += batch.num_rows
             yield batch

@@ -59,6 +59,7 @@ def test_load_of_another_file_into_the_stream_reads_it_alike(psoup, csv_file):
         ),
         (("--time-format", "n=%Y"), ExitCode.DATA_FILE, "a.csv:2: column 'n': expected %Y"),
         (("--time", "n"), ExitCode.DATA_FILE, "pass --epoch s|ms|us|ns"),
+        (("--time", "t"), ExitCode.DATA_FILE, "a.csv:3: column 't': this column allows no NULL"),
         (("--time-format", "%Y"), ExitCode.USAGE, "for no column"),
         (("--time", "d+"), ExitCode.USAGE, "PART+PART"),
         (("--time", "d+zz"), ExitCode.DATA_FILE, "no such column for --time"),
@@ -71,7 +72,7 @@ def test_load_of_another_file_into_the_stream_reads_it_alike(psoup, csv_file):
 def test_load_that_cannot_be_read_as_asked_declares_nothing(psoup, tmp_path, options, code, said):
     """A sentence and an exit code; no stream is left behind."""
     path = tmp_path / "a.csv"
-    path.write_text("d,n\n01/02/2025,1\n03/04/2025,2\n")
+    path.write_text("d,n,t\n01/02/2025,1,2025-01-01\n03/04/2025,2,-\n")
     assert said in psoup("load", path, "--stream", "s", *options, code=code).stderr
     with psoup.service() as service:
         assert service.stream("s") is None

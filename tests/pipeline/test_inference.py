@@ -145,19 +145,21 @@ def test_digits_are_dates_where_the_column_says_so(write, *, name, column, value
 @pytest.mark.parametrize("name", ["a.csv", "a.ndjson"])
 def test_time_is_joined_from_columns(write, name):
     """Numbers go from the year down; a part that is missing leaves no time; parts may be left out."""
-    csv = "y,m,d,h,v\n2013,3,1,0,7\n2013,12,31,23,8\n2014,1,NA,1,9\n"
+    csv = "y,m,d,h,v\n2013,3,1,0,7\n2013,12,31,23,8\n2014,1,1,NA,9\n"
     rows = [line.replace("NA", "null").split(",") for line in csv.splitlines()]
     ndjson = "".join(
         "{" + ",".join(f'"{n}":{v}' for n, v in zip(rows[0], row, strict=True)) + "}\n"
         for row in rows[1:]
     )
     path = write(name, csv if name == "a.csv" else ndjson)
-    options = {"time": "ts", "time_parts": ("y", "m", "d", "h")}
+    with pytest.raises(DataFileError, match="Each row needs its time") as caught:
+        inferred(path, time="ts", time_parts=("y", "m", "d", "h"))
+    assert ((4 if name == "a.csv" else 3), "ts") == (caught.value.line, caught.value.column)
+    options = {"time": "ts", "time_parts": ("y", "m", "d")}
     found = inferred(path, **options, skip=frozenset({"m"}) if name == "a.csv" else frozenset())
     assert {"ts": "timestamp", "y": "int64"} == dict(list(found.types.items())[:2])
-    assert ["2013-03-01 00:00:00.000000Z", "2013-12-31 23:00:00.000000Z", None] == [
-        r[0] for r in found.rows
-    ]
+    days = ["2013-03-01", "2013-12-31", "2014-01-01"]
+    assert [f"{day} 00:00:00.000000Z" for day in days] == [row[0] for row in found.rows]
     with pytest.raises(DataFileError, match="no such column for --time"):
         inferred(path, time="ts", time_parts=("y", "zz"))
     with pytest.raises(DataFileError, match="--time NAME=y"):
@@ -179,18 +181,20 @@ def test_time_is_joined_from_a_date_and_a_clock(write):
 def test_texts_of_parquet_are_times_where_they_are_asked_for(write):
     """Parquet's own types decide, but for the time column: there texts are read as those of a CSV."""
     table = pa.table(
-        {"d": ["14/03/2025", "1/4/2025", "-"], "h": [1, 2, 3], "s": ["1/2/2025", "NA", "x"]}
+        {"d": ["14/03/2025", "1/4/2025"], "h": [1, 2], "n": ["5", "-"], "s": ["1/2/2025", "NA"]}
     )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     path = write("a.parquet", sink.getvalue().to_pybytes())
-    found = inferred(path, time="d")
-    assert {"d": "timestamp", "h": "int64", "s": "string"} == found.types
-    days = ["2025-03-14 00:00:00.000000Z", "2025-04-01 00:00:00.000000Z", None]
-    assert days == [row[0] for row in found.rows]
-    assert "- is NULL in d (1)" in found.notes[0]
+    found = inferred(path, time="d", types=(("n", ColumnType.INT64),))
+    assert {"d": "timestamp", "h": "int64", "n": "int64", "s": "string"} == found.types
+    assert [
+        ("2025-03-14 00:00:00.000000Z", 1, 5, "1/2/2025"),
+        ("2025-04-01 00:00:00.000000Z", 2, None, "NA"),
+    ] == found.rows
+    assert "- is NULL in n (1)" in found.notes[0]
     parts = {"time": "ts", "time_parts": ("d", "h"), "time_formats": (("ts", "%d/%m/%Y %H"),)}
-    hours = ["2025-03-14 01:00:00.000000Z", "2025-04-01 02:00:00.000000Z", None]
+    hours = ["2025-03-14 01:00:00.000000Z", "2025-04-01 02:00:00.000000Z"]
     assert hours == [row[0] for row in inferred(path, **parts).rows]
 
 
