@@ -106,7 +106,7 @@ APP_VERSION_MAX: Final = 2**53 - 1
 APP_DIGESTS_KEPT: Final = 64
 """Versions per producer whose content can still be compared."""
 APPS_COUNT_MAX: Final = 1_000
-"""Producers per stream, of a row at least each: their last versions are kept as long as the stream."""
+"""Producers per stream: their last versions are kept as long as it; of those without a row, until others come."""
 STAGE_LIFE_S: Final = 3_600
 """A staged part that is not committed by then is gone: its producer has failed, or has sent it again since."""
 STAGED_BYTES_MAX: Final = GIB

@@ -43,10 +43,15 @@ class _Standing:
 
 @dataclass(slots=True)
 class _Producer:
-    """The last version committed, and digest and seq of the last APP_DIGESTS_KEPT ones."""
+    """The last version committed, and digest and seq of the last APP_DIGESTS_KEPT ones; whether it has sent a row."""
 
     last: int = -1
     known: dict[int, tuple[bytes, Seq]] = field(default_factory=dict)
+    has_rows: bool = False
+
+    @property
+    def last_seq(self) -> Seq:
+        return self.known[self.last][1]
 
 
 class Catalogue:
@@ -120,21 +125,19 @@ class Catalogue:
         known: list[Seq] = []
         fresh: list[StreamId] = []
         for stream_id, txn in txns.items():
-            remembered = self._is_remembered(stream_id, txn.app, rows[stream_id])
-            if remembered and self.is_declared(stream_id):
-                original = self._repeated(stream_id, txn)
-            else:
-                original = Original(marked[stream_id]) if stream_id in marked else None
+            original = self._repeated(stream_id, txn) if self.is_declared(stream_id) else None
+            if original is None and stream_id in marked:
+                original = Original(marked[stream_id])
             if original is not None:
                 known.append(original.seq)
-            elif remembered:
+            elif rows[stream_id] > 0 or txn.app in self._producers.get(stream_id, {}):
                 fresh.append(stream_id)
         if known and fresh:
             raise refusals.txn_content_differs(max(known))
         if known:
             return Original(max(known))
-        for stream_id in fresh:
-            self._find_place(stream_id, txns[stream_id].app)
+        for stream_id, txn in txns.items():
+            self._find_place(stream_id, txn.app)
         return None
 
     def enter_commit(
@@ -211,20 +214,15 @@ class Catalogue:
         if content.txn is None:
             return None
         original = self._repeated(content.stream_id, content.txn)
-        if original is None and self._is_remembered(
-            content.stream_id, content.txn.app, content.rows
-        ):
+        if original is None:
             self._find_place(content.stream_id, content.txn.app)
         return original
-
-    def _is_remembered(self, stream_id: StreamId, app: str, rows: int) -> bool:
-        """Return whether a version of `app` is remembered: from its first row on; before, nothing is stored twice."""
-        return rows > 0 or app in self._producers.get(stream_id, {})
 
     def _find_place(self, stream_id: StreamId, app: str) -> None:
         """Raise QuotaExceededError where `app` cannot become a producer of this stream."""
         producers = self._producers.get(stream_id, {})
-        if app not in producers and len(producers) >= limits.APPS_COUNT_MAX:
+        is_full = app not in producers and len(producers) >= limits.APPS_COUNT_MAX
+        if is_full and all(producer.has_rows for producer in producers.values()):
             raise refusals.apps_quota()
 
     def _repeated(self, stream_id: StreamId, txn: Txn) -> Original | None:
@@ -253,9 +251,14 @@ class Catalogue:
         return Original(standing.seq, known)
 
     def _enter_version(self, seq: Seq, stream_id: StreamId, txn: Txn | None, rows: int) -> None:
-        if txn is None or not self._is_remembered(stream_id, txn.app, rows):
+        if txn is None:
             return
-        producer = self._producers.setdefault(stream_id, {}).setdefault(txn.app, _Producer())
+        producers = self._producers.setdefault(stream_id, {})
+        if txn.app not in producers and len(producers) >= limits.APPS_COUNT_MAX:
+            idle = (app for app, producer in producers.items() if not producer.has_rows)
+            del producers[min(idle, key=lambda app: producers[app].last_seq)]
+        producer = producers.setdefault(txn.app, _Producer())
+        producer.has_rows = producer.has_rows or rows > 0
         producer.last = txn.version
         producer.known[txn.version] = (txn.digest, seq)
         if len(producer.known) > limits.APP_DIGESTS_KEPT:

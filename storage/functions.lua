@@ -16,7 +16,7 @@ through as text. Answers are arrays whose first item says what happened; no user
 local UNPACK_MAX = 1000 -- values of one variadic command; unpack itself fails at 8,000
 
 local function int(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number) -- half the time of '%.0f'
 end
 
 local function now_us()
@@ -24,23 +24,24 @@ local function now_us()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- What INFO tells is kept between calls: the run's id takes 9 microseconds and never changes while the server lives, the
--- number of CONFIG SET takes 45 and is looked at once in SETTINGS_US at most.
-local SETTINGS_US = 1000
 local known_run, known_changes, changes_at
 
 -- Changes with every start of the server: whoever compares it with meta's `run` knows whether the engine has
--- looked at this life of the server.
+-- looked at this life of the server. Kept between calls, because INFO takes 9 microseconds.
 local function run_id()
   known_run = known_run or string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
   return known_run
 end
 
 -- How often the server's settings have been changed in this life of it. The engine leaves in meta at which number it has
--- found them to keep what is promised: whoever appends then knows, without a right to ask for them.
-local function settings_changes()
+-- found them to keep what is promised: whoever appends then knows, without a right to ask for them. INFO takes 45
+-- microseconds of this: operations that are sent together, behind which the client looks itself, share one look in
+-- SETTINGS_US. Where nobody can change the settings, meta says FIXED.
+local FIXED, SETTINGS_US = 'fixed', 1000
+
+local function settings_changes(together)
   local now = now_us()
-  if not changes_at or math.abs(now - changes_at) >= SETTINGS_US then
+  if not together or not changes_at or math.abs(now - changes_at) >= SETTINGS_US then
     known_changes = string.match(redis.call('INFO', 'commandstats'), 'cmdstat_config|set:calls=(%d+)') or '0'
     changes_at = now
   end
@@ -51,9 +52,9 @@ local FREEING = {drop = true, remove = true, tick = true}
 
 -- Tells whether an operation can be stored now: nothing if so, else the answer. Nobody is told that a tick is on disk.
 -- Without `verified` the engine, which has just opened the run, has not looked yet.
-local function held_up(kind, verified, full)
+local function held_up(kind, verified, full, together)
   if not verified then return {'RECOVERING'} end
-  if kind ~= 'tick' and settings_changes() ~= verified then return {'SETTINGS'} end
+  if kind ~= 'tick' and verified ~= FIXED and settings_changes(together) ~= verified then return {'SETTINGS'} end
   if full and not FREEING[kind] then return {'DISK'} end
 end
 
@@ -70,6 +71,8 @@ end
 -- numbers. The number is of field and value; where a value has a checksum of its own and is large, of the field alone. A
 -- record, whose fields are few and known, has a sum of all their values in its field `sum`. The seals of what only the
 -- engine writes lie apart, because API workers may not write there.
+-- A call adds up by how much the seal of each hash changes, and writes each seal once, at its end: also where it fails
+-- half-way, so that no seal is out of step with what was written.
 
 local LOG_SEALS, RESULT_SEALS, HITS = '{ps}:log:v', '{ps}:v', '^{ps}:[rbj]:'
 local HEAD_FIELDS = {'seq', 'ts', 'tuple_id', 'bytes', 'waiting', 'controls_from', 'staged', 'parts_from', 'parts_past'}
@@ -91,25 +94,50 @@ local function item(field, value)
   return tonumber(string.sub(redis.sha1hex(field .. '\0' .. value), 1, 8), 16)
 end
 
+-- By hash of seals and key: by how much the seals change in this call.
+local changes = {}
+
 local function seal(seals, key, change)
-  if change ~= 0 and redis.call('HINCRBY', seals, key, int(change)) == 0 then redis.call('HDEL', seals, key) end
+  local of_hash = changes[seals]
+  if not of_hash then
+    of_hash = {}
+    changes[seals] = of_hash
+  end
+  of_hash[key] = (of_hash[key] or 0) + change
 end
 
--- Writes a field that a sealed hash has not got.
-local function put_new(key, field, value)
-  redis.call('HSET', key, field, value)
-  seal(LOG_SEALS, key, item(field, value))
+local function write_seals()
+  for seals, of_hash in pairs(changes) do
+    for key, change in pairs(of_hash) do
+      if change ~= 0 and redis.call('HINCRBY', seals, key, int(change)) == 0 then redis.call('HDEL', seals, key) end
+    end
+  end
 end
 
--- Writes a field of a sealed hash.
-local function put(key, field, value)
-  local old = redis.call('HGET', key, field)
+-- Answers what a Function registers: `callback`, and behind it the seals of what it has written.
+local function sealing(callback)
+  return function(k, a)
+    changes = {}
+    local done, answer = pcall(callback, k, a)
+    write_seals()
+    if not done then error(answer, 0) end
+    return answer
+  end
+end
+
+-- Writes a field of a sealed hash, which has `old` there; without `old` it has not got the field.
+local function replace(key, field, value, old)
   redis.call('HSET', key, field, value)
   seal(LOG_SEALS, key, item(field, value) - (old and item(field, old) or 0))
 end
 
+local function put(key, field, value)
+  replace(key, field, value, redis.call('HGET', key, field))
+end
+
 local function add(key, field, number)
-  put(key, field, int(tonumber(redis.call('HGET', key, field) or '0') + number))
+  local old = redis.call('HGET', key, field)
+  replace(key, field, int(tonumber(old or '0') + number), old)
 end
 
 -- Removes a field of a sealed hash.
@@ -121,9 +149,10 @@ local function take(key, field)
 end
 
 -- Removes a sealed hash.
-local function forget(key)
+local function forget(seals, key)
   redis.call('UNLINK', key)
-  redis.call('HDEL', LOG_SEALS, key)
+  redis.call('HDEL', seals, key)
+  if changes[seals] then changes[seals][key] = nil end
 end
 
 ---- Histories -----------------------------------------------------------------------------------------------
@@ -140,7 +169,7 @@ end
 
 local function forget_parts(record)
   redis.call('UNLINK', record .. ':b')
-  forget(record .. ':p')
+  forget(LOG_SEALS, record .. ':p')
 end
 
 local function forget_history(index, field, id)
@@ -163,7 +192,7 @@ end
 
 ---- Append --------------------------------------------------------------------------------------------------
 -- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories)
--- args: meta kind header body rows backlog_operations backlog_bytes count_max sums, then by kind:
+-- args: meta kind header body rows backlog_operations backlog_bytes count_max sums together, then by kind:
 --   declare  name declaration
 --   drop     name stream_id declared (query_id)*
 --   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
@@ -175,7 +204,7 @@ end
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
-local COUNT_MAX, SUMS, FIRST = 8, 9, 10
+local COUNT_MAX, SUMS, TOGETHER, FIRST = 8, 9, 10, 11
 
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
 -- does not tell: where a crash has lost the end of the log, another stream may have it.
@@ -188,6 +217,13 @@ end
 -- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams.
 local function query_row(row)
   return string.match(row, '^(%d+) (%S+) (%S+) (%S+)$')
+end
+
+-- Producers of one stream are one hash. Field `app`: last version, number of versions committed. Fields
+-- `app:0` to `app:63`, a ring: version, seq and digest of the last committed ones. Of those that have never sent a row a
+-- hash beside it has the seq of the last batch: they give way to new ones.
+local function rowless_of(producers)
+  return producers .. ':e'
 end
 
 local check, enter = {}, {}
@@ -203,7 +239,7 @@ function check.declare(k, a)
 end
 
 function enter.declare(k, a, seq)
-  put(k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
+  replace(k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
 end
 
 function check.drop(k, a)
@@ -235,11 +271,9 @@ function enter.drop(k, a)
   for i = FIRST + 3, #a do remove_query(k, a[i]) end
   take(k[STREAMS], a[FIRST])
   for _, key in ipairs({k[READERS], k[APPS], k[HOLDS], k[TRIMMED]}) do take(key, stream_id) end
-  forget(k[PRODUCERS])
+  for _, key in ipairs({k[PRODUCERS], rowless_of(k[PRODUCERS])}) do forget(LOG_SEALS, key) end
 end
 
--- Producers of one stream are one hash. Field `app`: last version, number of versions committed. Fields
--- `app:0` to `app:63`, a ring: version, seq and digest of the last committed ones.
 local function known_version(k, app, version, kept)
   for slot = 0, kept - 1 do
     local row = redis.call('HGET', k[PRODUCERS], app .. ':' .. int(slot))
@@ -249,53 +283,80 @@ local function known_version(k, app, version, kept)
   end
 end
 
--- Whether a version was committed for a stream: nothing = it is new, else the seq of its batch ('0' = no longer known),
--- and whether that had other rows.
+-- Whether a version was committed for a stream: nothing = it is new, else the seq of its batch ('0' = no longer known).
+-- Then whether that had other rows, and what is known of the producer.
 local function committed(k, app, version, digest, kept)
   local row = redis.call('HGET', k[PRODUCERS], app)
-  if not row or tonumber(version) > tonumber(string.match(row, '^%d+')) then return end
+  if not row or tonumber(version) > tonumber(string.match(row, '^%d+')) then return nil, false, row end
   local seq, found = known_version(k, app, version, tonumber(kept))
-  return seq or '0', seq ~= nil and found ~= digest
+  return seq or '0', seq ~= nil and found ~= digest, row
 end
 
--- A producer is one from its first row on: until then nothing of it can be stored twice, and it takes no place.
-local function is_remembered(k, app, rows)
-  return tonumber(rows) > 0 or redis.call('HEXISTS', k[PRODUCERS], app) == 1
-end
-
--- Whether a stream can get `app` as a producer, if it has not got it yet.
-local function has_place(k, stream_id, app, count_max)
-  if redis.call('HEXISTS', k[PRODUCERS], app) == 1 then return true end
+-- Whether a stream can get one more producer: there is a place, or one without rows that gives way.
+local function has_place(k, stream_id, count_max)
   return tonumber(redis.call('HGET', k[APPS], stream_id) or '0') < tonumber(count_max)
+    or redis.call('HLEN', rowless_of(k[PRODUCERS])) > 0
 end
 
-local function enter_version(k, stream_id, app, version, digest, kept, seq)
-  local versions = 0
-  local row = redis.call('HGET', k[PRODUCERS], app)
-  if row then
-    versions = tonumber(string.match(row, ' (%d+)$'))
-  else
-    add(k[APPS], stream_id, 1)
+-- Forgets the producer of a stream that has been idle for longest of those that have never sent a row.
+local function forget_idle(k, kept)
+  local rows, idle, least = redis.call('HGETALL', rowless_of(k[PRODUCERS])), nil, math.huge
+  for i = 1, #rows, 2 do
+    local seq = tonumber(rows[i + 1])
+    if seq < least then idle, least = rows[i], seq end
   end
+  local versions = tonumber(string.match(redis.call('HGET', k[PRODUCERS], idle), '%d+$'))
+  for slot = 0, math.min(versions, tonumber(kept)) - 1 do take(k[PRODUCERS], idle .. ':' .. int(slot)) end
+  take(k[PRODUCERS], idle)
+  take(rowless_of(k[PRODUCERS]), idle)
+end
+
+local function take_place(k, stream_id, count_max, kept)
+  local count = redis.call('HGET', k[APPS], stream_id)
+  if tonumber(count or '0') < tonumber(count_max) then
+    replace(k[APPS], stream_id, int(tonumber(count or '0') + 1), count)
+  else
+    forget_idle(k, kept)
+  end
+end
+
+-- Notes that a producer has sent a batch of so many rows. `known` is whether it was one before.
+local function note_rows(k, app, rows, known, seq)
+  local rowless = rowless_of(k[PRODUCERS])
+  if tonumber(rows) == 0 then
+    local before = known and redis.call('HGET', rowless, app)
+    if before or not known then replace(rowless, app, seq, before) end
+  elseif known then
+    take(rowless, app)
+  end
+end
+
+-- `row` is what `committed` found of the producer.
+local function enter_version(k, stream_id, app, version, digest, rows, row, kept, count_max, seq)
+  local versions = row and tonumber(string.match(row, '%d+$')) or 0
+  if not row then take_place(k, stream_id, count_max, kept) end
+  note_rows(k, app, rows, row, seq)
   local slot = app .. ':' .. int(versions % tonumber(kept))
-  put(k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. digest)
-  put(k[PRODUCERS], app, version .. ' ' .. int(versions + 1))
+  local before = versions >= tonumber(kept) and redis.call('HGET', k[PRODUCERS], slot)
+  replace(k[PRODUCERS], slot, version .. ' ' .. seq .. ' ' .. digest, before)
+  replace(k[PRODUCERS], app, version .. ' ' .. int(versions + 1), row)
 end
 
 function check.rows(k, a)
   local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 3], a[FIRST + 4], a[FIRST + 5]
   if not in_force(k, a[FIRST], stream_id, a[FIRST + 2]) then return {'STALE'} end
   if app == '' then return end
-  local seq, differs = committed(k, app, version, a[FIRST + 6], kept)
+  local seq, differs, row = committed(k, app, version, a[FIRST + 6], kept)
   if differs then return {'TXN', seq} end
   if seq then return {'DUP', seq, ''} end
-  if is_remembered(k, app, a[5]) and not has_place(k, stream_id, app, a[COUNT_MAX]) then return {'QUOTA'} end
+  if not row and not has_place(k, stream_id, a[COUNT_MAX]) then return {'QUOTA'} end
+  return nil, row
 end
 
-function enter.rows(k, a, seq)
+function enter.rows(k, a, seq, row)
   local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 3], a[FIRST + 4], a[FIRST + 5]
-  if app ~= '' and is_remembered(k, app, a[5]) then
-    enter_version(k, stream_id, app, version, a[FIRST + 6], kept, seq)
+  if app ~= '' then
+    enter_version(k, stream_id, app, version, a[FIRST + 6], a[5], row, kept, a[COUNT_MAX], seq)
   end
 end
 
@@ -324,9 +385,9 @@ function enter.register(k, a, seq)
       add(k[READERS], a[i], 1)
     end
   end
-  if name ~= '' then put(k[NAMES], name, query_id) end
+  if name ~= '' then replace(k[NAMES], name, query_id) end
   local row = {seq, name ~= '' and name or '-', a[FIRST + 2], table.concat(streams, ',')}
-  put(k[QUERIES], query_id, table.concat(row, ' '))
+  replace(k[QUERIES], query_id, table.concat(row, ' '))
 end
 
 function check.remove(k, a)
@@ -363,9 +424,9 @@ end
 
 -- What is known of a batch beside its entry.
 local function enter_batch(k, seq, stream_id, size, rows)
-  if tonumber(rows) == 0 then put_new(k[EMPTY], seq, '') end
-  put_new(k[SIZES], seq, int(size))
-  put_new(k[OWNERS], seq, stream_id)
+  if tonumber(rows) == 0 then replace(k[EMPTY], seq, '') end
+  replace(k[SIZES], seq, int(size))
+  replace(k[OWNERS], seq, stream_id)
 end
 
 local function append(k, a)
@@ -373,18 +434,18 @@ local function append(k, a)
   local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   local head = redis.call('HMGET', k[HEAD], unpack(HEAD_FIELDS))
-  local answer = check[kind](k, a)
+  local answer, known = check[kind](k, a)
   if answer then
     answer[#answer + 1] = head[2]
     return answer
   end
-  answer = held_up(kind, meta[3], meta[4]) -- after the duplicates: they add nothing
+  answer = held_up(kind, meta[3], meta[4], a[TOGETHER] == '1') -- after the duplicates: they add nothing
   if answer then return answer end
   if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
   local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
   add_entry(k, seq, ts, kind, head[3], a[3], a[4], a[SUMS])
   if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4], a[5]) end
-  enter[kind](k, a, seq)
+  enter[kind](k, a, seq, known)
   head[1], head[2], head[3] = seq, ts, int(tonumber(head[3]) + tonumber(a[5]))
   head[4], head[5] = int(tonumber(head[4]) + #a[4]), int(tonumber(head[5]) + #a[4])
   redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', head[3], 'bytes', head[4], 'waiting', head[5],
@@ -497,25 +558,25 @@ end
 
 -- Tells whether the version was committed: nothing if it is new for each stream, else the answer. A stream that gets no
 -- row, of an app that is no producer of it, is neither new nor known, unless a part bears the commit's mark.
--- `streams` maps their ids to {producers' key, digest, rows, seq of the commit whose mark a part bears}.
+-- `streams` maps their ids to {producers' key, digest, rows, seq of the commit whose mark a part bears}; each gets what is
+-- known of the producer.
 local function known_commit(k, streams, parts, app, version, kept, apps_max)
   local seq, fresh, seen, full = nil, false, {}, false
   for _, part in ipairs(parts) do
     if not seen[part.stream_id] then
       seen[part.stream_id] = true
-      local stream = streams[part.stream_id]
-      local found, differs = stream.marked, false
+      local stream, found, differs = streams[part.stream_id], nil, false
       k[PRODUCERS] = stream.producers
-      local remembered = is_remembered(k, app, stream.rows)
-      if part.in_force and remembered then
-        found, differs = committed(k, app, version, stream.digest, kept)
+      if part.in_force then
+        found, differs, stream.known = committed(k, app, version, stream.digest, kept)
       end
       if differs then return {'TXN', found} end
+      found = found or stream.marked
       if found then
         seq = int(math.max(tonumber(seq or '0'), tonumber(found)))
-      elseif remembered then
-        fresh = true
-        full = full or not has_place(k, part.stream_id, app, apps_max)
+      else
+        fresh = fresh or stream.rows > 0 or stream.known
+        full = full or not (stream.known or has_place(k, part.stream_id, apps_max))
       end
     end
   end
@@ -590,15 +651,13 @@ local function commit(keys, a)
     seq = seq + 1
     add_entry(k, int(seq), ts, 'rows', int(tuple_id), part.header, '', part.sums)
     enter_batch(k, int(seq), part.stream_id, part.size, part.rows)
-    put_new(keys[8], int(seq), part.id)
+    replace(keys[8], int(seq), part.id)
     leave_mark(part, int(tonumber(head[1]) + #parts), mark)
     tuple_id = tuple_id + part.rows
   end
   for stream_id, stream in pairs(streams) do
     k[PRODUCERS] = stream.producers
-    if is_remembered(k, app, stream.rows) then
-      enter_version(k, stream_id, app, version, stream.digest, kept, int(seq))
-    end
+    enter_version(k, stream_id, app, version, stream.digest, stream.rows, stream.known, kept, a[5], int(seq))
   end
   redis.call('HSET', k[HEAD], 'seq', int(seq), 'ts', ts, 'tuple_id', int(tuple_id), 'bytes', int(tonumber(head[4]) + size),
     'waiting', int(tonumber(head[5]) + size), 'staged', int(staged - size))
@@ -611,7 +670,8 @@ end
 -- keys: head streams holds      args: meta stream_id through
 -- Batches of a held stream past `through` are not trimmed. A hold never goes back.
 local function hold(k, a)
-  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  local meta = redis.call('HMGET', a[1], 'run', 'settings')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
   local declared = false
   for _, row in ipairs(redis.call('HVALS', k[2])) do
     declared = declared or string.match(row, '^%d+') == a[2]
@@ -619,14 +679,22 @@ local function hold(k, a)
   if not declared then return {'NOSTREAM'} end
   local seq = redis.call('HGET', k[1], 'seq')
   if tonumber(a[3]) > tonumber(seq) then return {'AHEAD', seq} end
-  local through = int(math.max(tonumber(a[3]), tonumber(redis.call('HGET', k[3], a[2]) or '0')))
-  put(k[3], a[2], through)
+  local before = redis.call('HGET', k[3], a[2])
+  local through = int(math.max(tonumber(a[3]), tonumber(before or '0')))
+  if through == before then return {'OK', through} end
+  local refused = held_up('hold', meta[2])
+  if refused then return refused end
+  replace(k[3], a[2], through, before)
   return {'OK', through}
 end
 
 -- keys: holds      args: meta stream_id
 local function unhold(k, a)
-  if redis.call('HGET', a[1], 'run') ~= run_id() then return {'RECOVERING'} end
+  local meta = redis.call('HMGET', a[1], 'run', 'settings')
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  if redis.call('HEXISTS', k[1], a[2]) == 0 then return {'OK'} end
+  local refused = held_up('unhold', meta[2])
+  if refused then return refused end
   take(k[1], a[2])
   return {'OK'}
 end
@@ -829,7 +897,7 @@ end
 
 -- keys: meta      args: epoch nonce settings full
 -- What the engine has seen of the server, for those who append: how often its settings had been changed when they were
--- right ('' = they are not), and whether its disk is full ('' = it is not).
+-- right (FIXED = nobody can change them, '' = they are not), and whether its disk is full ('' = it is not).
 local function guard(k, a)
   local refused = fenced(k[1], a)
   if refused then return refused end
@@ -936,8 +1004,7 @@ local function write(k, a, i)
     local command, key, count = a[i], k[tonumber(a[i + 1])], tonumber(a[i + 2])
     assert(key)
     if command == 'UNLINK' then
-      redis.call('UNLINK', key)
-      redis.call('HDEL', RESULT_SEALS, key)
+      forget(RESULT_SEALS, key)
     else
       local named, step, change = string.find(key, HITS) ~= nil, command == 'HDEL' and 1 or 2, 0
       for at = i + 3, i + 2 + count, step do change = change + WRITE[command](key, named, a[at], a[at + 1]) end
@@ -1168,7 +1235,11 @@ end
 -- Publishing, staging of a publish, and trimming may go over the memory limit: what is committed has to be applied, or
 -- nothing would ever be forgotten again. The backlog bounds how much that is.
 local function register(name, callback, ...)
-  redis.register_function{function_name = name, callback = callback, flags = {...}}
+  redis.register_function{function_name = name, callback = sealing(callback), flags = {...}}
+end
+
+local function register_read(name, callback)
+  redis.register_function{function_name = name, callback = callback, flags = {'no-writes'}}
 end
 
 register('psoup_append', append)
@@ -1196,8 +1267,8 @@ register('psoup_init', init)
 register('psoup_reserve', reserve, 'allow-oom')
 register('psoup_open', open, 'allow-oom')
 register('psoup_upgrade', upgrade, 'allow-oom')
-register('psoup_state', state, 'no-writes')
-register('psoup_read', read, 'no-writes')
-register('psoup_list', list, 'no-writes')
-register('psoup_batches', batches, 'no-writes')
-register('psoup_history', history, 'no-writes')
+register_read('psoup_state', state)
+register_read('psoup_read', read)
+register_read('psoup_list', list)
+register_read('psoup_batches', batches)
+register_read('psoup_history', history)

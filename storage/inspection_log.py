@@ -170,12 +170,19 @@ def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
 
 
 def _producer_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
-    """Yield producers whose last version is not the last one of the ring that remembers versions."""
+    """Yield producers whose last version is not the last one of the ring that remembers versions.
+
+    And those without a row whose last batch is said to be another one.
+    """
     for stream in checkpoint.streams:
-        flat, head = client.fetch_together(
-            [("HGETALL", keys.producers(stream.stream_id)), ("HGET", keys.HEAD, "seq")]
+        flat, idle_flat, head = client.fetch_together(
+            [
+                ("HGETALL", keys.producers(stream.stream_id)),
+                ("HGETALL", keys.rowless(stream.stream_id)),
+                ("HGET", keys.HEAD, "seq"),
+            ]
         )
-        rows = _pairs(flat)
+        rows, idle = _pairs(flat), _pairs(idle_flat)
         rings: dict[bytes, list[tuple[int, int]]] = {}
         for field, row in rows.items():
             app, ring, _ = field.partition(b":")
@@ -188,6 +195,11 @@ def _producer_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
             if int(said[0]) != version or seq != max(one for _, one in known) or seq > int(head):
                 text = f"a producer's last version is said to be {int(said[0])}, and {version} is the last known"
                 yield Difference("producer", text, stream.schema.name, seq=Seq(seq))
+        for app, said_seq in idle.items():
+            last = max((one for _, one in rings.get(app, [])), default=0)
+            if int(said_seq) != last:
+                text = f"the last batch of a producer without rows is said to be {int(said_seq)}, and {last} is known"
+                yield Difference("producer", text, stream.schema.name, seq=Seq(last))
 
 
 def _entries(

@@ -81,6 +81,11 @@ def producers(stream_id: StreamId) -> str:
     return f"{{ps}}:log:p:{stream_id}"
 
 
+def rowless(stream_id: StreamId) -> str:
+    """Return the key of those of a stream's producers that have never sent a row (`rowless_of` in functions.lua)."""
+    return f"{producers(stream_id)}:e"
+
+
 def part(stage_id: StageId) -> str:
     """Return the key of a staged part, or of the mark that its commit has left."""
     return f"{PART_PREFIX}{stage_id}"

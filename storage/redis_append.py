@@ -27,8 +27,13 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
 """What psoup_append answers when it refuses, and what is raised for it."""
 
 
-def append_call(content: Content) -> tuple[str, list[str], list[Argument]]:
-    """Return (function, keys, arguments) that append `content`: see psoup_append in functions.lua."""
+def append_call(
+    content: Content, *, together: bool = False
+) -> tuple[str, list[str], list[Argument]]:
+    """Return (function, keys, arguments) that append `content`: see psoup_append in functions.lua.
+
+    `together`: whoever sends it looks itself, behind all that is sent with it, whether settings were changed.
+    """
     kind, header, body = encode_content(content)
     rows = content.rows if isinstance(content, Rows) else 0
     freeing = isinstance(content, Drop | Remove | Tick)
@@ -59,9 +64,18 @@ def append_call(content: Content) -> tuple[str, list[str], list[Argument]]:
             limits.BACKLOG_BYTES_MAX,
             _count_max(content),
             f"{head_sum(kind.encode(), header)} {body_sum(body)}",
+            int(together),
             *_checked(content),
         ],
     )
+
+
+def content_of(arguments: Sequence[Argument]) -> tuple[bytes, bytes]:
+    """Return header and body from the arguments of an `append_call`: all of it that may be large."""
+    _, _, header, body, *_ = arguments
+    assert isinstance(header, bytes)
+    assert isinstance(body, bytes)
+    return header, body
 
 
 def read_answer(answer: Sequence[bytes], content: Content) -> Appended:

@@ -38,6 +38,7 @@ from storage.errors import (
     StoreUnavailableError,
     StoreUnsuitableError,
 )
+from storage.redis_wire import CommandPacker, read_info
 
 LIBRARY = "psoup"
 NOT_KNOWN = ("unknown command", "unknown subcommand", "Unknown subcommand", "ACL failure in script")
@@ -105,6 +106,7 @@ class RedisClient:
             socket_connect_timeout=limits.STORE_CONNECT_S,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
+            command_packer=CommandPacker(),
             driver_info=None,  # 7.0 does not know CLIENT SETINFO
         )
         self._rules = rules
@@ -168,9 +170,7 @@ class RedisClient:
 
     def info(self, section: str) -> Mapping[str, str]:
         """Return one section of INFO."""
-        text: bytes = self.fetch_one("INFO", section)
-        lines = (line.partition(":") for line in text.decode().splitlines())
-        return {name: value for name, colon, value in lines if colon}
+        return read_info(self.fetch_one("INFO", section))
 
     def configuration(self, names: Sequence[str]) -> Mapping[str, str]:
         """Return these settings of the server; one it does not know is absent."""

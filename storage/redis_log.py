@@ -19,9 +19,14 @@ from storage.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.redis_append import append_call, read_answer
+from storage.redis_append import append_call, content_of, read_answer
 from storage.redis_check import check_log
-from storage.redis_client import Argument, Command, RedisClient, standing_refusal
+from storage.redis_client import (
+    Argument,
+    Command,
+    RedisClient,
+    standing_refusal,
+)
 from storage.redis_commit import (
     commit_call,
     discard_call,
@@ -31,8 +36,10 @@ from storage.redis_commit import (
     read_expiry,
 )
 from storage.redis_entries import fetch_entries, fetch_operations
+from storage.redis_settings import FIXED, counted_changes
 from storage.redis_tidy import scan_hash
 from storage.redis_token import WriteToken
+from storage.redis_wire import read_info
 from storage.seals import check_seals
 
 TRIMMED_PER_CALL: Final = 500
@@ -302,15 +309,23 @@ class RedisLog:
     ) -> list[Appended | EngineError]:
         """Return what became of each operation of one exchange. Raises what concerns all of them."""
         self._admit()
-        before = self.head()  # a store that is away is found out before anything is sent
+        # A store that is away is found out before anything is sent.
+        before, verified = self._client.fetch(
+            [("HGET", keys.HEAD, "seq"), ("HGET", keys.META, "settings")]
+        )
         try:
-            answers = self._client.fetch([command for _, command in part])
+            *answers, stats = self._client.fetch(
+                [*(command for _, command in part), ("INFO", "commandstats")]
+            )
         except StoreFullError as error:
-            if self.head() == before:
+            if self.head() == int(before or 0):
                 raise
             raise _unknown() from error
         except StoreUnavailableError as error:
             raise _unknown() from error
+        same = (verified or b"").decode() in (FIXED, counted_changes(read_info(stats)))
+        if not same and any(answer[0] == b"OK" for answer in answers):
+            raise _unknown()  # settings were changed meanwhile
         outcomes: list[Appended | EngineError] = []
         for (content, _), answer in zip(part, answers, strict=True):
             standing = standing_refusal(answer)
@@ -353,9 +368,9 @@ def _parts(contents: Sequence[Content]) -> Iterator[list[tuple[Content, Command]
     part: list[tuple[Content, Command]] = []
     size = 0
     for content in contents:
-        function, key_names, arguments = append_call(content)
+        function, key_names, arguments = append_call(content, together=True)
         command = ("FCALL", function, len(key_names), *key_names, *arguments)
-        more = sum(len(one) for one in arguments if isinstance(one, bytes | str))
+        more = sum(map(len, content_of(arguments)))
         if part and (len(part) == APPENDED_TOGETHER or size + more > limits.PUBLISH_BYTES_MAX):
             yield part
             part, size = [], 0

@@ -36,6 +36,7 @@ class ConditionLook:
         *,
         clock_behind_us: Callable[[], int],
         disk_full_percent: float | None,
+        settings_fixed: bool,
     ) -> None:
         """Look at nothing yet.
 
@@ -44,10 +45,12 @@ class ConditionLook:
             token: the right to write to META.
             clock_behind_us: how far the store's clock is behind what this process has told of it.
             disk_full_percent: from where on the disk is full; None = it is not seen from here.
+            settings_fixed: nobody can change the server's settings while it runs.
         """
         self._client = client
         self._token = token
         self._clock_behind_us = clock_behind_us
+        self._settings_fixed = settings_fixed
         self._looking = threading.Lock()
         self._disk: DiskWatch | None = None
         if disk_full_percent is not None:
@@ -86,7 +89,7 @@ class ConditionLook:
 
     def _seen(self, promised: Durability) -> StoreCondition:
         disk = None if self._disk is None else self._disk.look()
-        verified = verified_changes(self._client, promised)
+        verified = verified_changes(self._client, promised, fixed=self._settings_fixed)
         self._say(Guard(verified or "", "1" if disk is not None and disk.full else ""))
         (seconds, microseconds), arrival_us = self._client.fetch_together(
             [("TIME",), ("HGET", keys.HEAD, "ts")]

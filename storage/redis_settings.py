@@ -1,6 +1,7 @@
 """What a server has to be and how it has to be set so that psoup's promises hold, now and while it runs."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from storage.errors import StoreUnsuitableError
@@ -62,15 +63,26 @@ def check_settings(client: RedisClient, asked: Durability) -> Durability:
     return durability
 
 
-def verified_changes(client: RedisClient, promised: Durability) -> str | None:
+FIXED: Final = "fixed"
+"""Said in the place of a number of changes where nobody can change the settings: as in functions.lua."""
+
+
+def counted_changes(commandstats: Mapping[str, str]) -> str:
+    """Return how often the settings of a server have been changed, from INFO's section of this name."""
+    calls = commandstats.get("cmdstat_config|set", "calls=0")
+    return calls.partition(",")[0].removeprefix("calls=")
+
+
+def verified_changes(client: RedisClient, promised: Durability, *, fixed: bool) -> str | None:
     """Return how often the settings had been changed when they were found to keep what is promised, None = they do not.
 
     Who finds the same number later, as psoup_append does, knows that nobody has changed them since. CONFIG RESETSTAT
-    begins to count anew: that is found by the next look. Cost: two round trips. Raises what `RedisClient.info` does.
+    begins to count anew: that is found by the next look. FIXED where the server takes no changes (`fixed`).
+    Cost: two round trips. Raises what `RedisClient.info` does.
     """
-    calls = client.info("commandstats").get("cmdstat_config|set", "calls=0")
+    changes = FIXED if fixed else counted_changes(client.info("commandstats"))
     try:
         check_settings(client, promised)
     except StoreUnsuitableError:
         return None
-    return calls.partition(",")[0].removeprefix("calls=")
+    return changes

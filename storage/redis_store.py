@@ -63,7 +63,7 @@ class RedisStore:
             durability: the least level to accept.
             revive: brings an embedded server back if it is dead; does nothing for any other.
             stop: ends an embedded server.
-            stops_server: it does, so that nobody appends to it any more.
+            stops_server: it does, so that nobody appends to it any more; and its settings are fixed (`server.ACCESS`).
             lease_s: how long the store stays with an engine that says nothing.
             disk_full_percent: from where on its disk is full; None = the server is elsewhere, and its disk not seen.
 
@@ -92,6 +92,7 @@ class RedisStore:
             self._token,
             clock_behind_us=self._results.clock_behind_us,
             disk_full_percent=disk_full_percent,
+            settings_fixed=stops_server,
         )
         self.histories = RedisHistories(client)
         self.holder: Held | None = None

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -27,6 +27,12 @@ from storage.store import Durability
 from storage.waiting import POLL_S, Patience, works
 
 LOG_TAIL_BYTES: Final = 2_000
+ACCESS: Final = (
+    *("default", "on", "nopass", "sanitize-payload", "~*", "&*"),
+    *("+@all", "-config|set", "-acl|setuser", "-acl|deluser", "-acl|load"),
+)
+"""What whoever reaches the socket may do: anything but change the settings, on which durability hangs."""
+_A_CHANGE: Final = ("CONFIG", "SET", "appendfsync", "everysec")
 EXECUTABLES_ON_PATH: Final = ("valkey-server", "redis-server")
 
 CONFIGURATION: Final = {
@@ -64,6 +70,7 @@ class EmbeddedServer:
         self._data = data.resolve()
         self._appendfsync = "everysec" if durability is Durability.EVERYSEC else "always"
         self._executable = find_executable()
+        self._access: Sequence[str] = ACCESS
         self._record = self._data / "server.socket"
         self._socket = self._running_socket() or socket_path(self._data)
         self._process: subprocess.Popen[bytes] | None = None
@@ -142,10 +149,16 @@ class EmbeddedServer:
         return persistence
 
     def _as_set(self) -> bool:
-        """Return whether the server is set as it would be started now, in what it shows."""
+        """Return whether the server is set as it would be started now, in what it shows, and takes no change."""
         wanted = CONFIGURATION | {"appendfsync": self._appendfsync}
         shown = self.client.configuration(list(wanted))
-        return all(shown.get(name, value) == value for name, value in wanted.items())
+        return self._is_fixed() and all(
+            shown.get(name, value) == value for name, value in wanted.items()
+        )
+
+    def _is_fixed(self) -> bool:
+        """Return whether the server takes no change of its settings: one that an earlier psoup has left behind does."""
+        return bool(self.client.fetch_one("ACL", "DRYRUN", "default", *_A_CHANGE) != b"OK")
 
     def _shut_down(self) -> None:
         """Tell the server to end; return once none has the files.
@@ -219,6 +232,7 @@ class EmbeddedServer:
             "logfile": str(self._data / "server.log"),
         }
         arguments = [text for name, value in settings.items() for text in (f"--{name}", value)]
+        arguments += ["--user", *self._access]
         try:
             self._process = subprocess.Popen(
                 [self._executable, *arguments],

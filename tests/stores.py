@@ -18,6 +18,8 @@ from storage.server import EmbeddedServer
 from storage.store import Durability
 
 StoreKind = Literal["memory", "embedded"]
+ALL_ACCESS = ("default", "on", "nopass", "~*", "&*", "+@all")
+"""What whoever reaches a server's socket may do: everything, and so change its settings."""
 
 
 def open_test_store(kind: StoreKind, tmp_path: Path, clock: Clock) -> Store:
@@ -30,7 +32,10 @@ def open_test_store(kind: StoreKind, tmp_path: Path, clock: Clock) -> Store:
 
 
 class SharedServer:
-    """One embedded server for many tests, emptied for each; of an executable of its own where one is given."""
+    """One server for many tests, emptied for each; of an executable of its own where one is given.
+
+    It is run as the embedded one is, but for its settings, which can be changed as those of a server at an address.
+    """
 
     def __init__(self, folder: Path, executable: Path | None = None) -> None:
         self.folder = folder
@@ -38,6 +43,7 @@ class SharedServer:
         self._server = EmbeddedServer(folder, Durability.FSYNC)
         if executable is not None:
             self._server._executable = executable
+        self._server._access = ALL_ACCESS
         self._server.start()
         self.url = f"unix://{folder / 'run' / 'psoup.sock'}?db=0"
         self.client = self._server.client

@@ -74,9 +74,9 @@ class Log(Protocol):
             Rows: `stream_id` is in force for `name`, else StaleDeclarationError. A producer's version
                 at or below the last one committed for (stream, app) -> duplicate, unless its digest
                 is among the APP_DIGESTS_KEPT known ones and differs -> TxnContentDiffersError (extra
-                `seq`). Duplicates are answered even at the backlog limit. An app is a producer of the
-                stream from its first row on: versions without rows before that are stored anew, as
-                often as they are sent. More than APPS_COUNT_MAX producers of it -> QuotaExceededError.
+                `seq`). Duplicates are answered even at the backlog limit. Past APPS_COUNT_MAX producers
+                of the stream one that has never sent a row is forgotten, that whose last batch is the
+                earliest; where each has sent rows -> QuotaExceededError.
             Register: every stream is in force under the id given, else StaleDeclarationError; a taken
                 name with the same `sql` -> duplicate, with another -> NameTakenError (extra `id`);
                 QUERIES_COUNT_MAX -> QuotaExceededError. A handle that stands already, with the same
@@ -126,8 +126,8 @@ class Log(Protocol):
             They are not more than COMMIT_BYTES_MAX together, else CommitTooLargeError.
             The version counts for (stream, app) as with `append` of Rows, for each stream of the parts, with the digest
                 of all rows of it. Known for all of them -> duplicate, and the parts become marks; known for some,
-                or with another digest -> TxnContentDiffersError. APPS_COUNT_MAX -> QuotaExceededError. A stream
-                that gets no row, of an app that is no producer of it, counts for neither.
+                or with another digest -> TxnContentDiffersError. A stream that gets no row, of an app that is no
+                producer of it, counts for neither. APPS_COUNT_MAX as with `append`, for each stream.
             The backlog is below its limits, as for `append`.
 
         Raises:

@@ -1,19 +1,19 @@
 """Fixtures: each contract test runs over every kind of store."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.clock import ManualClock
+from engine.log.contract import Log
 from storage import Store, open_worker_store
 from storage.inspection import inspect_store
 from storage.memory import MemoryStore
 from storage.redis_store import RedisStore
 from storage.redis_worker import RedisWorkerStore
-from tests.patience import wait_until
+from tests.storage.samples import declare
 from tests.stores import SharedServer, redis_executable
 
 START_US = 1_700_000_000_000_000
@@ -78,6 +78,15 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 
 @pytest.fixture
+def log(store: Store) -> Iterator[Log]:
+    """The log of each kind of store, with streams 1 `a` and 2 `b`, as it has to be at the end as well."""
+    store.log.append(declare("a"))
+    store.log.append(declare("b"))
+    yield store.log
+    store.log.check()
+
+
+@pytest.fixture
 def worker(server: SharedServer, store: RedisStore) -> Iterator[RedisWorkerStore]:
     """The store of a module that has the embedded one, as a worker has it."""
     opened = open_worker_store(server.url)
@@ -107,8 +116,6 @@ def settings(server):
             setting = name.replace("_", "-")
             before.setdefault(setting, server.client.configuration([setting])[setting])
             server.client.fetch_one("CONFIG", "SET", setting, value)
-        seen_s = time.monotonic() + 0.002  # functions.lua looks at changes once in a millisecond
-        wait_until(lambda: time.monotonic() > seen_s, "the change is seen")
 
     yield change
     for setting, value in before.items():

@@ -33,7 +33,13 @@ def test_layout_document_names_every_key_and_the_version():
     built = {value for name, value in vars(keys).items() if name.isupper() and "{ps}" in str(value)}
     apart = ("_PATTERN", "_PREFIX", "_CHANNEL", "TAG")
     built -= {value for name, value in vars(keys).items() if name.endswith(apart)}
-    built |= {"{ps}:log:p:<stream>", "{ps}:log:g:<id>", "{ps}:log:g:<id>:b", "{ps}:x:<stream>"}
+    built |= {
+        "{ps}:log:p:<stream>",
+        "{ps}:log:p:<stream>:e",
+        "{ps}:log:g:<id>",
+        "{ps}:log:g:<id>:b",
+        "{ps}:x:<stream>",
+    }
     built |= {"{ps}:h:<id>", "{ps}:h:<id>:b", "{ps}:h:<id>:p"}
     built |= {"{ps}:r:<clause>:<segment>", "{ps}:b:<stream>:<segment>", "{ps}:j:<group>"}
     assert built == documented().keys()
@@ -87,7 +93,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
         for key in server.client.fetch_one("KEYS", "*"):
             pattern = re.sub(r"^(\{ps\}:r):\d+:\d+$", r"\1:<clause>:<segment>", key.decode())
             pattern = re.sub(r"^(\{ps\}:b):\d+:\d+$", r"\1:<stream>:<segment>", pattern)
-            pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+$", r"\1:<stream>", pattern)
+            pattern = re.sub(r"^(\{ps\}:(?:log:p|x)):\d+", r"\1:<stream>", pattern)
             pattern = re.sub(r"^(\{ps\}:j):\d+$", r"\1:<group>", pattern)
             pattern = re.sub(r"^(\{ps\}:log:g):st_\d{22}", r"\1:<id>", pattern)
             pattern = re.sub(r"^(\{ps\}:h):h_\d{22}", r"\1:<id>", pattern)
@@ -107,7 +113,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     store.log.commit(commit(2, app="app name", version=1))
     store.log.hold(StreamId(1), Seq(2))
     store.log.trim(batches=[Seq(2)], below=Seq(1))
-    store.log.append(rows(1, "stream_name", count=0))
+    store.log.append(rows(1, "stream_name", count=0, txn=txn("idle name")))
     finished(store)
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)

@@ -1,7 +1,6 @@
 """Staged parts and their commits by the Log's contract, the same cases over every store."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
@@ -9,7 +8,6 @@ from engine import limits
 from engine.errors import (
     CommitTooLargeError,
     OverloadedError,
-    QuotaExceededError,
     StageMissingError,
     StaleDeclarationError,
     TxnContentDiffersError,
@@ -21,15 +19,6 @@ from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import Store
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
-
-
-@pytest.fixture
-def log(store: Store):
-    """The log of each kind of store, with streams 1 `a` and 2 `b`, as it has to be at the end as well."""
-    store.log.append(declare("a"))
-    store.log.append(declare("b"))
-    yield store.log
-    store.log.check()
 
 
 def apply_all(store: Store) -> None:
@@ -286,37 +275,6 @@ def test_commit_over_its_bytes_is_refused(log, monkeypatch):
     assert {"max_bytes": 9} == refused.value.extras
     assert 2 == log.head()
     assert [3, 4] == [log.commit(commit(number, version=number)).seq for number in (0, 1)]
-
-
-def test_commit_of_too_many_producers_is_refused_whole(log, monkeypatch):
-    """A place is needed for each stream that gets a row."""
-    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
-    log.append(rows(1, txn=txn("other")))
-    log.stage(staged(1))
-    log.stage(staged(2, 2, "b"))
-    with pytest.raises(QuotaExceededError):
-        log.commit(commit(1, 2))
-    assert 3 == log.head()
-    log.commit(commit(2))
-    log.stage(staged(3, 2, "b"))
-    with pytest.raises(QuotaExceededError):
-        log.commit(replace(commit(3), app="another"))
-
-
-def test_commit_of_parts_without_rows_takes_no_place(log, monkeypatch):
-    """It is known by its parts when it is sent again, alone and beside a stream that gets rows."""
-    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
-    log.append(rows(1, txn=txn("other")))
-    log.stage(staged(1, count=0, body=b""))
-    log.stage(staged(2, 2, "b"))
-    first = log.commit(commit(1, 2))
-    again = log.commit(commit(1, 2))
-    assert (first.seq, True) == (again.seq, again.duplicate)
-    log.stage(staged(3, count=0, body=b""))
-    third = log.commit(commit(3, version=1))
-    again = log.commit(commit(3, version=1))
-    assert (third.seq, True) == (again.seq, again.duplicate)
-    log.check()
 
 
 def test_commit_over_a_full_backlog_is_refused_until_applied(store, log, monkeypatch):

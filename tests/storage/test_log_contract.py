@@ -168,49 +168,6 @@ def test_rows_of_a_version_whose_digest_is_forgotten_are_duplicates(store):
         store.log.append(rows(1, txn=txn(version=1, content="other")))
 
 
-def test_rows_of_producers_are_counted_by_stream_and_app(store):
-    """One app's versions of two streams are apart, and those of two apps are."""
-    store.log.append(declare("a"))
-    store.log.append(declare("b"))
-    first = txn(version=3)
-    assert not store.log.append(rows(1, txn=first)).duplicate
-    assert not store.log.append(rows(2, "b", txn=first)).duplicate
-    assert not store.log.append(rows(1, txn=txn("another", 3))).duplicate
-
-
-def test_rows_of_too_many_producers_are_refused(store, monkeypatch):
-    """A stream has at most APPS_COUNT_MAX producers, whatever others have; those of a dropped one no longer count."""
-    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
-    store.log.append(declare("a"))
-    store.log.append(declare("b"))
-    store.log.append(rows(1, txn=txn("one")))
-    store.log.append(rows(2, "b", txn=txn("two")))
-    with pytest.raises(QuotaExceededError) as refused:
-        store.log.append(rows(2, "b", txn=txn("three")))
-    assert {"limit": 1} == refused.value.extras
-    store.log.append(rows(1, txn=txn("one", 1)))
-    store.log.append(Drop(StreamId(2), "b"))
-    again = store.log.append(declare("b"))
-    store.log.append(rows(again.seq, "b", txn=txn("three")))
-    store.log.check()
-
-
-def test_producers_without_a_row_take_no_place(store, monkeypatch):
-    """Nothing of theirs can be stored twice; their versions count from the first row on."""
-    monkeypatch.setattr(limits, "APPS_COUNT_MAX", 1)
-    store.log.append(declare("a"))
-    for number in range(3):
-        store.log.append(rows(1, count=0, body=b"", txn=txn(f"invented {number}", 7)))
-    assert not store.log.append(rows(1, count=0, body=b"", txn=txn("one", 7))).duplicate
-    assert not store.log.append(rows(1, txn=txn("one", 3))).duplicate
-    assert store.log.append(rows(1, txn=txn("one", 3))).duplicate
-    store.log.append(rows(1, count=0, body=b"", txn=txn("one", 4, "none")))
-    assert store.log.append(rows(1, count=0, body=b"", txn=txn("one", 4, "none"))).duplicate
-    with pytest.raises(QuotaExceededError):
-        store.log.append(rows(1, txn=txn("two")))
-    store.log.check()
-
-
 def test_register_over_a_stream_not_in_force_is_refused(store):
     """Every stream of a query is in force under the id it was bound to."""
     store.log.append(declare("a"))
@@ -363,15 +320,6 @@ def test_trim_of_many_entries_takes_several_calls(store):
     store.log.trim(batches=list(range(3, 1_202, 2)), below=1_202)
     assert 0 == store.log.statistics().entries
     store.log.check()
-
-
-def test_producers_survive_the_trimming_of_their_batches(store):
-    """A version stays committed when its entry has gone."""
-    store.log.append(declare("a"))
-    store.log.append(rows(1, txn=txn()))
-    apply_all(store)
-    store.log.trim(batches=[2], below=3)
-    assert store.log.append(rows(1, txn=txn())).duplicate
 
 
 def test_statistics_count_appends_and_duplicates(store):

@@ -7,9 +7,10 @@ import pytest
 
 from engine import limits
 from engine.log.operation import Drop, Remove, Tick
+from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys
-from storage.errors import StoreFullError, StoreUnsuitableError
+from storage.errors import CommitUnknownError, StoreFullError, StoreUnsuitableError
 from storage.redis_client import RedisClient
 from storage.redis_settings import verified_changes
 from storage.redis_token import WriteToken
@@ -42,6 +43,64 @@ def test_settings_changed_while_it_runs_hold_up_the_next_append(server, settings
     assert 3 == store.log.append(rows(1)).seq
 
 
+def test_very_next_append_after_a_change_is_refused(server, settings, tmp_path):
+    """However shortly before it another one was stored: an append or a commit."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    store.log.stage(staged(1))
+    for number in range(10):
+        settings(appendfsync="always")
+        assert not store.look().drifted
+        head = store.log.append(rows(1)).seq
+        settings(appendfsync="everysec")
+        with pytest.raises(StoreUnsuitableError):
+            store.log.commit(commit(1)) if number % 2 else store.log.append(rows(1))
+        assert head == store.log.head()
+
+
+def test_settings_that_are_changed_amid_an_exchange_leave_it_unknown(
+    server, settings, tmp_path, monkeypatch
+):
+    """Some of it may have been stored behind the change: nobody is told that it is on disk."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    settings(loglevel="notice")
+    store.look()
+    fetch = store.log._client.fetch
+
+    def amid(commands):
+        change = ("CONFIG", "SET", "loglevel", "notice")
+        first, *others = fetch([commands[0], change, *commands[1:]])
+        return [first, *others[1:]]
+
+    def sent(commands):
+        return amid(commands) if commands[0][0] == "FCALL" else fetch(commands)
+
+    monkeypatch.setattr(store.log._client, "fetch", sent)
+    with pytest.raises(CommitUnknownError):
+        store.log.append_many([rows(1, txn=txn(version=version)) for version in range(3)])
+    monkeypatch.undo()
+    store.look()
+    again = store.log.append_many([rows(1, txn=txn(version=version)) for version in range(3)])
+    assert again[0].duplicate
+
+
+def test_holds_are_refused_while_settings_have_drifted(server, settings, tmp_path):
+    """An archive that let batches go by them relies on their being on disk. One that changes nothing is answered."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    store.log.hold(StreamId(1), Seq(0))
+    settings(appendfsync="everysec")
+    for write in (
+        lambda: store.log.hold(StreamId(1), Seq(1)),
+        lambda: store.log.unhold(StreamId(1)),
+    ):
+        with pytest.raises(StoreUnsuitableError):
+            write()
+    assert 0 == store.log.hold(StreamId(1), Seq(0))
+    assert {1: 0} == store.log.holds()
+
+
 def test_duplicates_are_answered_while_settings_are_not_looked_at(server, settings, tmp_path):
     """What they repeat was stored while the settings were right."""
     store = server.empty_store(tmp_path)
@@ -71,8 +130,8 @@ def test_look_under_way_while_the_store_is_opened_anew_leaves_appends_on(
         store._look._guard = None
         store.look()
 
-    def compare(client, promised):
-        found = changes(client, promised)
+    def compare(client, promised, *, fixed):
+        found = changes(client, promised, fixed=fixed)
         if threading.current_thread() is not watch:
             compared.set()
             watch.join()

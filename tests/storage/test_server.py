@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.log.operation import Rows, Tick
 from engine.store_address import StoreUrlError
 from engine.tuples.batch import Seq
-from storage import open_store
+from storage import keys, open_store
 from storage.errors import (
     CommitUnknownError,
     RecoveringError,
@@ -138,6 +138,28 @@ def test_open_starts_a_private_server_and_close_ends_it(tmp_path):
 
 
 @pytest.mark.redis
+def test_settings_of_the_embedded_server_cannot_be_changed(tmp_path):
+    """Not by whoever reaches its socket, nor by giving himself the right: appends need not ask for changes."""
+    store = opened(tmp_path)
+    client = store.log._client
+    changes = (
+        ("CONFIG", "SET", "appendfsync", "everysec"),
+        ("CONFIG", "SET", "appendonly", "no"),
+        ("ACL", "SETUSER", "default", "allcommands"),
+        ("ACL", "SETUSER", "another", "on", "nopass", "allcommands"),
+    )
+    for change in changes:
+        with pytest.raises(StoreUnsuitableError):
+            client.fetch_one(*change)
+    assert b"fixed" == client.fetch_one("HGET", keys.META, "settings")
+    assert 1 == store.log.append(Tick()).seq
+    assert not any(
+        isinstance(one, EngineError) for one in store.log.append_many([declare("a"), declare("b")])
+    )
+    assert not store.look().drifted
+    store.close()
+
+
 def test_open_again_shows_everything(tmp_path):
     """Streams, tuples, queries and results are there after a stop and a start."""
     fold = Fold()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,21 @@ import pytest
 from engine.log.operation import Tick
 from storage.errors import StoreUnavailableError
 from storage.folder import FolderLock
-from storage.server import EmbeddedServer
+from storage.server import ACCESS, EmbeddedServer
 from storage.store import Durability
 from tests.storage.test_server import opened, process_id, runs
+from tests.stores import ALL_ACCESS
 
 pytestmark = pytest.mark.redis
 
 
-def left_behind(data: Path, durability: Durability = Durability.FSYNC) -> EmbeddedServer:
+def left_behind(
+    data: Path, durability: Durability = Durability.FSYNC, access: Sequence[str] = ACCESS
+) -> EmbeddedServer:
     """Start a server as a psoup does that is killed afterwards."""
     lock = FolderLock(data)
     server = EmbeddedServer(data, durability)
+    server._access = access
     server.start()
     lock.close()
     return server
@@ -50,11 +55,12 @@ def test_server_of_a_long_path_is_found_from_another_temporary_folder(tmp_path, 
     store.close()
 
 
-@pytest.mark.parametrize("durability", [Durability.EVERYSEC, Durability.FSYNC])
-def test_server_set_otherwise_is_started_anew(tmp_path, durability):
-    """It is psoup's own: it ends in good order and comes back set as this psoup sets it."""
-    server = left_behind(tmp_path, durability)
-    if durability is Durability.FSYNC:
+@pytest.mark.parametrize("otherwise", ["durability", "memory", "access"])
+def test_server_set_otherwise_is_started_anew(tmp_path, otherwise):
+    """It is psoup's own: it ends in good order and comes back set as this psoup sets it, for good."""
+    durability = Durability.EVERYSEC if otherwise == "durability" else Durability.FSYNC
+    server = left_behind(tmp_path, durability, ACCESS if otherwise == "durability" else ALL_ACCESS)
+    if otherwise == "memory":
         server.client.fetch_one("CONFIG", "SET", "maxmemory", "1gb")
     pid = int(server.client.info("server")["process_id"])
     store = opened(tmp_path)

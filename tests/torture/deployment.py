@@ -344,7 +344,9 @@ class Deployment:
         if self.shape.engines:
             settings["PSOUP_LEASE_S"] = str(self.shape.lease_s)
         log = self.folder / f"{name}.log"
-        return Child(name, [sys.executable, "-m", "app.cli", *command], log, settings)
+        return Child(
+            name, [sys.executable, "-m", "tests.torture.changeable", *command], log, settings
+        )
 
     async def _supervise(self) -> None:
         """Start again what has ended, a little later, as long as it is wanted."""

@@ -1,0 +1,25 @@
+"""Commands as they are sent to Redis and its likes, and answers of INFO as they are read."""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import hiredis
+
+_pack = cast("Callable[[tuple[bytes | str | int, ...]], bytes]", hiredis.pack_command)
+
+
+class CommandPacker:
+    """Packs commands for redis-py's connections.
+
+    Their own packer calls hiredis too, and looks at each argument first, for which it takes as long again.
+    """
+
+    def pack(self, *words: bytes | str | int) -> list[bytes]:
+        """Return a command as it is sent."""
+        return [_pack(words)]
+
+
+def read_info(text: bytes) -> Mapping[str, str]:
+    """Return the fields of an answer of INFO."""
+    lines = (line.partition(":") for line in text.decode().splitlines())
+    return {name: value for name, colon, value in lines if colon}
