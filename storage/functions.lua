@@ -24,7 +24,7 @@ local function now_us()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
-local known_run, known_changes, changes_at
+local known_run
 
 -- Changes with every start of the server: whoever compares it with meta's `run` knows whether the engine has
 -- looked at this life of the server. Kept between calls, because INFO takes 9 microseconds.
@@ -34,27 +34,29 @@ local function run_id()
 end
 
 -- How often the server's settings have been changed in this life of it. The engine leaves in meta at which number it has
--- found them to keep what is promised: whoever appends then knows, without a right to ask for them. INFO takes 45
--- microseconds of this: operations that are sent together, behind which the client looks itself, share one look in
--- SETTINGS_US. Where nobody can change the settings, meta says FIXED.
-local FIXED, SETTINGS_US = 'fixed', 1000
-
-local function settings_changes(together)
-  local now = now_us()
-  if not together or not changes_at or math.abs(now - changes_at) >= SETTINGS_US then
-    known_changes = string.match(redis.call('INFO', 'commandstats'), 'cmdstat_config|set:calls=(%d+)') or '0'
-    changes_at = now
-  end
-  return known_changes
+-- found them to keep what is promised: whoever appends then knows, without a right to ask for them. Takes 45 microseconds.
+local function settings_changes()
+  return string.match(redis.call('INFO', 'commandstats'), 'cmdstat_config|set:calls=(%d+)') or '0'
 end
 
-local FREEING = {drop = true, remove = true, tick = true}
+local FREEING = {drop = true, remove = true, tick = true, hold = true, unhold = true}
+local FIXED = 'fixed' -- in place of the number: nobody can change the settings
 
--- Tells whether an operation can be stored now: nothing if so, else the answer. Nobody is told that a tick is on disk.
--- Without `verified` the engine, which has just opened the run, has not looked yet.
-local function held_up(kind, verified, full, together)
+-- Answers what of meta tells whether something can be stored.
+local function look(meta)
+  return redis.call('HMGET', meta, 'run', 'settings', 'full', 'applied')
+end
+
+-- Tells whether an operation can be stored now: nothing if so, else the answer. `meta` is what `look` has found, which
+-- keeps the number of changes for the other operations of the call. Nobody is told that a tick is on disk.
+-- Without `settings` the engine, which has just opened the run, has not looked yet.
+local function held_up(kind, meta)
+  local verified, full = meta[2], meta[3]
   if not verified then return {'RECOVERING'} end
-  if kind ~= 'tick' and verified ~= FIXED and settings_changes(together) ~= verified then return {'SETTINGS'} end
+  if kind ~= 'tick' and verified ~= FIXED then
+    meta.changes = meta.changes or settings_changes()
+    if meta.changes ~= verified then return {'SETTINGS'} end
+  end
   if full and not FREEING[kind] then return {'DISK'} end
 end
 
@@ -192,7 +194,8 @@ end
 
 ---- Append --------------------------------------------------------------------------------------------------
 -- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories)
--- args: meta kind header body rows backlog_operations backlog_bytes count_max sums together, then by kind:
+-- args: meta backlog_operations backlog_bytes, then of each operation how many arguments it has, and these:
+--   kind header body rows count_max sums, then by kind:
 --   declare  name declaration
 --   drop     name stream_id declared (query_id)*
 --   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
@@ -200,11 +203,13 @@ end
 --   remove   query_id
 --   tick
 -- `declaration`, `declared`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
--- meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
+-- Operations are appended in their order, each by itself: one that is refused changes nothing. Answers DONE, and what
+-- became of each. meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
-local COUNT_MAX, SUMS, TOGETHER, FIRST = 8, 9, 10, 11
+local KIND, HEADER, BODY, ROWS, COUNT_MAX, SUMS, FIRST = 1, 2, 3, 4, 5, 6, 7
+local FIRST_OPERATION = 4
 
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
 -- does not tell: where a crash has lost the end of the log, another stream may have it.
@@ -356,7 +361,7 @@ end
 function enter.rows(k, a, seq, row)
   local stream_id, kept, app, version = a[FIRST + 1], a[FIRST + 3], a[FIRST + 4], a[FIRST + 5]
   if app ~= '' then
-    enter_version(k, stream_id, app, version, a[FIRST + 6], a[5], row, kept, a[COUNT_MAX], seq)
+    enter_version(k, stream_id, app, version, a[FIRST + 6], a[ROWS], row, kept, a[COUNT_MAX], seq)
   end
 end
 
@@ -429,38 +434,70 @@ local function enter_batch(k, seq, stream_id, size, rows)
   replace(k[OWNERS], seq, stream_id)
 end
 
-local function append(k, a)
-  local kind = a[2]
-  local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
-  if meta[1] ~= run_id() then return {'RECOVERING'} end
-  local head = redis.call('HMGET', k[HEAD], unpack(HEAD_FIELDS))
+-- `head` is what it is behind the operations before; whoever appends writes it in the end.
+local function append_one(k, a, head, meta, operations_max, bytes_max)
+  local kind = a[KIND]
   local answer, known = check[kind](k, a)
   if answer then
     answer[#answer + 1] = head[2]
     return answer
   end
-  answer = held_up(kind, meta[3], meta[4], a[TOGETHER] == '1') -- after the duplicates: they add nothing
+  answer = held_up(kind, meta) -- after the duplicates: they add nothing
   if answer then return answer end
-  if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
-  local seq, ts = int(tonumber(head[1]) + 1), arrival(head[2])
-  add_entry(k, seq, ts, kind, head[3], a[3], a[4], a[SUMS])
-  if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], #a[4], a[5]) end
+  if is_full(head, meta[4], operations_max, bytes_max) then return {'BACKLOG'} end
+  local seq, ts, size = int(tonumber(head[1]) + 1), arrival(head[2]), #a[BODY]
+  add_entry(k, seq, ts, kind, head[3], a[HEADER], a[BODY], a[SUMS])
+  if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], size, a[ROWS]) end
   enter[kind](k, a, seq, known)
-  head[1], head[2], head[3] = seq, ts, int(tonumber(head[3]) + tonumber(a[5]))
-  head[4], head[5] = int(tonumber(head[4]) + #a[4]), int(tonumber(head[5]) + #a[4])
-  redis.call('HSET', k[HEAD], 'seq', seq, 'ts', ts, 'tuple_id', head[3], 'bytes', head[4], 'waiting', head[5],
-    'sum', sum_of(head))
+  head[1], head[2], head[3] = seq, ts, int(tonumber(head[3]) + tonumber(a[ROWS]))
+  head[4], head[5] = int(tonumber(head[4]) + size), int(tonumber(head[5]) + size)
   return {'OK', seq, ts}
+end
+
+-- Yields the operations of a call.
+local function operations(a)
+  local at = FIRST_OPERATION
+  return function()
+    if not a[at] then return end
+    local operation, size = {}, tonumber(a[at])
+    for i = 1, size do operation[i] = a[at + i] end
+    at = at + 1 + size
+    return operation
+  end
+end
+
+-- The head counts those that were appended whole, also where it fails amid a later one.
+local function append(k, a)
+  local meta = look(a[1])
+  if meta[1] ~= run_id() then return {'RECOVERING'} end
+  local head = redis.call('HMGET', k[HEAD], unpack(HEAD_FIELDS))
+  local before, answers = head[1], {'DONE'}
+  local done, failure = pcall(function()
+    for operation in operations(a) do
+      answers[#answers + 1] = append_one(k, operation, head, meta, a[2], a[3])
+    end
+  end)
+  if head[1] ~= before then
+    redis.call('HSET', k[HEAD], 'seq', head[1], 'ts', head[2], 'tuple_id', head[3], 'bytes', head[4], 'waiting', head[5],
+      'sum', sum_of(head))
+  end
+  if not done then error(failure, 0) end
+  return answers
 end
 
 -- The same for what frees memory, so that it runs when there is none left. Queries take their histories along.
 local function append_freeing(k, a)
-  if not FREEING[a[2]] then return redis.error_reply('ERR psoup_append_freeing takes drop, remove and tick') end
-  local answer = append(k, a)
-  if answer[1] == 'OK' and a[2] ~= 'tick' then
+  local removes = false
+  for operation in operations(a) do
+    local kind = operation[KIND]
+    if not FREEING[kind] then return redis.error_reply('ERR psoup_append_freeing takes drop, remove and tick') end
+    removes = removes or kind ~= 'tick'
+  end
+  local answers = append(k, a)
+  if removes and answers[1] == 'DONE' then
     sweep_histories(k[HISTORIES], k[QUERIES], redis.call('HGET', a[1], 'gen'))
   end
-  return answer
+  return answers
 end
 
 ---- Stage and commit -----------------------------------------------------------------------------------------
@@ -610,7 +647,7 @@ end
 -- Each of so many streams has the key of its producers, and the digest of all its rows in this commit. A part whose
 -- header is '' was not there before the call. The time it takes hangs on the number of parts, not on their bytes.
 local function commit(keys, a)
-  local meta = redis.call('HMGET', a[1], 'run', 'applied', 'settings', 'full')
+  local meta = look(a[1])
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   local k = {[HEAD] = keys[1], [LOG] = keys[2], [SIZES] = keys[3], [STREAMS] = keys[4], [APPS] = keys[5],
     [OWNERS] = keys[6], [EMPTY] = keys[9]}
@@ -643,9 +680,9 @@ local function commit(keys, a)
     answer[#answer + 1] = head[2]
     return answer
   end
-  answer = held_up('rows', meta[3], meta[4])
+  answer = held_up('rows', meta)
   if answer then return answer end
-  if is_full(head, meta[2], a[6], a[7]) then return {'BACKLOG'} end
+  if is_full(head, meta[4], a[6], a[7]) then return {'BACKLOG'} end
   local seq, tuple_id, ts = tonumber(head[1]), tonumber(head[3]), int(now)
   for _, part in ipairs(parts) do
     seq = seq + 1
@@ -670,7 +707,7 @@ end
 -- keys: head streams holds      args: meta stream_id through
 -- Batches of a held stream past `through` are not trimmed. A hold never goes back.
 local function hold(k, a)
-  local meta = redis.call('HMGET', a[1], 'run', 'settings')
+  local meta = look(a[1])
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   local declared = false
   for _, row in ipairs(redis.call('HVALS', k[2])) do
@@ -682,7 +719,7 @@ local function hold(k, a)
   local before = redis.call('HGET', k[3], a[2])
   local through = int(math.max(tonumber(a[3]), tonumber(before or '0')))
   if through == before then return {'OK', through} end
-  local refused = held_up('hold', meta[2])
+  local refused = held_up('hold', meta)
   if refused then return refused end
   replace(k[3], a[2], through, before)
   return {'OK', through}
@@ -690,10 +727,10 @@ end
 
 -- keys: holds      args: meta stream_id
 local function unhold(k, a)
-  local meta = redis.call('HMGET', a[1], 'run', 'settings')
+  local meta = look(a[1])
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   if redis.call('HEXISTS', k[1], a[2]) == 0 then return {'OK'} end
-  local refused = held_up('unhold', meta[2])
+  local refused = held_up('unhold', meta)
   if refused then return refused end
   take(k[1], a[2])
   return {'OK'}
@@ -846,19 +883,23 @@ end
 -- Equality of epoch and nonce, never >=: neither a paused engine nor a copy of one can pass for the present one.
 
 -- Tells whether this call is the engine's: nothing if so, else the answer. Without META nobody is.
-local function fenced(meta, a)
-  local token = redis.call('HMGET', meta, 'epoch', 'nonce')
+-- `token` are the epoch and the nonce of META.
+local function not_of(token, a)
   if not token[1] then return {'RECOVERING'} end
   if token[1] ~= a[1] or token[2] ~= a[2] then return {'FENCED'} end
 end
 
+local function fenced(meta, a)
+  return not_of(redis.call('HMGET', meta, 'epoch', 'nonce'), a)
+end
+
 -- The same, and whether the engine has looked at this life of the server. Else answers what is in META as well.
 local function barred(meta, a)
-  local refused = fenced(meta, a)
+  local found = redis.call('HMGET', meta, 'epoch', 'nonce', 'run', 'applied')
+  local refused = not_of(found, a)
   if refused then return refused end
-  local found = redis.call('HMGET', meta, 'run', 'applied')
-  if found[1] ~= run_id() then return {'RECOVERING'} end
-  return nil, found[2]
+  if found[3] ~= run_id() then return {'RECOVERING'} end
+  return nil, found[4]
 end
 
 -- keys: meta      args: nonce owner lease_ms library durability
@@ -1047,10 +1088,10 @@ end
 local function publish(k, a)
   local refused = turn(k, a)
   if refused then return refused end
-  local head = redis.call('HMGET', k[2], 'seq', 'waiting')
+  local head = redis.call('HMGET', k[2], unpack(HEAD_FIELDS))
   if tonumber(a[4]) > tonumber(head[1]) then return {'AHEAD', head[1]} end
   write(k, a, 8)
-  local waiting, seqs = tonumber(head[2]), {}
+  local waiting, seqs = tonumber(head[5]), {}
   for seq = tonumber(a[3]) + 1, tonumber(a[4]) do
     seqs[#seqs + 1] = int(seq)
     if #seqs == UNPACK_MAX or seq == tonumber(a[4]) then
@@ -1060,8 +1101,8 @@ local function publish(k, a)
       seqs = {}
     end
   end
-  redis.call('HSET', k[2], 'waiting', int(waiting))
-  close(k[2], HEAD_FIELDS)
+  head[5] = int(waiting)
+  redis.call('HSET', k[2], 'waiting', head[5], 'sum', sum_of(head))
   set_untidy(k[1], a[6])
   redis.call('HSET', k[1], 'applied', a[4], 'ts', a[5])
   close(k[1], META_FIELDS)

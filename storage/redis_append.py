@@ -1,7 +1,9 @@
-"""psoup_append: an operation as its call, and its answer as what became of the operation."""
+"""psoup_append: operations as calls, and the answers as what became of each operation."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, assert_never
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
 
 from engine import limits
 from engine.errors import EngineError
@@ -11,8 +13,27 @@ from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId, StreamSchema
 from storage import keys, refusals
 from storage.encoding import declaration_digest, encode_content, text_digest
-from storage.redis_client import Argument
+from storage.redis_client import Argument, standing_refusal
 from storage.sums import body_sum, head_sum
+
+CALLED_TOGETHER: Final = 64
+"""Operations of one call: some 2 ms of the server."""
+Call = tuple[str, Sequence[str], list[Argument]]
+"""Function, keys, arguments."""
+
+_KEYS_BEFORE: Final = (
+    keys.HEAD,
+    keys.LOG,
+    keys.SIZES,
+    keys.LOG_STREAMS,
+    keys.LOG_QUERIES,
+    keys.LOG_NAMES,
+    keys.LOG_READERS,
+    keys.LOG_APPS,
+)
+_KEYS_BEHIND: Final = (keys.OWNERS, keys.HOLDS, keys.EMPTY)
+_KEYS_FREEING: Final = (*_KEYS_BEHIND, keys.TRIMMED, keys.HISTORIES)
+"""The key of a stream's producers lies between."""
 
 REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"BACKLOG": lambda _: refusals.backlog_full(),
@@ -27,63 +48,70 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
 """What psoup_append answers when it refuses, and what is raised for it."""
 
 
-def append_call(
-    content: Content, *, together: bool = False
-) -> tuple[str, list[str], list[Argument]]:
-    """Return (function, keys, arguments) that append `content`: see psoup_append in functions.lua.
+@dataclass(frozen=True, slots=True)
+class Append:
+    """An operation on its way: the Function that takes it, the keys that this touches, and what it takes of it."""
 
-    `together`: whoever sends it looks itself, behind all that is sent with it, whether settings were changed.
-    """
+    content: Content
+    function: str
+    keys: tuple[str, ...]
+    arguments: list[Argument]
+    nbytes: int
+    """Of header and body: all that may be large."""
+
+
+def append_of(content: Content) -> Append:
+    """Return an operation as psoup_append takes it."""
     kind, header, body = encode_content(content)
     rows = content.rows if isinstance(content, Rows) else 0
+    sums = f"{head_sum(kind.encode(), header)} {body_sum(body)}"
     freeing = isinstance(content, Drop | Remove | Tick)
-    return (
+    return Append(
+        content,
         "psoup_append_freeing" if freeing else "psoup_append",
-        [
-            keys.HEAD,
-            keys.LOG,
-            keys.SIZES,
-            keys.LOG_STREAMS,
-            keys.LOG_QUERIES,
-            keys.LOG_NAMES,
-            keys.LOG_READERS,
-            keys.LOG_APPS,
-            _producers_key(content),
-            keys.OWNERS,
-            keys.HOLDS,
-            keys.EMPTY,
-            *([keys.TRIMMED, keys.HISTORIES] if freeing else []),
-        ],
-        [
-            keys.META,
-            kind,
-            header,
-            body,
-            rows,
-            limits.BACKLOG_OPERATIONS_MAX,
-            limits.BACKLOG_BYTES_MAX,
-            _count_max(content),
-            f"{head_sum(kind.encode(), header)} {body_sum(body)}",
-            int(together),
-            *_checked(content),
-        ],
+        (*_KEYS_BEFORE, _producers_key(content), *(_KEYS_FREEING if freeing else _KEYS_BEHIND)),
+        [kind, header, body, rows, _count_max(content), sums, *_checked(content)],
+        len(header) + len(body),
     )
 
 
-def content_of(arguments: Sequence[Argument]) -> tuple[bytes, bytes]:
-    """Return header and body from the arguments of an `append_call`: all of it that may be large."""
-    _, _, header, body, *_ = arguments
-    assert isinstance(header, bytes)
-    assert isinstance(body, bytes)
-    return header, body
+def append_calls(appends: Iterable[Append]) -> Iterator[Call]:
+    """Yield the calls that append these in their order: neighbours of one Function and the same keys share one.
+
+    A call is one step, which holds other clients up: it has CALLED_TOGETHER of them at most.
+    """
+    for (function, touched), group in itertools.groupby(
+        appends, lambda one: (one.function, one.keys)
+    ):
+        while part := list(itertools.islice(group, CALLED_TOGETHER)):
+            arguments: list[Argument] = [
+                keys.META,
+                limits.BACKLOG_OPERATIONS_MAX,
+                limits.BACKLOG_BYTES_MAX,
+            ]
+            for one in part:
+                arguments += [len(one.arguments), *one.arguments]
+            yield function, touched, arguments
 
 
-def read_answer(answer: Sequence[bytes], content: Content) -> Appended:
-    """Return what became of `content` by the answer to its call.
+def read_answers(
+    answers: Iterable[Sequence[Any]], appends: Iterable[Append]
+) -> list[Appended | EngineError]:
+    """Return what became of each operation, by the answers to all their calls.
 
     Raises:
-        EngineError: it was refused, as `Log.append` says.
+        RecoveringError: nobody has opened the store; nothing of a call that says so was stored.
     """
+    flat: list[Sequence[bytes]] = []
+    for what, *told in answers:
+        if what == b"RECOVERING":
+            raise refusals.recovering()
+        flat += told
+    return [_outcome(answer, one.content) for answer, one in zip(flat, appends, strict=True)]
+
+
+def _outcome(answer: Sequence[bytes], content: Content) -> Appended | EngineError:
+    """Return what became of an operation by its own answer."""
     what, *facts = answer
     if what == b"OK":
         seq, arrival_us = map(int, facts)
@@ -92,7 +120,7 @@ def read_answer(answer: Sequence[bytes], content: Content) -> Appended:
         seq, query_id, arrival_us = int(facts[0]), facts[1].decode(), int(facts[2])
         original = QueryId(query_id) if query_id else None
         return Appended(Seq(seq), arrival_us, duplicate=True, query_id=original)
-    raise _refusal(what, facts, content)
+    return standing_refusal(answer) or _refusal(what, facts, content)
 
 
 def declared(schema: StreamSchema | None) -> str:

@@ -38,7 +38,7 @@ from storage.errors import (
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_wire import CommandPacker, read_info
+from storage.redis_wire import CommandPacker
 
 LIBRARY = "psoup"
 NOT_KNOWN = ("unknown command", "unknown subcommand", "Unknown subcommand", "ACL failure in script")
@@ -170,7 +170,9 @@ class RedisClient:
 
     def info(self, section: str) -> Mapping[str, str]:
         """Return one section of INFO."""
-        return read_info(self.fetch_one("INFO", section))
+        text: bytes = self.fetch_one("INFO", section)
+        lines = (line.partition(":") for line in text.decode().splitlines())
+        return {name: value for name, colon, value in lines if colon}
 
     def configuration(self, names: Sequence[str]) -> Mapping[str, str]:
         """Return these settings of the server; one it does not know is absent."""

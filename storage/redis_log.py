@@ -19,13 +19,12 @@ from storage.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.redis_append import append_call, content_of, read_answer
+from storage.redis_append import Append, append_calls, append_of, read_answers
 from storage.redis_check import check_log
 from storage.redis_client import (
     Argument,
     Command,
     RedisClient,
-    standing_refusal,
 )
 from storage.redis_commit import (
     commit_call,
@@ -36,10 +35,8 @@ from storage.redis_commit import (
     read_expiry,
 )
 from storage.redis_entries import fetch_entries, fetch_operations
-from storage.redis_settings import FIXED, counted_changes
 from storage.redis_tidy import scan_hash
 from storage.redis_token import WriteToken
-from storage.redis_wire import read_info
 from storage.seals import check_seals
 
 TRIMMED_PER_CALL: Final = 500
@@ -86,9 +83,12 @@ class RedisLog:
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
         """
         self._admit()
-        function, key_names, arguments = append_call(content)
-        answer = self._client.call(function, key_names, arguments, lost=CommitUnknownError)
-        return self._counted(read_answer(answer, content))
+        one = append_of(content)
+        (call,) = append_calls([one])
+        (outcome,) = read_answers([self._client.call(*call, lost=CommitUnknownError)], [one])
+        if isinstance(outcome, EngineError):
+            raise outcome
+        return self._counted(outcome)
 
     def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
         """Append operations, each stored or refused by itself (`Log.append_many`).
@@ -304,41 +304,26 @@ class RedisLog:
         check_log(self._client)
         check_seals(self._client, meanwhile=lambda: None)
 
-    def _append_together(
-        self, part: Sequence[tuple[Content, Command]]
-    ) -> list[Appended | EngineError]:
+    def _append_together(self, part: Sequence[Append]) -> list[Appended | EngineError]:
         """Return what became of each operation of one exchange. Raises what concerns all of them."""
         self._admit()
-        # A store that is away is found out before anything is sent.
-        before, verified = self._client.fetch(
-            [("HGET", keys.HEAD, "seq"), ("HGET", keys.META, "settings")]
-        )
+        before = self.head()  # a store that is away is found out before anything is sent
+        commands: list[Command] = [
+            ("FCALL", function, len(touched), *touched, *arguments)
+            for function, touched, arguments in append_calls(part)
+        ]
         try:
-            *answers, stats = self._client.fetch(
-                [*(command for _, command in part), ("INFO", "commandstats")]
-            )
+            answers = self._client.fetch(commands)
         except StoreFullError as error:
-            if self.head() == int(before or 0):
+            if self.head() == before:
                 raise
             raise _unknown() from error
         except StoreUnavailableError as error:
             raise _unknown() from error
-        same = (verified or b"").decode() in (FIXED, counted_changes(read_info(stats)))
-        if not same and any(answer[0] == b"OK" for answer in answers):
-            raise _unknown()  # settings were changed meanwhile
-        outcomes: list[Appended | EngineError] = []
-        for (content, _), answer in zip(part, answers, strict=True):
-            standing = standing_refusal(answer)
-            if isinstance(standing, RecoveringError):
-                raise standing
-            if standing is not None:
-                outcomes.append(standing)
-                continue
-            try:
-                outcomes.append(self._counted(read_answer(answer, content)))
-            except EngineError as refusal:
-                outcomes.append(refusal)
-        return outcomes
+        return [
+            outcome if isinstance(outcome, EngineError) else self._counted(outcome)
+            for outcome in read_answers(answers, part)
+        ]
 
     def _owned(self, stream_id: bytes, positions: range) -> Iterator[list[int]]:
         """Yield which of the positions have a batch of this stream, SEQS_PER_LOOK of them at a time."""
@@ -363,19 +348,17 @@ def _unknown() -> CommitUnknownError:
     )
 
 
-def _parts(contents: Sequence[Content]) -> Iterator[list[tuple[Content, Command]]]:
-    """Yield the operations with their calls, as many together as one exchange may carry."""
-    part: list[tuple[Content, Command]] = []
+def _parts(contents: Sequence[Content]) -> Iterator[list[Append]]:
+    """Yield the operations, as many together as one exchange may carry."""
+    part: list[Append] = []
     size = 0
-    for content in contents:
-        function, key_names, arguments = append_call(content, together=True)
-        command = ("FCALL", function, len(key_names), *key_names, *arguments)
-        more = sum(map(len, content_of(arguments)))
-        if part and (len(part) == APPENDED_TOGETHER or size + more > limits.PUBLISH_BYTES_MAX):
+    for one in map(append_of, contents):
+        full = len(part) == APPENDED_TOGETHER
+        if part and (full or size + one.nbytes > limits.PUBLISH_BYTES_MAX):
             yield part
             part, size = [], 0
-        part.append((content, command))
-        size += more
+        part.append(one)
+        size += one.nbytes
     if part:
         yield part
 

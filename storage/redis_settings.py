@@ -1,7 +1,6 @@
 """What a server has to be and how it has to be set so that psoup's promises hold, now and while it runs."""
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from storage.errors import StoreUnsuitableError
@@ -67,12 +66,6 @@ FIXED: Final = "fixed"
 """Said in the place of a number of changes where nobody can change the settings: as in functions.lua."""
 
 
-def counted_changes(commandstats: Mapping[str, str]) -> str:
-    """Return how often the settings of a server have been changed, from INFO's section of this name."""
-    calls = commandstats.get("cmdstat_config|set", "calls=0")
-    return calls.partition(",")[0].removeprefix("calls=")
-
-
 def verified_changes(client: RedisClient, promised: Durability, *, fixed: bool) -> str | None:
     """Return how often the settings had been changed when they were found to keep what is promised, None = they do not.
 
@@ -80,9 +73,9 @@ def verified_changes(client: RedisClient, promised: Durability, *, fixed: bool) 
     begins to count anew: that is found by the next look. FIXED where the server takes no changes (`fixed`).
     Cost: two round trips. Raises what `RedisClient.info` does.
     """
-    changes = FIXED if fixed else counted_changes(client.info("commandstats"))
+    calls = client.info("commandstats").get("cmdstat_config|set", "calls=0")
     try:
         check_settings(client, promised)
     except StoreUnsuitableError:
         return None
-    return changes
+    return FIXED if fixed else calls.partition(",")[0].removeprefix("calls=")

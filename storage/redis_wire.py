@@ -1,6 +1,6 @@
-"""Commands as they are sent to Redis and its likes, and answers of INFO as they are read."""
+"""Commands as they are sent to Redis and its likes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import cast
 
 import hiredis
@@ -17,9 +17,3 @@ class CommandPacker:
     def pack(self, *words: bytes | str | int) -> list[bytes]:
         """Return a command as it is sent."""
         return [_pack(words)]
-
-
-def read_info(text: bytes) -> Mapping[str, str]:
-    """Return the fields of an answer of INFO."""
-    lines = (line.partition(":") for line in text.decode().splitlines())
-    return {name: value for name, colon, value in lines if colon}

@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     lua(
         "producer row written in a second call",  # which never comes
-        r"\n +redis\.call\('HSET', k\[PRODUCERS\], app, version [^\n]*",
+        r"\n +replace\(k\[PRODUCERS\], app, version [^\n]*",
         "",
     ),
     code("removal acknowledged before it is in the log", RedisLog, "append", _removed_at_once),
@@ -205,7 +205,7 @@ LATER = (
         r"redis\.call\('UNLINK', body_of\(a\[4\] \.\. part\)\)",
         "",
     ),
-    lua("what is forgotten is not told", r"if owner then gone\[owner\] = [^\n]+", ""),
+    lua("what is forgotten is not told", r"gone\[owner\] = math\.max[^\n]+", ""),
     lua("write leaves the seal as it was", r"seal\(LOG_SEALS, key, item\([^\n]+", ""),
     lua("entry without its sum", r"redis\.call\('HSET', sums_of[^\n]+", ""),
     lua("position moves without its sum", r"a\[5\]\)\n  close\(k\[1\], META_FIELDS\)", "a[5])"),

@@ -10,7 +10,7 @@ from engine.log.operation import Drop, Remove, Tick
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys
-from storage.errors import CommitUnknownError, StoreFullError, StoreUnsuitableError
+from storage.errors import StoreFullError, StoreUnsuitableError
 from storage.redis_client import RedisClient
 from storage.redis_settings import verified_changes
 from storage.redis_token import WriteToken
@@ -58,31 +58,30 @@ def test_very_next_append_after_a_change_is_refused(server, settings, tmp_path):
         assert head == store.log.head()
 
 
-def test_settings_that_are_changed_amid_an_exchange_leave_it_unknown(
+def test_settings_that_are_changed_amid_an_exchange_hold_up_the_rest_of_it(
     server, settings, tmp_path, monkeypatch
 ):
-    """Some of it may have been stored behind the change: nobody is told that it is on disk."""
+    """What one call carries is one step: what it stores, it stores before the change or not at all."""
+    monkeypatch.setattr("storage.redis_append.CALLED_TOGETHER", 2)
     store = server.empty_store(tmp_path)
     store.log.append(declare("a"))
     settings(loglevel="notice")
     store.look()
     fetch = store.log._client.fetch
 
-    def amid(commands):
-        change = ("CONFIG", "SET", "loglevel", "notice")
-        first, *others = fetch([commands[0], change, *commands[1:]])
-        return [first, *others[1:]]
-
     def sent(commands):
-        return amid(commands) if commands[0][0] == "FCALL" else fetch(commands)
+        if commands[0][0] != "FCALL":
+            return fetch(commands)
+        first, _, *others = fetch(
+            [commands[0], ("CONFIG", "SET", "loglevel", "notice"), *commands[1:]]
+        )
+        return [first, *others]
 
     monkeypatch.setattr(store.log._client, "fetch", sent)
-    with pytest.raises(CommitUnknownError):
-        store.log.append_many([rows(1, txn=txn(version=version)) for version in range(3)])
-    monkeypatch.undo()
-    store.look()
-    again = store.log.append_many([rows(1, txn=txn(version=version)) for version in range(3)])
-    assert again[0].duplicate
+    outcomes = store.log.append_many([rows(1)] * 5)
+    assert [False] * 2 == [one.duplicate for one in outcomes[:2]]
+    assert ["store-unsuitable"] * 3 == [one.code for one in outcomes[2:]]
+    assert 3 == store.log.head()
 
 
 def test_holds_are_refused_while_settings_have_drifted(server, settings, tmp_path):
