@@ -6,9 +6,10 @@ import pytest
 
 from engine import limits
 from engine.clock import ManualClock
-from engine.errors import EngineError
+from engine.errors import EngineError, IntegrityError
 from engine.log.operation import Drop, Materialize, Remove, Tick
 from engine.tuples.schema import StreamId
+from storage import keys, seals
 from storage.cluster import ClusterMemory
 from storage.errors import (
     CommitUnknownError,
@@ -222,3 +223,20 @@ def test_append_many_without_a_server_is_unavailable_and_definite(tmp_path):
     client = RedisClient(f"unix://{tmp_path / 'nobody'}?db=0")
     with pytest.raises(StoreUnavailableError):
         RedisLog(client, ClusterMemory(tmp_path / "cluster.json")).append_many([Tick()])
+
+
+@pytest.mark.redis
+def test_call_that_fails_half_way_leaves_sums_of_what_it_has_written(server, tmp_path):
+    """An operation before the one that fails counts; of that one seals are in step with what it has left."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    server.client.fetch_one(
+        "SET", keys.EMPTY, "no hash"
+    )  # written behind the entry, and never looked at before
+    with pytest.raises(IntegrityError):
+        store.log.append_many([rows(1, txn=txn()), rows(1, count=0)])
+    assert 2 == store.log.head()
+    for key in (keys.SIZES, keys.OWNERS, keys.producers(StreamId(1))):
+        assert server.client.fetch_one("HLEN", key) > 0
+    server.client.fetch_one("UNLINK", keys.EMPTY)
+    assert [] == [one.detail for one in seals.seal_faults(server.client)]
