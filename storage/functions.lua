@@ -882,8 +882,8 @@ end
 ---- The one that writes ---------------------------------------------------------------------------------------
 -- Equality of epoch and nonce, never >=: neither a paused engine nor a copy of one can pass for the present one.
 
--- Tells whether this call is the engine's: nothing if so, else the answer. Without META nobody is.
--- `token` are the epoch and the nonce of META.
+-- Tells whether this call is the engine's: nothing if so, else the answer. Without META nobody is. `token` is what META
+-- has as epoch and nonce.
 local function not_of(token, a)
   if not token[1] then return {'RECOVERING'} end
   if token[1] ~= a[1] or token[2] ~= a[2] then return {'FENCED'} end
@@ -1047,9 +1047,10 @@ local function write(k, a, i)
     if command == 'UNLINK' then
       forget(RESULT_SEALS, key)
     else
-      local named, step, change = string.find(key, HITS) ~= nil, command == 'HDEL' and 1 or 2, 0
-      for at = i + 3, i + 2 + count, step do change = change + WRITE[command](key, named, a[at], a[at + 1]) end
-      seal(RESULT_SEALS, key, change)
+      local named, step = string.find(key, HITS) ~= nil, command == 'HDEL' and 1 or 2
+      for at = i + 3, i + 2 + count, step do
+        seal(RESULT_SEALS, key, WRITE[command](key, named, a[at], a[at + 1]))
+      end
     end
     i = i + 3 + count
   end
