@@ -7,7 +7,6 @@ which of them have died, and removes it in the end; where it is killed, its work
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
-import asyncio
 import multiprocessing
 import os
 import shutil
@@ -17,9 +16,8 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
 import structlog
 from prometheus_client.multiprocess import mark_process_dead
@@ -31,8 +29,15 @@ from app.keys import load_keys
 from app.log_lines import configure_logging
 from app.page_tokens import page_key
 from app.process import EXIT_OK, EXIT_STORE, run_process
-from app.protocol import BoundedProtocol, protocol_class
-from app.server import configuration, handles_of, listen, pace_collector, url_of
+from app.server import (
+    Connections,
+    WorkerServer,
+    configuration,
+    handles_of,
+    listen,
+    pace_collector,
+    url_of,
+)
 from app.settings import Settings, shared_store
 
 METERS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -79,26 +84,36 @@ class WorkerApplication:
         return application
 
 
-@dataclass(frozen=True)
-class WorkerProtocol:
-    """Makes the protocols of a worker's connections: their class is made by settings, and cannot travel."""
+class Worker(Process):
+    """uvicorn's process of one worker, with psoup's server in it."""
 
-    settings: Settings
+    def __init__(
+        self, config: Config, handles: list[socket.socket], connections: Connections
+    ) -> None:
+        """Start nothing yet."""
+        super().__init__(config, handles)
+        self._connections = connections
 
-    def __call__(self, **given: Any) -> asyncio.Protocol:  # noqa: ANN401 (what uvicorn gives)
-        """Return a connection's protocol."""
-        return self._made(**given)
-
-    @cached_property
-    def _made(self) -> type[BoundedProtocol]:
-        return protocol_class(self.settings, count_loopback=False)
+    @property
+    def server(self) -> WorkerServer:
+        """Return the server; asked in the worker alone."""
+        if self._server is None:
+            self._server = WorkerServer(self.config, self._connections)
+        return cast("WorkerServer", self._server)
 
 
 class Workers(Multiprocess):
     """uvicorn's supervisor: a worker that ended is there again within seconds. A lost terminal ends all of them."""
 
-    def __init__(self, config: Config, handles: list[socket.socket], meters: Path) -> None:
+    def __init__(
+        self,
+        config: Config,
+        handles: list[socket.socket],
+        meters: Path,
+        connections: Connections,
+    ) -> None:
         """Take the signals; nothing is started before `run`."""
+        self._connections = connections
         self._outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         super().__init__(config, handles)
         self._meters = meters
@@ -111,6 +126,15 @@ class Workers(Multiprocess):
         """Return whether no worker has failed before it answered anything."""
         return all(one.exitcode != STARTUP_FAILURE for one in self.processes)
 
+    def init_processes(self) -> None:
+        """Start as many workers as there are to be."""
+        self.processes += [self._started() for _ in range(self.processes_num)]
+
+    def handle_ttin(self) -> None:
+        """Start one worker more."""
+        self.processes_num += 1
+        self.processes.append(self._started())
+
     def keep_subprocess_alive(self) -> None:
         """Start anew what has ended, and take its gauges out of the meters; its counters stay."""
         for index, one in enumerate(self.processes):
@@ -122,8 +146,7 @@ class Workers(Multiprocess):
             if one.exitcode == STARTUP_FAILURE:
                 self.should_exit.set()
                 return
-            self.processes[index] = Process(self.config, self.sockets)
-            self.processes[index].start()
+            self.processes[index] = self._started()
         alive = {one.pid for one in self.processes if one.pid is not None}
         for pid in self._alive - alive:
             self._heard_s.pop(pid, None)
@@ -146,6 +169,11 @@ class Workers(Multiprocess):
         if not self._outlives_terminal:
             self.should_exit.set()
 
+    def _started(self) -> Worker:
+        worker = Worker(self.config, self.sockets, self._connections)
+        worker.start()
+        return worker
+
     def _lives(self, one: Process) -> bool:
         """Return whether a worker runs and has given a sign of life in the last HANGS_S."""
         if one.pid is None or not one.process.is_alive():
@@ -164,17 +192,20 @@ def _run(settings: Settings) -> int:
     with listen(settings) as listener, tempfile.TemporaryDirectory(prefix="psoup-api-") as folder:
         meters = Path(folder)
         os.environ[METERS_FOLDER] = folder
+        connections = Connections(settings)
         config = configuration(
             WorkerApplication(settings, meters),
             settings,
-            WorkerProtocol(settings),
+            connections,
             factory=True,
             workers=settings.workers,
         )
         with handles_of(listener) as handles:
-            workers = Workers(config, handles, meters)
+            workers = Workers(config, handles, meters, connections)
             _LOG.info(
-                "listening", url=url_of(listener, tls=config.is_ssl), workers=settings.workers
+                "listening",
+                url=url_of(listener, tls=connections.by_tls),
+                workers=settings.workers,
             )
             workers.run()
         return EXIT_OK if workers.could_start else EXIT_STORE

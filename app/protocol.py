@@ -15,7 +15,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from app.connection.admission import Admission
+from app.connection.admission import Admission, Entry
 from app.connection.flow import TurnFlow
 from app.connection.framing import Frame, frame_of
 from app.connection.heads import head_allowance_s, head_refusal
@@ -47,8 +47,10 @@ class BoundedProtocol(HttpToolsProtocol):
     admission: Admission
     front: Front
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 (uvicorn's own arguments)
-        super().__init__(*args, **kwargs)
+    def __init__(self, *, entry: Entry | None = None, **given: Any) -> None:  # noqa: ANN401 (uvicorn's own)
+        """Take what uvicorn gives, and the `entry` of a connection that was counted before it is made."""
+        super().__init__(**given)
+        self._entry = entry
         self._front: Front = self.app_state.get(FRONT, self.front)
         self._client = ""
         """The address, as which connections, places and bytes are counted."""
@@ -63,7 +65,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._message_ended = False
         self._going_on: asyncio.Handle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
-        self._is_let_in = False
         self._dropping: asyncio.TimerHandle | None = None
         """Ends the connection unless the body of a request that was turned away is there by then."""
 
@@ -87,23 +88,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
-        self._is_let_in = len(self.connections) <= self.admission.most
-        if self._is_let_in:
-            refused = self.admission.enter(self._client)
-        else:
+        self._entry = entry = self._entry or self.admission.enter(address)
+        if entry is None or entry.is_extra:
             self.connections.discard(self)  # uvicorn would wait for it when it ends
-            refused = self.admission.tell(self)
-            if refused is None:
-                self.transport.abort()
-        if refused is not None:
-            self.refuse(refused)
+        if entry is None:
+            self.transport.abort()
+        elif entry.refusal is not None:
+            self.refuse(entry.refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        if self._is_let_in:
-            self.admission.leave(self._client)
-        else:
-            self.admission.forget(self)
+        if self._entry is not None:
+            self.admission.leave(self._entry)
         self._sending.end()
         self._unparsed.drop()
         self._unparsed.settle()
@@ -113,11 +109,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self._leaving.cancel()
         super().connection_lost(exc)
 
-    def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Refuse a request that ends before it is whole; let a whole one be answered."""
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Refuse a request that ends before it is whole; let a whole one be answered, where only one side has ended.
+
+        TLS has no half of a connection: whoever ends it gets no more.
+        """
+        return self._goes_on() and self.scheme != "https"
+
+    def _goes_on(self) -> bool:
+        """Return whether something is left to be written to a client that has ended its side."""
         transport = self._lingering()
         if transport is None or transport.lingering:
-            return None
+            return False
         if self._in_head or (self._running() and self._in_body()):
             self.refuse(FramingError("The request ended before it was whole."))
             return True
@@ -127,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._leaving = self.loop.call_later(limits.HALF_CLOSED_S, self.transport.close)
             return True
         self._sending.watch()
-        return None
+        return False
 
     def pause_writing(self) -> None:
         """Begin no other request, and see whether the client takes what there is."""

@@ -4,19 +4,20 @@
 
 import gc
 import socket
-import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from app.errors import SettingError
-from app.protocol import protocol_class
+from app.connection.handshakes import TlsListener
+from app.protocol import BoundedProtocol, protocol_class
 from app.settings import Settings
+from app.tls import Certificate, tls_context
 
 _BACKLOG: Final = 2_048
 """Connections that the system makes and keeps until they are taken; as many as uvicorn asks for again."""
@@ -25,14 +26,73 @@ _NEW_OBJECTS_PER_LOOK: Final = 50_000
 _LOG = structlog.get_logger("psoup.server")
 
 
-class Server(uvicorn.Server):
-    """A uvicorn server that says where it listens once it does."""
+@dataclass(frozen=True)
+class Connections:
+    """Makes the connections of a process. It travels to workers; what it makes does not.
+
+    Attributes:
+        count_loopback: local connections are counted by address as well.
+    """
+
+    settings: Settings
+    count_loopback: bool = False
+
+    @property
+    def by_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.settings.tls_cert_file is not None
+
+    def __call__(self, **given: Any) -> BoundedProtocol:  # noqa: ANN401 (what uvicorn gives)
+        """Return the protocol of a connection that uvicorn has accepted, and does not encrypt."""
+        if self.by_tls:
+            raise RuntimeError("connections that are to be encrypted are accepted by TlsListener")
+        return self._protocol(**given)
+
+    def tls_listener(self, listener: socket.socket, **given: Any) -> TlsListener:  # noqa: ANN401
+        """Begin to accept connections that are encrypted; `given` as uvicorn gives it to the others."""
+        return TlsListener(
+            listener,
+            lambda entry: self._protocol(entry=entry, **given),
+            self._protocol.admission,
+            Certificate(self.settings).context,
+        )
+
+    @cached_property
+    def _protocol(self) -> type[BoundedProtocol]:
+        return protocol_class(self.settings, count_loopback=self.count_loopback)
+
+
+class WorkerServer(uvicorn.Server):
+    """A uvicorn server that accepts connections itself where they are encrypted."""
+
+    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+        """Run what `config`, made by `configuration` with these `connections`, says."""
+        super().__init__(config)
+        self.connections = connections
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening at `sockets`; of copies of one socket the first is enough for TLS."""
+        if not sockets or not self.connections.by_tls:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        listener = self.connections.tls_listener(
+            sockets[0],
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        self.servers.append(listener)  # type: ignore[arg-type] # of a server it is closed and waited for alone
+
+
+class Server(WorkerServer):
+    """The server of a process that listens by itself: it says where once it does."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening, and log the address."""
         await super().startup(sockets)
         if self.started and sockets:
-            _LOG.info("listening", url=url_of(sockets[0], tls=self.config.is_ssl))
+            _LOG.info("listening", url=url_of(sockets[0], tls=self.connections.by_tls))
 
 
 def pace_collector() -> None:
@@ -46,22 +106,20 @@ def pace_collector() -> None:
 
 def make_server(app: ASGIApp, settings: Settings, *, count_loopback: bool = False) -> Server:
     """Return a server for `app`; nothing listens yet."""
-    protocol = protocol_class(settings, count_loopback=count_loopback)
-    return Server(configuration(app, settings, protocol))
+    connections = Connections(settings, count_loopback=count_loopback)
+    return Server(configuration(app, settings, connections), connections)
 
 
 def configuration(
     app: Any,  # noqa: ANN401 (an application, or with `factory` what makes one)
     settings: Settings,
-    protocol: Any,  # noqa: ANN401 (a class, or what makes connections)
+    connections: Connections,
     **more: Any,  # noqa: ANN401 (as uvicorn takes it)
 ) -> uvicorn.Config:
-    """Return how uvicorn is to run `app`, whose connections `protocol` makes."""
-    if settings.tls_cert_file is not None:
-        more["ssl_context_factory"] = TlsContext(settings)
+    """Return how uvicorn is to run `app`, over `connections`; it knows nothing of TLS."""
     return uvicorn.Config(
         app,
-        http=protocol,
+        http=connections,  # type: ignore[arg-type] # called as a class would be
         ws="none",
         lifespan="on",
         log_config=None,
@@ -86,44 +144,6 @@ def handles_of(listener: socket.socket) -> Iterator[list[socket.socket]]:
             listener,
             *(copies.enter_context(listener.dup()) for _ in range(_TAKEN_AT_ONCE - 1)),
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class TlsContext:
-    """Makes a process's TLS context where it listens: settings travel to workers, contexts cannot."""
-
-    settings: Settings
-
-    def __call__(self, *_: object) -> ssl.SSLContext:
-        """Return the context; uvicorn's own making of one is left out. Raises what `tls_context` does."""
-        return tls_context(self.settings)
-
-
-def tls_context(settings: Settings) -> ssl.SSLContext:
-    """Return how connections are encrypted: TLS 1.2 or newer, with the certificate of the settings.
-
-    Raises:
-        SettingError: one of the two files is missing or cannot be read, or they do not belong together.
-    """
-    certificate, key = settings.tls_cert_file, settings.tls_key_file
-    if certificate is None or key is None:
-        raise SettingError("TLS takes both tls_cert_file and tls_key_file: one of them is missing.")
-    for name, path in (("tls_cert_file", certificate), ("tls_key_file", key)):
-        try:
-            path.read_bytes()
-        except OSError as error:
-            raise SettingError(f"{name} {path} cannot be read: {error.strerror}.") from error
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        # Without a password OpenSSL would ask the terminal for one.
-        context.load_cert_chain(certificate, key, password="")
-    except ssl.SSLError as error:
-        raise SettingError(
-            f"tls_cert_file {certificate} and tls_key_file {key} are not a certificate and its private key:"
-            " both are PEM, the key has no passphrase and is the certificate's."
-        ) from error
-    return context
 
 
 def url_of(listener: socket.socket, *, tls: bool) -> str:

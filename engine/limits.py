@@ -145,6 +145,10 @@ FILES_RESERVED: Final = 256
 """Open files of a process that are not connections of clients."""
 CONNECTIONS_PER_ADDRESS_MAX: Final = 50
 """Open at once from one address."""
+TLS_HANDSHAKE_S: Final = 10.0
+"""From when a connection is accepted: some round trips, of a slow client as well."""
+TLS_FILES_LOOK_S: Final = 1.0
+"""A certificate that was renewed is used by connections that come so much later."""
 REQUESTS_IN_FLIGHT_MAX: Final = 64
 """Worked on at once by one worker; more are turned away at once, cheaply."""
 REQUESTS_READING_MAX: Final = 256

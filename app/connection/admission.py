@@ -15,15 +15,31 @@ _TOLD_MAX: Final = limits.FILES_RESERVED // 4
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionStatistics:
-    """Connections that are counted by address, and those past the most that are told so and about to end."""
+class Entry:
+    """How one connection came in, until it leaves.
 
+    Attributes:
+        address: which it comes from.
+        is_extra: it is past the most that there may be, and only told so.
+        refusal: what it is told; None = it is served.
+    """
+
+    address: str
+    is_extra: bool = False
+    refusal: EngineError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionStatistics:
+    """Connections that are open, those of them counted by address, and those past the most that are told so."""
+
+    open: int
     by_address: int
-    told: int
+    extra: int
 
 
 class Admission:
-    """Counts the connections of one process. Used in the event loop alone.
+    """Counts the connections of one process, from when they are accepted. Used in the event loop alone.
 
     Attributes:
         most: open at once; more are refused.
@@ -38,47 +54,57 @@ class Admission:
         self._per_address = settings.connections_per_address
         self._count_loopback = count_loopback
         self._by_address: Counter[str] = Counter()
-        self._told: set[object] = set()
+        self._open = self._extra = 0
 
-    def tell(self, connection: object) -> EngineError | None:
-        """Return what a connection is told that is one too many, until `forget`; None where a crowd of them is."""
-        if len(self._told) >= _TOLD_MAX:
-            return None
-        self._told.add(connection)
-        return OverloadedError(
-            "As many connections are open as the service holds.", reason="connections"
-        )
+    def enter(self, address: str) -> Entry | None:
+        """Count a connection from `address` until `leave`, and return how it came in.
 
-    def enter(self, address: str) -> EngineError | None:
-        """Count a connection until `leave`; return what it is told if its address has too many, else None."""
+        None = a crowd past the most is being told so already: this connection is cut off, and was not counted.
+        """
+        if self._open >= self.most:
+            if self._extra >= _TOLD_MAX:
+                return None
+            self._extra += 1
+            full = OverloadedError(
+                "As many connections are open as the service holds.", reason="connections"
+            )
+            return Entry(address, is_extra=True, refusal=full)
+        self._open += 1
         if not self._counts(address):
-            return None
+            return Entry(address)
         self._by_address[address] += 1
         if self._by_address[address] <= self._per_address:
-            return None
-        return RateLimitedError(
+            return Entry(address)
+        crowded = RateLimitedError(
             "Too many connections are open from this address: use the ones there are."
         )
+        return Entry(address, refusal=crowded)
 
-    def forget(self, connection: object) -> None:
-        """End a connection that was one too many."""
-        self._told.discard(connection)
-
-    def leave(self, address: str) -> None:
-        """Count no more a connection that has entered."""
-        if self._counts(address):
-            self._by_address[address] -= 1
-            if not self._by_address[address]:
-                del self._by_address[address]
+    def leave(self, entry: Entry) -> None:
+        """Count a connection that has entered no more."""
+        if entry.is_extra:
+            self._extra -= 1
+            return
+        self._open -= 1
+        if self._counts(entry.address):
+            self._by_address[entry.address] -= 1
+            if not self._by_address[entry.address]:
+                del self._by_address[entry.address]
 
     def statistics(self) -> AdmissionStatistics:
         """Return counters."""
-        return AdmissionStatistics(self._by_address.total(), len(self._told))
+        return AdmissionStatistics(self._open, self._by_address.total(), self._extra)
 
     def check(self) -> None:
         """Raise AssertionError if a counter cannot be. For tests."""
-        if len(self._told) > _TOLD_MAX or any(count <= 0 for count in self._by_address.values()):
-            raise AssertionError(f"{self.statistics()}, {self._by_address}")
+        numbers = self.statistics()
+        fits = 0 <= numbers.by_address <= numbers.open <= self.most
+        if (
+            not fits
+            or not 0 <= numbers.extra <= _TOLD_MAX
+            or any(count <= 0 for count in self._by_address.values())
+        ):
+            raise AssertionError(f"{numbers} of {self.most}, {self._by_address}")
 
     def _counts(self, address: str) -> bool:
         return bool(address) and (self._count_loopback or not is_loopback(address))

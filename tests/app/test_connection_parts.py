@@ -10,7 +10,7 @@ from app.connection.sending import COUNTED_FROM_BYTES, Sending
 from app.connection.traffic import Traffic
 from app.connection.trailers import Trailers
 from app.connection.unparsed import Unparsed
-from app.errors import FramingError
+from app.errors import FramingError, RateLimitedError
 from app.settings import Settings
 from app.shares import Shares
 from engine import limits
@@ -132,19 +132,29 @@ def test_a_head_tells_how_its_body_ends(header: tuple[bytes, bytes], frame: Fram
 
 def test_connections_are_counted_by_address_and_a_few_more_are_told():
     """Loopback is not counted; one that leaves makes room."""
-    admission = Admission(Settings(connections_per_address=1), count_loopback=False)
-    assert admission.enter("127.0.0.1") is None
-    assert admission.enter("127.0.0.1") is None
-    assert admission.enter(HERE) is None
-    assert admission.enter(HERE) is not None
+    settings = Settings(connections_per_address=1, connections=5)
+    admission = Admission(settings, count_loopback=False)
+    local = [admission.enter("127.0.0.1") for _ in range(2)]
+    one, crowded = admission.enter(HERE), admission.enter(HERE)
+    assert [None, None] == [entry and entry.refusal for entry in local]
+    assert one is not None
+    assert one.refusal is None
+    assert crowded is not None
+    assert isinstance(crowded.refusal, RateLimitedError)
+    admission.leave(one)
+    admission.leave(crowded)
+    again = admission.enter(HERE)
+    assert again is not None
+    assert again.refusal is None
     for _ in range(2):
-        admission.leave(HERE)
-    assert admission.enter(HERE) is None
-    told = [admission.tell(number) for number in range(100)]
+        admission.enter("127.0.0.1")
+    told = [admission.enter("127.0.0.1") for _ in range(100)]
     assert told[0] is not None
+    assert isinstance(told[0].refusal, OverloadedError)
     assert told[-1] is None
-    admission.forget(0)
-    assert admission.tell(100) is not None
+    admission.leave(told[0])
+    assert admission.enter(HERE) is not None
+    assert admission.enter(HERE) is None
     admission.check()
 
 

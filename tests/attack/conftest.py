@@ -1,9 +1,11 @@
 """Fixtures of the attacks: one service of each kind for all tests that leave it as it was."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.attack.certificates import made
 from tests.attack.target import KINDS, Target, launched
 from tests.stores import SharedServer
 
@@ -26,3 +28,9 @@ def target(
     folder = tmp_path_factory.mktemp("target")
     with launched(request.param, attacked_server, folder) as one:
         yield one
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a certificate of loopback names, signed by itself, and its key."""
+    return made(tmp_path_factory.mktemp("certificate"), "one")

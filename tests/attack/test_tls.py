@@ -4,9 +4,7 @@ import hashlib
 import json
 import socket
 import ssl
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,6 +18,7 @@ from pipeline.client import Service
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row
+from tests.attack.certificates import made
 from tests.attack.crowd import DECLARATION, metric, rows, unreading
 from tests.attack.target import KINDS, launched
 from tests.patience import WAIT_S, wait_until
@@ -29,30 +28,6 @@ KEY = "psk_right"
 STALL_S = 3.0
 WIDE_ROWS = 900
 """Of 8 KiB each: an answer of which the system takes a part, for a client that does not read."""
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory) -> tuple[Path, Path]:
-    """A certificate of loopback names, signed by itself, and its key."""
-    folder = tmp_path_factory.mktemp("certificate")
-    return made(folder, "one")
-
-
-def made(folder: Path, name: str, *passphrase: str) -> tuple[Path, Path]:
-    """Make a certificate and a key in `folder`; the key in the clear without a `passphrase`."""
-    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 2 -subj /CN=localhost"
-    command += " -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
-    sealed = ["-passout", f"pass:{passphrase[0]}"] if passphrase else ["-nodes"]
-    try:
-        subprocess.run(
-            [*command.split(), *sealed, "-out", certificate, "-keyout", key],
-            capture_output=True,
-            check=True,
-        )
-    except FileNotFoundError:
-        pytest.skip("this machine has no openssl")
-    return certificate, key
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -1,0 +1,23 @@
+"""Certificates for tests: made by openssl, signed by themselves, for the names of loopback."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def made(folder: Path, name: str, *passphrase: str) -> tuple[Path, Path]:
+    """Make a certificate and a key in `folder`; the key in the clear without a `passphrase`."""
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 2 -subj /CN=localhost"
+    command += " -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    sealed = ["-passout", f"pass:{passphrase[0]}"] if passphrase else ["-nodes"]
+    try:
+        subprocess.run(
+            [*command.split(), *sealed, "-out", certificate, "-keyout", key],
+            capture_output=True,
+            check=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("this machine has no openssl")
+    return certificate, key
