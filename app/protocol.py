@@ -16,14 +16,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
 from app.connection.admission import Admission, Entry
+from app.connection.body import ArrivingBody
 from app.connection.flow import TurnFlow
-from app.connection.framing import Frame, frame_of
+from app.connection.framing import frame_of
 from app.connection.heads import head_allowance_s, head_refusal
 from app.connection.lingering import LINGER_S, LingeringTransport
 from app.connection.refusals import heard_of, origin_of, refusal
 from app.connection.sending import SENDING, Sending
 from app.connection.traffic import Traffic
-from app.connection.trailers import Trailers
 from app.connection.unparsed import PIECES_MAX, Unparsed
 from app.errors import FramingError, RequestTimeoutError
 from app.front import FRONT, Front
@@ -59,10 +59,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refused = False
         self._head_bytes = 0
         self._arriving = 0
-        self._frame = Frame()
-        self._body_left = 0
-        self._trailers = Trailers()
+        self._body = ArrivingBody()
         self._message_ended = False
+        self._blank_bytes = 0
+        """In front of the next request."""
         self._going_on: asyncio.Handle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._dropping: asyncio.TimerHandle | None = None
@@ -154,9 +154,6 @@ class BoundedProtocol(HttpToolsProtocol):
             if (transport := self._lingering()) is not None:
                 transport.discard(len(data))
             return
-        if self._has_turn() and self._unparsed.passes(data, self._body_left):
-            self._feed(data)
-            return
         self._unparsed.add(data)
         self._parse()
 
@@ -167,8 +164,18 @@ class BoundedProtocol(HttpToolsProtocol):
         for _ in range(PIECES_MAX):
             if not self._unparsed or self._message_ended or not self._has_turn():
                 break
-            self._feed(self._unparsed.piece(self._body_left))
+            if self._between_requests():
+                self._skip_blank()
+            if self._unparsed:
+                self._feed(self._unparsed.piece(self._body.left, self._body.chunks))
         self._hold()
+
+    def _skip_blank(self) -> None:
+        """Drop ends of lines in front of a request, a few as HTTP asks for: the parser takes any number, and slowly."""
+        self._blank_bytes += self._unparsed.skip_blank()
+        if self._blank_bytes > limits.BLANK_BYTES_MAX:
+            self._unparsed.drop()
+            self.refuse(FramingError("Too many empty lines came in front of a request."))
 
     def _has_turn(self) -> bool:
         """Return whether the next bytes may be parsed: they are of the request under way, or there is none."""
@@ -189,8 +196,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(piece)
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
             self.refuse(head_refusal(self.url))
-        elif in_body and self._frame.chunked:
-            self._trailers.fed(len(piece))
+        elif in_body:
+            self._body.fed(len(piece))
             self._bound_trailers()
 
     def _hold(self) -> None:
@@ -234,7 +241,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         super().on_message_begin()
-        self._in_head = True
+        self._in_head, self._blank_bytes = True, 0
         self._head_bytes, self._arriving = self._arriving, 0
         self._stop_head_timer()
         self._head_timer = self.loop.call_later(
@@ -246,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head:
             super().on_header(name, value)
             return
-        self._trailers.field(name, value)
+        self._body.trailer(name, value)
         self._bound_trailers()
 
     def on_headers_complete(self) -> None:
@@ -257,7 +264,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         with_body = self.parser.get_method() != b"HEAD"
         try:
-            self._begin_body()
+            self._body = ArrivingBody(frame_of(self.headers, self.parser))
         except FramingError as error:
             self.refuse(error, with_body=with_body)
             return
@@ -273,28 +280,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self.refuse(no_place(), with_body=with_body)
         self.cycle = None  # type: ignore[assignment] # as before the first request
 
-    def _begin_body(self) -> None:
-        """Find out how the body is framed. Raises FramingError."""
-        self._frame = frame_of(self.headers, self.parser)
-        self._body_left = self._frame.length
-        if self._frame.chunked:
-            self._trailers = Trailers()
-
     def on_body(self, body: bytes) -> None:
         """Take a part of a body; that of a request that was turned away is dropped."""
-        if self._frame.chunked:
-            self._trailers.progress()
-        else:
-            self._body_left -= len(body)
+        self._body.data(len(body))
         if self.cycle is not None:
             super().on_body(body)
 
     def on_chunk_header(self) -> None:
         """Begin a chunk, or the trailers."""
-        self._trailers.progress()
+        self._body.chunk()
 
     def _bound_trailers(self) -> None:
-        if self._trailers.are_too_large():
+        if self._body.has_large_trailers:
             self.refuse(
                 headers_too_large("bytes, or number, of trailers", limits.HEADERS_BYTES_MAX)
             )
@@ -302,7 +299,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End a request; the connection of one that was turned away is idle from now on."""
         self._message_ended = True
-        self._body_left = 0
+        self._body.end()
         if self._dropping is not None:
             self._stop_dropping()
             self._unset_keepalive_if_required()
@@ -342,7 +339,7 @@ class BoundedProtocol(HttpToolsProtocol):
         places = self._front.places
         self.loop.call_soon(places.end_turn)
         path = self.url.partition(b"?")[0].decode("latin-1")
-        return places.expect(path, self._client, reads=self._frame.has_body)
+        return places.expect(path, self._client, reads=self._body.frame.has_body)
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
         shared_with = origin_of(self.headers or (), self.settings.cors_origins)
@@ -357,9 +354,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Return whether the connection may go on: its body, if any, is small, and comes without being asked for."""
         if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
             return False
-        if self._frame.chunked or self.expect_100_continue:
+        if self._body.frame.chunked or self.expect_100_continue:
             return False
-        return self._frame.length <= DRAINED_BYTES_MAX
+        return self._body.frame.length <= DRAINED_BYTES_MAX
 
     def _stop_dropping(self) -> None:
         if self._dropping is not None:
@@ -382,6 +379,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def _unread(self) -> bool:
         """Return whether there is, or may come, more of a request that was answered."""
         return self._refused or self._in_head or self._in_body() or bool(self._unparsed)
+
+    def _between_requests(self) -> bool:
+        """Return whether the next byte is none of a request that has begun."""
+        return not self._in_head and self._body.has_ended
 
     def _in_body(self) -> bool:
         cycle: Any = self.cycle

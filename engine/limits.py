@@ -133,6 +133,8 @@ HEADER_BYTES_MAX: Final = 8 * KIB
 """Of one header."""
 HEADERS_COUNT_MAX: Final = 64
 """Headers of one request."""
+BLANK_BYTES_MAX: Final = 256
+"""Of empty lines in front of a request: HTTP has one of them passed over, and some clients send it behind a body."""
 URL_BYTES_MAX: Final = 2 * KIB
 """Of the request target; queries travel in bodies."""
 REQUEST_SECONDS_MAX: Final = 60

@@ -1,18 +1,21 @@
 """What a client has sent ahead of its turn: kept until the request before it is answered.
 
 The parser takes whatever it is given: thousands of requests in one packet of the network. So it is given one request
-after the other, as what is worked on and what is not sent yet allow. A head, and a chunked body with its trailers, end
-with an empty line; a body of a known length ends by itself.
+after the other, as what is worked on and what is not sent yet allow. A head, and the trailers behind chunks, end with
+an empty line; a body of a known length, and a chunk, end by themselves.
 """
 
+import re
 from typing import Final
 
+from app.connection.chunks import Chunks
 from app.connection.traffic import Traffic
 from engine.errors import OverloadedError
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
-PIECES_MAX: Final = 256
-"""Of one request in one turn of the event loop: a chunked body may be all empty lines, each some microseconds."""
+PIECES_MAX: Final = 8
+"""Of one request in one turn of the event loop: a head, a body, and more where there are many chunks."""
+_NO_LINE_END: Final = re.compile(rb"[^\r\n]")
 _SEEN_BYTES: Final = len(_EMPTY_LINE) - 1
 """So much of an empty line may have come before the rest of it."""
 
@@ -31,37 +34,38 @@ class Unparsed:
         """Return how many bytes there are."""
         return len(self._data) - self._at
 
-    def passes(self, data: bytes, body_left: int) -> bool:
-        """Return whether `data` need not be held: nothing is, and none of it lies behind the end of a request."""
-        if self._data:
-            return False
-        passes = len(data) <= body_left if body_left else self._end(data, 0) in {-1, len(data)}
-        if passes:
-            self._remember(data)
-        return passes
-
     def add(self, data: bytes) -> None:
         """Add bytes that arrived."""
         self._data = self._data[self._at :] + data if self else data
         self._at = 0
 
-    def piece(self, body_left: int) -> bytes:
+    def skip_blank(self) -> int:
+        """Drop the ends of lines that come first, and return how many bytes they are: a request may follow some."""
+        found = _NO_LINE_END.search(self._data, self._at)
+        first = found.start() if found else len(self._data)
+        skipped, self._at = first - self._at, first
+        if not self:
+            self.drop()
+        return skipped
+
+    def piece(self, body_left: int, chunks: Chunks | None = None) -> bytes:
         """Take the next bytes for the parser, of which none lies behind the end of a request.
 
         Args:
             body_left: how much of a body of known length is still to come.
+            chunks: of the body that has begun, and is chunked.
         """
         end = self._at + body_left
         if not body_left:
-            found = self._end(self._data, self._at)
-            end = found if found >= 0 else len(self._data)
+            end = self._end(self._data, self._at, chunks)
         if self._at == 0 and end >= len(self._data):
             taken, self._data = self._data, b""
         else:
             taken, self._at = self._data[self._at : end], min(end, len(self._data))
             if not self:
                 self.drop()
-        self._remember(taken)
+        seen = taken if len(taken) >= _SEEN_BYTES else self._parsed + taken
+        self._parsed = seen[-_SEEN_BYTES:]
         return taken
 
     def drop(self) -> None:
@@ -90,18 +94,20 @@ class Unparsed:
                 )
             self._counted = held
 
-    def _end(self, data: bytes, at: int) -> int:
-        """Return where the first empty line ends in `data` from `at` on, which the parser is given next; -1 = nowhere.
+    def _end(self, data: bytes, at: int, chunks: Chunks | None) -> int:
+        """Return where the head in `data` from `at` on ends, or what there is of chunks and the trailers behind them.
 
         Behind an end that has been seen the rest of it may look like another one: a piece then ends early, no more.
         """
-        found = (self._parsed + data[at : at + _SEEN_BYTES]).find(_EMPTY_LINE)
+        parsed = self._parsed
+        if chunks is not None and not chunks.have_ended():
+            walked = chunks.walk(data, at)
+            if not chunks.have_ended():
+                return walked
+            if walked > at:  # and no empty line begins in front of the last chunk's size
+                parsed, at = b"", walked
+        found = (parsed + data[at : at + _SEEN_BYTES]).find(_EMPTY_LINE)
         if found >= 0:
-            return at + found + len(_EMPTY_LINE) - len(self._parsed)
+            return at + found + len(_EMPTY_LINE) - len(parsed)
         found = data.find(_EMPTY_LINE, at)
-        return found if found < 0 else found + len(_EMPTY_LINE)
-
-    def _remember(self, taken: bytes) -> None:
-        """Keep the end of what the parser was given."""
-        seen = taken if len(taken) >= _SEEN_BYTES else self._parsed + taken
-        self._parsed = seen[-_SEEN_BYTES:]
+        return len(data) if found < 0 else found + len(_EMPTY_LINE)

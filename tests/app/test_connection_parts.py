@@ -2,9 +2,11 @@
 
 import asyncio
 
+import httptools
 import pytest
 
 from app.connection.admission import Admission
+from app.connection.chunks import CHUNKS_AT_ONCE, Chunks
 from app.connection.framing import Frame, frame_of, has_body
 from app.connection.sending import COUNTED_FROM_BYTES, Sending
 from app.connection.traffic import Traffic
@@ -67,6 +69,60 @@ def test_pieces_end_where_requests_do(step: int):
         assert expected == pieces
     traffic.check()
     assert 0 == traffic.statistics().unparsed_bytes
+
+
+FRAMES = (
+    (b"5\r\nabcde\r\n0\r\n\r\n", b"abcde"),
+    (b"4;a=b;c\r\n\r\n\r\n\r\n1\r\nx\r\n00\r\n\r\n", b"\r\n\r\nx"),
+    (b"00009\r\n0\r\n\r\n0\r\n\r\r\n0\r\nT: v\r\nU: w\r\n\r\n", b"0\r\n\r\n0\r\n\r"),
+    (b"1\r\na\r\n" * 600 + b"0\r\n\r\n", b"a" * 600),
+)
+
+
+@pytest.mark.parametrize(("frame", "body"), FRAMES)
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 10_000])
+def test_pieces_of_a_chunked_body_end_with_it(frame: bytes, body: bytes, step: int):
+    """The parser reads all of it and nothing of the next request, in few pieces, however the bytes arrive."""
+    begun = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    data = begun + frame + b"GET / HTTP/1.1\r\n"
+    parsed, unparsed, chunks, pieces = Message(), Unparsed(Traffic(), HERE), None, 0
+    parser = httptools.HttpRequestParser(parsed)
+    for at in range(0, len(data), step):
+        unparsed.add(data[at : at + step])
+        while unparsed and not parsed.has_ended:
+            piece = unparsed.piece(0, chunks)
+            parser.feed_data(piece)
+            pieces += 1
+            if chunks is None and piece.endswith(b"\r\n\r\n"):
+                chunks = Chunks()
+    assert (body, 1) == (parsed.body, parsed.begun)
+    assert len(b"GET / HTTP/1.1\r\n") == len(unparsed)
+    assert pieces <= 4 + len(begun + frame) // step + len(body) // CHUNKS_AT_ONCE
+
+
+def test_empty_lines_in_front_of_a_request_are_skipped():
+    """All that come first, and nothing behind them."""
+    unparsed = Unparsed(Traffic(), HERE)
+    unparsed.add(b"\r\n\n\r\r\n")
+    assert (6, 0) == (unparsed.skip_blank(), len(unparsed))
+    unparsed.add(b"\r\nGET\r\n")
+    assert (2, 5, 0) == (unparsed.skip_blank(), len(unparsed), unparsed.skip_blank())
+
+
+class Message:
+    """What a parser finds."""
+
+    def __init__(self) -> None:
+        self.begun, self.has_ended, self.body = 0, False, b""
+
+    def on_message_begin(self) -> None:
+        self.begun += 1
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+    def on_message_complete(self) -> None:
+        self.has_ended = True
 
 
 def test_bytes_sent_ahead_are_counted_until_they_are_parsed():

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from app.connection.chunks import CHUNKS_AT_ONCE
 from app.connection.unparsed import PIECES_MAX
 from app.protocol import BoundedProtocol
 from app.settings import Settings
 from app.shares import Shares
+from engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import served_application
 
@@ -47,39 +49,85 @@ def test_a_request_is_answered_though_those_behind_it_find_no_room(server, monke
         assert b"" == client.recv(1)
 
 
-EMPTY_LINES = b"a\r\n\r\n" * (4 * PIECES_MAX)
-LINES = head("POST", "/v1/streams/lines/rows", "Transfer-Encoding: chunked")
-LINES += b"%x\r\n%b\r\n0\r\n\r\n" % (len(EMPTY_LINES), EMPTY_LINES)
+CHUNKED = head("POST", "/v1/streams/lines/rows", "Transfer-Encoding: chunked")
+CHUNKS = CHUNKED + b"1\r\na\r\n" * (4 * CHUNKS_AT_ONCE * PIECES_MAX) + b"0\r\n\r\n"
+EMPTY_LINES = b"\r\n\r\n" * 10_000
 
 
-def test_a_body_of_empty_lines_leaves_others_their_turns(server, monkeypatch):
-    """It is parsed in as many turns of the loop as it takes, to its end."""
-    turns: list[int] = []
+@pytest.fixture
+def pieces(server, monkeypatch) -> list[list[int]]:
+    """Of each turn in which the parser works, the sizes of what it is given; the stream `lines` is declared."""
+    turns: list[list[int]] = []
     parse, feed = BoundedProtocol._parse, BoundedProtocol._feed
 
     def parsing(self: BoundedProtocol) -> None:
-        turns.append(0)
+        turns.append([])
         parse(self)
 
     def feeding(self: BoundedProtocol, piece: bytes) -> None:
-        turns[-1] += 1
+        turns[-1].append(len(piece))
         feed(self, piece)
 
     with connected(server[0]) as client:
         client.sendall(DECLARES.replace(b"/s ", b"/lines "))
         assert read_answer(client)[0] in {200, 201}
-        monkeypatch.setattr(BoundedProtocol, "_parse", parsing)
-        monkeypatch.setattr(BoundedProtocol, "_feed", feeding)
-        client.sendall(LINES)
+    monkeypatch.setattr(BoundedProtocol, "_parse", parsing)
+    monkeypatch.setattr(BoundedProtocol, "_feed", feeding)
+    return turns
+
+
+def test_a_body_of_countless_chunks_leaves_others_their_turns(server, pieces):
+    """It is parsed in as many turns of the loop as it takes, to its end."""
+    with connected(server[0]) as client:
+        client.sendall(CHUNKS)
         assert 400 == read_answer(client)[0]
-    assert max(turns) <= PIECES_MAX
-    assert sum(turns) > 4 * PIECES_MAX
+    assert len(pieces) >= 4
+    assert max(map(len, pieces)) <= PIECES_MAX
+    assert max(map(max, filter(None, pieces))) <= max(len(CHUNKED), 6 * CHUNKS_AT_ONCE)
+
+
+def test_empty_lines_in_a_chunk_cost_what_other_data_cost(server, pieces):
+    """The parser is given all of what has arrived of a chunk."""
+    body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(EMPTY_LINES), EMPTY_LINES)
+    with connected(server[0]) as client:
+        client.sendall(CHUNKED + body + head("GET", "/healthz"))
+        assert [400, 200] == [read_answer(client)[0] for _ in range(2)]
+    data = [size for turn in pieces for size in turn]
+    assert len(CHUNKED + body + head("GET", "/healthz")) == sum(data)
+    assert len(data) < 100
+
+
+def test_a_few_empty_lines_may_come_in_front_of_a_request(server, pieces):
+    """The parser sees none of them; past a bound the connection ends."""
+    asks, few = head("GET", "/healthz"), b"\r\n" * (limits.BLANK_BYTES_MAX // 2)
+    with connected(server[0]) as client:
+        for _ in range(3):
+            client.sendall(few + asks)
+            assert 200 == read_answer(client)[0]
+        client.sendall(few)
+        client.sendall(b"\n" + asks)
+        status, headers, body = read_answer(client)
+    assert (400, "framing", "close") == (status, json.loads(body)["code"], headers["connection"])
+    assert 3 * len(asks) == sum(map(sum, pieces))
+
+
+def test_empty_lines_keep_no_connection_open():
+    """A client that begins no request is idle, whatever line ends it sends."""
+    settings = Settings(store="memory://", port=0, keep_alive_s=1)
+    with served_application(settings) as (address, _), connected(address) as client:
+        client.sendall(b"\r\n")
+        assert b"" == client.recv(1)
+        with connected(address) as another:
+            another.sendall(head("GET", "/healthz"))
+            assert 200 == read_answer(another)[0]
+            another.sendall(b"\r\n")
+            assert b"" == another.recv(1)
 
 
 def test_a_body_that_finds_no_room_on_its_way_is_refused(server, monkeypatch):
     """It is not whole: nothing was done."""
     monkeypatch.setattr(server[1].state.context.front.traffic, "unparsed", Shares(1))
     with connected(server[0]) as client:
-        client.sendall(LINES)
+        client.sendall(CHUNKS)
         status, _, body = read_answer(client)
         assert (503, "memory") == (status, json.loads(body)["reason"])

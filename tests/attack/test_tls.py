@@ -87,6 +87,8 @@ def test_tls_answers_nobody_reads_are_given_up(target):
 @pytest.mark.parametrize("whole", [True, False])
 def test_tls_refusals_reach_a_client_that_still_sends(target, whole):
     """A body over its limit is refused at its head; the answer is whole although the client goes on writing."""
+    with Service(target.url, token=KEY) as service:
+        service.declare("trades", STREAM)
     length = limits.BODY_INGEST_BYTES_MAX + 1
     lines = [f"Content-Length: {length}", f"Authorization: Bearer {KEY}"]
     with secured(target.address) as client:
