@@ -4,15 +4,24 @@ The files of Swagger UI are those that the package fastapi-offline carries; its 
 inside the HTML, which the content policy here forbids.
 """
 
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+import orjson
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
+from app.front import Front
+from app.routes.endpoint import address_of, count_answer
+from app.wire.tuples import JSON
+
 PATH: Final = "/docs"
+OPENAPI: Final = "/openapi.json"
 _SCRIPT: Final = "swagger-ui-bundle.js"
 _STYLE: Final = "swagger-ui.css"
 _START: Final = "start.js"
@@ -39,31 +48,56 @@ _PAGE: Final = f"""<!DOCTYPE html>
 </body>
 </html>
 """
-_START_TEXT: Final = """SwaggerUIBundle({
-  url: "/openapi.json",
+_START_TEXT: Final = f"""SwaggerUIBundle({{
+  url: "{OPENAPI}",
   dom_id: "#api",
   deepLinking: true,
   validatorUrl: null,
-});
+}});
 """
 
 
-def add_docs_page(app: FastAPI) -> None:
-    """Add the page and its files to `app`."""
+def add_docs_page(app: FastAPI, front: Front) -> None:
+    """Add the page, its files and the OpenAPI to `app`; `front` counts their requests and answers as all others."""
     folder = Path(str(files("fastapi_offline"))) / "static"
 
-    async def page(_: Request) -> Response:
+    def page() -> Response:
         return HTMLResponse(_PAGE, headers=_POLICY)
 
-    async def start(_: Request) -> Response:
+    def start() -> Response:
         return Response(_START_TEXT, media_type="text/javascript", headers=_POLICY)
 
-    async def script(_: Request) -> Response:
-        return FileResponse(folder / _SCRIPT, media_type="text/javascript", headers=_POLICY)
+    def file(name: str, media_type: str) -> Response:
+        path = folder / name
+        return FileResponse(path, media_type=media_type, headers=_POLICY, stat_result=path.stat())
 
-    async def style(_: Request) -> Response:
-        return FileResponse(folder / _STYLE, media_type="text/css", headers=_POLICY)
+    making = threading.Lock()
 
-    app.add_route(PATH, page, include_in_schema=False)
-    for name, answer in ((_START, start), (_SCRIPT, script), (_STYLE, style)):
-        app.add_route(f"{PATH}/{name}", answer, include_in_schema=False)
+    def description() -> Response:
+        with making:
+            body = orjson.dumps(app.openapi())
+        return Response(body, media_type=JSON)
+
+    answers: dict[str, Callable[[], Response]] = {
+        OPENAPI: description,
+        PATH: page,
+        f"{PATH}/{_START}": start,
+        f"{PATH}/{_SCRIPT}": lambda: file(_SCRIPT, "text/javascript"),
+        f"{PATH}/{_STYLE}": lambda: file(_STYLE, "text/css"),
+    }
+    for path, answer in answers.items():
+        app.add_route(path, _counted(front, answer), include_in_schema=False)
+
+
+def _counted(
+    front: Front, answer: Callable[[], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers in a place for requests, and counts the answer until its client has taken it."""
+
+    async def serve(request: Request) -> Response:
+        with front.places.enter(request.url.path, address_of(request), reads=False):
+            response = await asyncio.to_thread(answer)  # the first description takes half a second
+        count_answer(request, int(response.headers["content-length"]))
+        return response
+
+    return serve

@@ -224,7 +224,7 @@ def _application(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/openapi.json" if settings.docs else None,
+        openapi_url=None,
         redirect_slashes=False,
     )
     app.state.context = context
@@ -232,7 +232,7 @@ def _application(
         add(app.router, context, endpoint)
     describe(app, ENDPOINTS)
     if settings.docs:
-        add_docs_page(app)
+        add_docs_page(app, context.front)
     _answer_errors(app)
     if settings.cors_origins:
         app.add_middleware(

@@ -155,7 +155,7 @@ class Service:
             find_room=self._find_room,
             in_flight_max=settings.appends_in_flight,
         )
-        self.decoding = WorkPool("decode", threads=DECODE_THREADS)
+        self.decoding = WorkPool("decode", threads=DECODE_THREADS, advice=_SEND_LESS)
         self.state = StoreLook(self._look_at_store)
         self.inventory = StoreLook(self._take_inventory)
         self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)

@@ -17,6 +17,8 @@ from engine.limits import SECOND_US
 
 SEVERE: Final = frozenset({OPERATIONS_LOST, DISK_FULL, CONFIG_DRIFT})
 """Logged as errors; everything else is a warning."""
+LOOK_FAILED: Final = "store-look-failed"
+"""Logged with what a look raised that is no error of a store; the last condition stands, and the looks go on."""
 
 _LOG = structlog.get_logger("psoup.store_watch")
 
@@ -39,6 +41,8 @@ class StoreWatch:
         self._thread = threading.Thread(target=self._run, name="psoup-watch", daemon=True)
         self._condition = NOTHING_SEEN
         self._looks = self._failures = 0
+        self._fails = False
+        """The last look met what no store says."""
 
     @property
     def condition(self) -> StoreCondition:
@@ -71,7 +75,15 @@ class StoreWatch:
                 condition = self._look()
             except EngineError:  # whoever needs the store finds out by itself
                 self._failures += 1
+            except Exception:  # noqa: BLE001 (whatever it is, the next look may succeed)
+                self._failures += 1
+                if not self._fails:
+                    _LOG.exception(LOOK_FAILED)
+                self._fails = True
             else:
+                if self._fails:
+                    _LOG.info(f"{LOOK_FAILED}-over")
+                self._fails = False
                 _log_changes(self._condition, condition)
                 self._condition = condition
             self._stopping.wait(limits.STORE_CONDITION_S)

@@ -132,26 +132,36 @@ class _Piece(Generic[Result]):
     """One piece of work on its way to a thread and through it."""
 
     def __init__(self, work: Callable[[], Result], *, latest: float) -> None:
-        self._work = work
+        self._work: Callable[[], Result] | None = work
+        """None = nobody waits for it any more."""
         self._latest = latest
-        self._wanted = True
         self.begun = False
 
     def __call__(self) -> Result:
         """Do the work, in a thread."""
+        work = self._work
+        if work is None:
+            raise _unwanted()
         self._check()
         self.begun = True
         with checked_by(self._check):
-            return self._work()
+            return work()
 
     def abandon(self) -> None:
-        """Let it end at its next checkpoint. Any thread."""
-        self._wanted = False
+        """Let it end at its next checkpoint. Any thread.
+
+        What has not begun stays in the queue until a thread comes to it, and lets go of what it holds, maybe a body.
+        """
+        self._work = None
 
     def _check(self) -> None:
         # The clock as well: where threads crowd the event loop, it learns of a deadline late.
-        if not self._wanted or time.monotonic() > self._latest:
-            raise PastDeadlineError("Nobody waits for this work any more.", reason="deadline")
+        if self._work is None or time.monotonic() > self._latest:
+            raise _unwanted()
+
+
+def _unwanted() -> PastDeadlineError:
+    return PastDeadlineError("Nobody waits for this work any more.", reason="deadline")
 
 
 class _Patience:

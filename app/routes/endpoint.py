@@ -133,7 +133,7 @@ class Call:
             bytes_max=decoded_bytes_max,
             pool=self.service.decoding,
             deadline_s=self.service.settings.ingest_deadline_s,
-            receive=self.request.receive,
+            gone=self.gone,
             held=self.held,
         )
 
@@ -235,7 +235,7 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
                 response = await endpoint.handle(call)
             finally:
                 call.held.release()
-        _count_answer(request, response, done=endpoint.changes)
+        count_answer(request, len(response.body), done=endpoint.changes)
         if endpoint.changes:
             response.headers["Psoup-Durability"] = service.store.durability
         return response
@@ -245,8 +245,8 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
     )
 
 
-def _count_answer(request: Request, response: Response, *, done: bool) -> None:
-    """Count the bytes of an answer until its client has taken them; what was `done` is told in any case.
+def count_answer(request: Request, nbytes: int, *, done: bool = False) -> None:
+    """Count an answer of `nbytes` until its client has taken it; what was `done` is told in any case.
 
     Raises:
         OverloadedError: answers that clients do not read leave no room for it, and nothing was done.
@@ -255,7 +255,7 @@ def _count_answer(request: Request, response: Response, *, done: bool) -> None:
     if sending is None:
         return
     try:
-        sending.reserve(len(response.body))
+        sending.reserve(nbytes)
     except OverloadedError:
         if not done:
             raise

@@ -1,6 +1,6 @@
 """Rows in: received and checked in full, appended; the answer waits until they are visible."""
 
-import asyncio
+import functools
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -72,14 +72,15 @@ def txn_headers(app: str | None, version: str | None) -> tuple[str, int] | None:
 
 
 async def _now(call: Call, name: str, submitted: Submitted) -> str | None:
-    """Return the stream's NOW after the batch; None where nobody can say.
+    """Return the stream's NOW after the batch; None where nobody can say within STORE_LOOK_S.
 
     By nobody who could refuse: the rows are committed.
     """
     if call.service.worker is None:  # it is in this process's memory
         return _read_now(call, name, submitted)
+    read = functools.partial(_read_now, call, name, submitted)
     try:
-        return await asyncio.to_thread(_read_now, call, name, submitted)
+        return await call.service.answering.run(read, deadline_s=limits.STORE_LOOK_S)
     except EngineError:
         return None
 

@@ -67,6 +67,30 @@ def test_watch_logs_what_begins_and_ends(monkeypatch, seen, said):
     watch.check()
 
 
+def test_watch_goes_on_after_what_nobody_expected(monkeypatch):
+    """It is logged once, with where it came from, and when it is over; meanwhile the last condition stands."""
+    monkeypatch.setattr(limits, "STORE_CONDITION_S", 0.001)
+    damage = [ValueError("no number"), KeyError("used"), None]
+    looks: list[StoreCondition] = []
+
+    def look() -> StoreCondition:
+        looks.append(BAD)
+        if 1 < len(looks) < 5 and (error := damage[len(looks) - 2]) is not None:
+            raise error
+        return BAD
+
+    watch = StoreWatch(look)
+    with structlog.testing.capture_logs() as lines:
+        watch.start()
+        wait_until(lambda: len(looks) > 5, "it looks on")
+        watch.stop()
+    failed = [line for line in lines if line["event"].startswith("store-look-failed")]
+    assert ["store-look-failed", "store-look-failed-over"] == [line["event"] for line in failed]
+    assert ("error", True) == (failed[0]["log_level"], failed[0]["exc_info"])
+    assert (BAD, 2) == (watch.condition, watch.statistics().failures)
+    watch.check()
+
+
 def test_conditions_are_reasons_or_warnings():
     """What refuses additions is a reason not to be ready; what only has to be known is a warning."""
     assert (("config-drift", "disk-full"), ("clock-behind",)) == (BAD.reasons, BAD.warnings)

@@ -1,7 +1,10 @@
 """Threads for requests: who waits gives up at the deadline, and what nobody waits for ends and leaves its thread."""
 
 import asyncio
+import functools
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -106,6 +109,28 @@ async def test_work_whose_waiter_is_cancelled_ends_at_a_checkpoint(pool: WorkPoo
     assert await asyncio.to_thread(endless.ended.wait, WAIT_S)
     await _is_idle(pool)
     assert (0, 1, 0, 1) == _counters(pool)
+
+
+async def test_work_that_nobody_waits_for_is_let_go_of_before_its_turn(pool: WorkPool):
+    """What it holds, a body maybe, is free although the one thread is busy with another piece."""
+    released = threading.Event()
+    holding = asyncio.ensure_future(
+        pool.run(functools.partial(released.wait, WAIT_S), deadline_s=WAIT_S)
+    )
+    work = Endless()
+    held = weakref.ref(work)
+    waiting = asyncio.ensure_future(pool.run(work, deadline_s=WAIT_S))
+    await asyncio.sleep(0)
+    del work
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    del waiting
+    await asyncio.sleep(0)  # the event loop hears of it
+    gc.collect()
+    assert held() is None
+    released.set()
+    assert await holding
 
 
 async def test_clients_are_watched_only_where_work_takes_long(pool: WorkPool):
