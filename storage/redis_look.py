@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.condition import Loss, StoreCondition
+from engine.errors import IntegrityError
 from engine.limits import SECOND_US
 from storage import keys, refusals
 from storage.disk import DiskWatch
@@ -21,6 +22,18 @@ class Guard:
 
     settings: str
     full: str
+
+
+def read_loss(client: RedisClient) -> Loss | None:
+    """Return the latest loss that was counted, None = none ever. Raises IntegrityError where it is damaged."""
+    text = client.fetch_one("HGET", keys.META, "lost")
+    if text is None:
+        return None
+    try:
+        first, last, at_us, total = map(int, text.split())
+    except ValueError as error:
+        raise IntegrityError(f"{keys.META} is damaged: {error}.") from error
+    return Loss(first, last, at_us, total)
 
 
 class ConditionLook:
@@ -63,10 +76,7 @@ class ConditionLook:
     def begin(self, promised: Durability) -> None:
         """Look for the first time since the store was opened: before that nothing is appended."""
         with self._looking:
-            text = self._client.fetch_one("HGET", keys.META, "lost")
-            if text is not None:
-                first, last, at_us, total = map(int, text.split())
-                self._loss = Loss(first, last, at_us, total)
+            self._loss = read_loss(self._client)
             self._guard = None
             self._seen(promised)
 

@@ -9,6 +9,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from engine import limits
@@ -24,7 +25,7 @@ from storage.redis_client import RedisClient
 from storage.redis_contents import check_contents
 from storage.redis_histories import RedisHistories
 from storage.redis_log import RedisLog
-from storage.redis_look import ConditionLook
+from storage.redis_look import ConditionLook, read_loss
 from storage.redis_results import RedisResults
 from storage.redis_settings import check_server
 from storage.redis_state import StoreState, read_state
@@ -251,7 +252,11 @@ class RedisStore:
             (cluster, gen), head = self._client.fetch_together(
                 [("HMGET", keys.META, "cluster", "gen"), ("HGET", keys.HEAD, "seq")]
             )
-            self._known.belong_to(cluster.decode(), Gen(int(gen)), Seq(int(head)))
+            try:
+                found = cluster.decode(), Gen(int(gen or b"")), Seq(int(head))
+            except ValueError as error:
+                raise IntegrityError(f"{keys.META} or {keys.HEAD} is damaged: {error}.") from error
+            self._known.belong_to(*found)
 
     def _verify(self) -> Durability:
         """Wait until the server has loaded its files, and check its settings.
@@ -272,6 +277,8 @@ class RedisStore:
         assert state.cluster is not None
         if starting or not state.verified:
             check_seals(self._client, meanwhile=self._keep)
+        if starting:
+            told = self._without_counted(told, state)
         gen = self._generation(state, told, starting=starting)
         lost = (state.head + 1, told.head) if state.head < told.head else ()
         if not state.verified:
@@ -284,6 +291,20 @@ class RedisStore:
         self._look.begin(self._durability)
         self._known.saw_applied(state.applied)
         self._known.belong_to(state.cluster, gen, state.head)
+
+    def _without_counted(self, told: Told, state: StoreState) -> Told:
+        """Return `told` without operations whose loss was counted already.
+
+        An engine that ends between counting them in the store and writing its folder leaves a folder that knows of
+        them still; so does one with a folder of its own that went on meanwhile. Either has begun a later generation.
+        """
+        file = self._known.file
+        if file is None or state.gen <= file.gen or state.head is None or state.head >= told.head:
+            return told
+        counted = read_loss(self._client)
+        if counted is None or counted.last < told.head:
+            return told
+        return replace(told, head=state.head)
 
     def _begin(self) -> None:
         """Begin a history in an empty store. Nothing if another engine was first: then it is that one's."""

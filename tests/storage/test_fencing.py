@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.clock import ManualClock
+from engine.errors import IntegrityError
 from engine.log.operation import Tick
 from engine.tuples.batch import Seq
-from storage import open_store
+from storage import keys, open_store
 from storage.errors import (
     FencedError,
     RecoveringError,
@@ -164,6 +165,17 @@ def test_open_says_who_has_the_store_and_for_how_long(server, tmp_path):
         open_store(server.url, data=data, clock=CLOCK)
     standby = open_store(server.url, data=data, clock=CLOCK, standby=True)
     assert standby.take_over() > 0.0
+    standby.close()
+
+
+@pytest.mark.parametrize(("key", "field"), [(keys.META, "gen"), (keys.HEAD, "seq")])
+def test_standby_names_a_store_whose_numbers_are_none(server, tmp_path, key, field):
+    """Damage is an error of the store that says where it is."""
+    server.empty_store(tmp_path / "first")
+    server.client.fetch_one("HSET", key, field, "x7")
+    standby = server.standby(tmp_path / "second")
+    with pytest.raises(IntegrityError, match="damaged"):
+        standby.take_over()
     standby.close()
 
 

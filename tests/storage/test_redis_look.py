@@ -6,12 +6,15 @@ import threading
 import pytest
 
 from engine import limits
+from engine.errors import IntegrityError
 from engine.log.operation import Drop, Remove, Tick
 from engine.tuples.batch import Seq
 from engine.tuples.schema import StreamId
 from storage import keys
+from storage.cluster import ClusterMemory
 from storage.errors import StoreFullError, StoreUnsuitableError
 from storage.redis_client import RedisClient
+from storage.redis_look import read_loss
 from storage.redis_settings import verified_changes
 from storage.redis_token import WriteToken
 from tests.patience import wait_until
@@ -200,6 +203,44 @@ def test_loss_is_told_for_an_hour(server, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "LOSS_SHOWN_S", 0.0)
     assert () == found.look().warnings
     assert condition.loss == found.look().loss
+
+
+def test_loss_is_counted_once_though_its_engine_is_killed(server, tmp_path, monkeypatch):
+    """Between the store, which has it, and the folder, which is written next; another loss is one more."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    store.close()
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seq": 7}))
+    with monkeypatch.context() as killed:
+        killed.setattr(ClusterMemory, "belong_to", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            server.store(tmp_path)
+    gen = server.client.fetch_one("HGET", keys.META, "gen")
+    assert 7 == json.loads(path.read_text())["seq"]
+    for _ in range(2):
+        again = server.store(tmp_path)
+        loss = again.look().loss
+        assert loss is not None
+        assert (2, 7, 6) == (loss.first, loss.last, loss.total)
+        assert gen == server.client.fetch_one("HGET", keys.META, "gen")
+        again.close()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seq": 9}))
+    loss = server.store(tmp_path).look().loss
+    assert loss is not None
+    assert (2, 9, 14) == (loss.first, loss.last, loss.total)
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_loss_that_cannot_be_read_is_damage(server, tmp_path):
+    """It is named as such."""
+    server.empty_store(tmp_path)
+    server.client.fetch_one("HSET", keys.META, "lost", "2 x 3 4")
+    with pytest.raises(IntegrityError, match="damaged"):
+        read_loss(server.client)
 
 
 def test_look_at_a_store_that_is_as_it_was_brings_no_news(server, tmp_path):
