@@ -52,11 +52,14 @@ class Places:
         self._free = frozenset(free)
         self._reading, self._waiting = Shares(reading), Shares(waiting)
         self._working = self._expected = self._turned_away = 0
+        self._expected_to_read: list[str] = []
+        """Clients whose places for reading are kept until the turn ends."""
 
     def expect(self, path: str, client: str, *, reads: bool) -> bool:
         """Return whether there is a place for a request whose head is there, and keep it until `end_turn`.
 
-        A turn of the event loop reads hundreds of heads before the first of their requests is begun.
+        A turn of the event loop reads hundreds of heads before the first of their requests is begun. Each keeps a
+        place of the kind that it will take first, so that it is judged here as `enter` judges it.
 
         Args:
             path: of the request.
@@ -65,17 +68,22 @@ class Places:
         """
         if path in self._free:
             return True
-        expected = self._expected + 1
-        full = self._working + expected > self._working_max
-        if full or (reads and not self._reading.has_room(client, expected)):
+        full = self._working + self._expected >= self._working_max
+        if full or (reads and not self._reading.take(client)):
             self._turned_away += 1
             return False
-        self._expected = expected
+        if reads:
+            self._expected_to_read.append(client)
+        else:
+            self._expected += 1
         return True
 
     def end_turn(self) -> None:
         """Keep no place for requests that were expected: they are begun from now on, or never."""
         self._expected = 0
+        for client in self._expected_to_read:
+            self._reading.give_back(client)
+        self._expected_to_read.clear()
 
     def enter(self, path: str, client: str, *, reads: bool) -> "Place":
         """Return the place of a request that begins, by arguments as `expect` takes.
@@ -111,6 +119,18 @@ class Places:
             self._reading.give_back(client)
         elif kind is Kind.WAITING:
             self._waiting.give_back(client)
+
+    def hand_over(self, kind: Kind, client: str, heir: str) -> None:
+        """Let `heir` have what `take` has taken for `client`. For `Place`.
+
+        Raises:
+            OverloadedError: it has its share; `client` keeps the place.
+        """
+        self.give_back(kind, client)  # first: of places that are all taken this is one
+        if not self.take(kind, heir):
+            self.take(kind, client)
+            self._turned_away += 1
+            raise no_place()
 
     def statistics(self) -> PlaceStatistics:
         """Return counters."""
@@ -151,9 +171,7 @@ class Place:
         Raises:
             OverloadedError: it has its share; the place stays the address's.
         """
-        if not self._places.take(self._kind, client):
-            raise no_place()
-        self._places.give_back(self._kind, self._client)
+        self._places.hand_over(self._kind, self._client, client)
         self._client = client
 
     def work(self) -> None:

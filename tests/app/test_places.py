@@ -198,6 +198,24 @@ def test_places_are_kept_for_those_expected_until_the_turn_ends():
     assert (1, 2) == (places.statistics().working, places.statistics().turned_away)
 
 
+def test_those_expected_to_read_and_to_work_keep_each_its_own_kind():
+    """Bodies of one turn take no places for work, nor of another client's share, and nothing else takes theirs."""
+    places = Places(working=2, reading=8, waiting=1)
+    found = [places.expect("/a", f"10.0.0.{number % 2}", reads=True) for number in range(8)]
+    assert [True] * 8 == found, "four each, and none of those for work"
+    assert not places.expect("/a", HERE, reads=True)
+    places.end_turn()
+    places.check()
+    assert (0, 0, 0) == counts(places)
+    assert [True, True, False] == [places.expect("/a", HERE, reads=False) for _ in range(3)]
+    places.end_turn()
+    assert places.expect("/a", HERE, reads=False)
+    assert places.expect("/a", HERE, reads=True)
+    places.end_turn()
+    places.check()
+    assert (0, 0, 0) == counts(places)
+
+
 def test_places_for_reading_and_waiting_are_not_those_for_work():
     """A request moves from one to the other; what was begun works on, and keeps new ones out until it has ended."""
     places = Places(working=1, reading=4, waiting=4)
@@ -249,6 +267,18 @@ def test_a_key_has_one_share_wherever_it_comes_from():
         other.belongs_to("key")
     places.check()
     assert (0, 3, 0) == counts(places)
+    assert 1 == places.statistics().turned_away
+
+
+def test_the_last_place_may_become_that_of_a_key():
+    """It is there already: no other is asked for."""
+    places = Places(working=9, reading=2, waiting=1)
+    with places.enter("/a", HERE, reads=True), places.enter("/a", THERE, reads=True) as last:
+        last.belongs_to("key")
+        assert (0, 2, 0) == counts(places)
+        places.check()
+    assert (0, 0, 0) == counts(places)
+    places.check()
 
 
 def counts(places: Places) -> tuple[int, int, int]:
