@@ -1,6 +1,8 @@
 """Certificates for tests: made by openssl, signed by themselves, for the names of loopback."""
 
+import contextlib
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,11 @@ def made(folder: Path, name: str, *passphrase: str) -> tuple[Path, Path]:
     except FileNotFoundError:
         pytest.skip("this machine has no openssl")
     return certificate, key
+
+
+@contextlib.contextmanager
+def tls_settings(files: tuple[Path, Path]) -> Iterator[dict[str, object]]:
+    """Yield the settings of a service that answers by TLS with these files; clients here trust the certificate."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SSL_CERT_FILE", str(files[0]))
+        yield {"tls_cert_file": files[0], "tls_key_file": files[1]}

@@ -1,6 +1,6 @@
 """Fixtures of the attacks: one service of each kind for all tests that leave it as it was."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,15 +18,22 @@ def attacked_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared
     shared.stop()
 
 
+@pytest.fixture(scope="module")
+def target_settings() -> Mapping[str, object]:
+    """Return the settings of `target` that are not the default ones; a module may have its own."""
+    return {}
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def target(
     request: pytest.FixtureRequest,
     attacked_server: SharedServer,
     tmp_path_factory: pytest.TempPathFactory,
+    target_settings: Mapping[str, object],
 ) -> Iterator[Target]:
-    """Yield a service with its default settings, for all tests of a module, over each kind."""
+    """Yield a service for all tests of a module, over each kind."""
     folder = tmp_path_factory.mktemp("target")
-    with launched(request.param, attacked_server, folder) as one:
+    with launched(request.param, attacked_server, folder, **target_settings) as one:
         yield one
 
 

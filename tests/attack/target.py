@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -55,6 +57,15 @@ class Target:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise AssertionError("the process has no resident memory")
+
+
+def keys_file(folder: Path, key: str, *scopes: str) -> Path:
+    """Make a file in `folder` of one `key` with `scopes`, and return its path."""
+    path = folder / "keys"
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    path.write_text(json.dumps({"id": "k", "sha256": digest, "scopes": scopes}))
+    path.chmod(0o600)
+    return path
 
 
 @contextlib.contextmanager

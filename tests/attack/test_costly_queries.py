@@ -2,14 +2,13 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.attack.target import KINDS, Target, launched
+from tests.attack.target import Target
 from tests.patience import wait_until
-from tests.stores import SharedServer
 
 DEADLINE_S = 0.25
 GENEROUS_S = 15.0
@@ -22,24 +21,24 @@ COSTLY = " OR ".join(
 """Over all texts, of 8 KB each: 20 minutes where a pattern costs text times pattern, and past a deadline where not."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def hasty(
-    request: pytest.FixtureRequest,
-    attacked_server: SharedServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Target]:
-    """Yield a service that answers soon or not at all, with texts that are costly to match."""
-    folder = tmp_path_factory.mktemp("hasty")
-    with launched(request.param, attacked_server, folder, invoke_deadline_s=DEADLINE_S) as target:
-        for name, column in (("texts", "body"), ("quiet", "x")):
-            kind = "string" if column == "body" else "int64"
-            columns = [{"name": column, "type": kind}]
-            target.ask("PUT", f"/v1/streams/{name}", json={"columns": columns})
-        for batch in range(BATCHES):
-            rows = [{"body": "a" * 8_000 + str(batch * ROWS + i)} for i in range(ROWS)]
-            assert target.ask("POST", "/v1/streams/texts/rows", json=rows).status_code == 200
-        assert target.ask("POST", "/v1/streams/quiet/rows", json=[{"x": 1}]).status_code == 200
-        yield target
+@pytest.fixture(scope="module")
+def target_settings() -> Mapping[str, object]:
+    """Answers come soon or not at all."""
+    return {"invoke_deadline_s": DEADLINE_S}
+
+
+@pytest.fixture(scope="module")
+def hasty(target: Target) -> Target:
+    """Return the service, with texts that are costly to match."""
+    for name, column in (("texts", "body"), ("quiet", "x")):
+        kind = "string" if column == "body" else "int64"
+        columns = [{"name": column, "type": kind}]
+        target.ask("PUT", f"/v1/streams/{name}", json={"columns": columns})
+    for batch in range(BATCHES):
+        rows = [{"body": "a" * 8_000 + str(batch * ROWS + i)} for i in range(ROWS)]
+        assert target.ask("POST", "/v1/streams/texts/rows", json=rows).status_code == 200
+    assert target.ask("POST", "/v1/streams/quiet/rows", json=[{"x": 1}]).status_code == 200
+    return target
 
 
 def registered(target: Target, sql: str) -> str:

@@ -1,7 +1,6 @@
 """Guessing keys: one address tries one after the other, also together with the right one."""
 
-import hashlib
-import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -9,7 +8,7 @@ import pytest
 
 from engine import limits
 from tests.app.support import assert_problem
-from tests.attack.target import KINDS, Target, launched
+from tests.attack.target import Target, keys_file
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.service
@@ -17,15 +16,10 @@ KEY = "psk_right"
 GUESSES = limits.AUTHENTICATION_FAILURES_MAX
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def target(request, attacked_server, tmp_path_factory):
-    """A service that asks for one key."""
-    folder = tmp_path_factory.mktemp("keyed")
-    keys = folder / "keys"
-    digest = hashlib.sha256(KEY.encode()).hexdigest()
-    keys.write_text(json.dumps({"id": "k", "sha256": digest, "scopes": ["read"]}))
-    with launched(request.param, attacked_server, folder, keys_file=keys) as one:
-        yield one
+@pytest.fixture(scope="module")
+def target_settings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, object]:
+    """One key is asked for."""
+    return {"keys_file": keys_file(tmp_path_factory.mktemp("keyed"), KEY, "read")}
 
 
 def ask(

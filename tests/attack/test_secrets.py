@@ -1,8 +1,5 @@
 """The store's password, looked for where others of the machine or of the network may look."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -115,25 +112,12 @@ def test_password_file_without_a_password_is_a_sentence_and_exit_code_2(tmp_path
     file = tmp_path / "password"
     if content is not None:
         file.write_text(content)
-    command = [sys.executable, "-m", "app.cli", "serve", "--store", "redis://127.0.0.1:1/0"]
-    done = subprocess.run(
-        [
-            *command,
-            "--store-password-file",
-            str(file),
-            "--port",
-            "0",
-            "--data",
-            str(tmp_path / "d"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PSOUP_LOG_FORMAT": "json"},
-    )
-    assert EXIT_SETTINGS == done.returncode, done.stderr
-    assert "store_password_file" in done.stderr
-    assert "Traceback" not in done.stderr
+    given = ["--store-password-file", str(file), "--port", "0", "--data", str(tmp_path / "d")]
+    command = ["serve", "--store", "redis://127.0.0.1:1/0", *given]
+    done = CliRunner().invoke(application, command)
+    assert EXIT_SETTINGS == done.exit_code, done.output
+    assert isinstance(done.exception, SystemExit)
+    assert "store_password_file" in done.output
 
 
 def _below(pid: int) -> list[int]:

@@ -6,12 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.attack.target import KINDS, Target, launched
+from tests.attack.target import Target
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
@@ -23,19 +23,12 @@ GENEROUS_S = 5.0
 half of what one call of a store that stands still takes."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def hasty(
-    request: pytest.FixtureRequest,
-    attacked_server: SharedServer,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Target]:
-    """Yield a service whose deadlines pass soon."""
-    deadlines = dict.fromkeys(
+@pytest.fixture(scope="module")
+def target_settings() -> Mapping[str, object]:
+    """Deadlines pass soon."""
+    return dict.fromkeys(
         ("ingest_deadline_s", "register_deadline_s", "invoke_deadline_s"), DEADLINE_S
     )
-    folder = tmp_path_factory.mktemp("hasty")
-    with launched(request.param, attacked_server, folder, **deadlines) as target:
-        yield target
 
 
 @contextlib.contextmanager
@@ -102,15 +95,15 @@ def threads_of(target: Target) -> int:
 
 
 def test_everybody_is_answered_while_the_store_stands_still(
-    hasty: Target, attacked_server: SharedServer
+    target: Target, attacked_server: SharedServer
 ):
     """Answers, refusals and figures come by their deadlines, and say why; afterwards everything works at once."""
-    query_id = prepared(hasty)
-    asked(hasty, query_id)  # starts all threads there are to be
-    threads = threads_of(hasty)
+    query_id = prepared(target)
+    asked(target, query_id)  # starts all threads there are to be
+    threads = threads_of(target)
     with standing_still(attacked_server):
-        found = asked(hasty, query_id)
-        again = asked(hasty, query_id)
+        found = asked(target, query_id)
+        again = asked(target, query_id)
     for name, (status, seconds, text) in (*found.items(), *again.items()):
         assert seconds < GENEROUS_S, f"{name}: {seconds:.1f} s for {status} {text[:200]}"
     assert found["health"][0] == 200
@@ -119,19 +112,19 @@ def test_everybody_is_answered_while_the_store_stands_still(
     assert found["metrics"][0] == found["status"][0] == found["limits"][0] == 200
     assert "psoup_ready 0" in found["metrics"][2]
     # What folds answers from its memory.
-    assert found["invoke"][0] == (200 if hasty.kind == "serve" else 503)
+    assert found["invoke"][0] == (200 if target.kind == "serve" else 503)
     assert found["ingest"][0] == 503
 
-    wait_until(lambda: hasty.ask("GET", "/readyz").status_code == 200, "it is ready again")
+    wait_until(lambda: target.ask("GET", "/readyz").status_code == 200, "it is ready again")
     results = f"/v1/queries/{query_id}/results"
-    wait_until(lambda: hasty.ask("GET", results).status_code == 200, "the query is answered again")
+    wait_until(lambda: target.ask("GET", results).status_code == 200, "the query is answered again")
     wait_until(
         lambda: (
-            hasty.ask("POST", "/v1/streams/quiet/rows", json=[{"x": 3}]).status_code in (200, 202)
+            target.ask("POST", "/v1/streams/quiet/rows", json=[{"x": 3}]).status_code in (200, 202)
         ),
         "rows are stored again",
     )
     # Pools that were not full before may be now: parsing, answers, looks, appends of two rounds.
-    assert threads_of(hasty) <= threads + POOLED_MAX
+    assert threads_of(target) <= threads + POOLED_MAX
     clients = int(attacked_server.client.info("clients")["connected_clients"])
     assert clients < 100, "connections are given back"

@@ -1,10 +1,9 @@
 """TLS by files: what is answered over it, what a listener on the way gets to see, and files that cannot be."""
 
-import hashlib
 import json
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -18,9 +17,9 @@ from pipeline.client import Service
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row
-from tests.attack.certificates import made
+from tests.attack.certificates import made, tls_settings
 from tests.attack.crowd import DECLARATION, metric, rows, unreading
-from tests.attack.target import KINDS, launched
+from tests.attack.target import keys_file
 from tests.patience import WAIT_S, wait_until
 
 pytestmark = pytest.mark.service
@@ -30,24 +29,12 @@ WIDE_ROWS = 900
 """Of 8 KiB each: an answer of which the system takes a part, for a client that does not read."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def target(request, attacked_server, tmp_path_factory, certificate):
-    """A service that asks for a key, listens beyond loopback, and answers by TLS."""
-    folder = tmp_path_factory.mktemp("tls")
-    keys = folder / "keys"
-    digest = hashlib.sha256(KEY.encode()).hexdigest()
-    scopes = ["admin", "register", "read", "ingest:*"]
-    keys.write_text(json.dumps({"id": "k", "sha256": digest, "scopes": scopes}))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("SSL_CERT_FILE", str(certificate[0]))
-        settings = {
-            "tls_cert_file": certificate[0],
-            "tls_key_file": certificate[1],
-            "keys_file": keys,
-            "answer_stall_s": STALL_S,
-        }
-        with launched(request.param, attacked_server, folder, **settings) as one:
-            yield one
+@pytest.fixture(scope="module")
+def target_settings(tmp_path_factory, certificate) -> Iterator[Mapping[str, object]]:
+    """A key is asked for, and answers come by TLS."""
+    keys = keys_file(tmp_path_factory.mktemp("tls"), KEY, "admin", "register", "read", "ingest:*")
+    with tls_settings(certificate) as settings:
+        yield {**settings, "keys_file": keys, "answer_stall_s": STALL_S}
 
 
 def test_tls_carries_large_bodies_both_ways(target):

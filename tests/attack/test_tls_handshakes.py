@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from app.settings import Settings
 from engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address, served
-from tests.attack.certificates import made
+from tests.attack.certificates import made, tls_settings
 from tests.attack.crowd import crowd
 from tests.attack.target import KINDS, Kind, Target, launched
 from tests.patience import WAIT_S, wait_until
@@ -28,19 +28,11 @@ TOLD: Final = limits.FILES_RESERVED // 4
 HEALTH: Final = head("GET", "/healthz")
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def target(request, attacked_server, tmp_path_factory, certificate) -> Iterator[Target]:
-    """A service that answers by TLS and holds a few connections."""
-    folder = tmp_path_factory.mktemp("handshakes")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("SSL_CERT_FILE", str(certificate[0]))
-        settings = {
-            "tls_cert_file": certificate[0],
-            "tls_key_file": certificate[1],
-            "connections": CONNECTIONS,
-        }
-        with launched(request.param, attacked_server, folder, **settings) as one:
-            yield one
+@pytest.fixture(scope="module")
+def target_settings(certificate: Files) -> Iterator[Mapping[str, object]]:
+    """Answers come by TLS, on a few connections."""
+    with tls_settings(certificate) as settings:
+        yield {**settings, "connections": CONNECTIONS}
 
 
 def trusting(certificate: Path) -> ssl.SSLContext:
@@ -168,21 +160,19 @@ def test_a_renewed_certificate_is_served_to_new_connections(
 ):
     """Connections that are open go on; files that cannot be read change nothing."""
     files, others = made(tmp_path, "now"), made(tmp_path, "next")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("SSL_CERT_FILE", str(files[0]))
-        settings = {"tls_cert_file": files[0], "tls_key_file": files[1]}
-        with launched(kind, attacked_server, tmp_path, **settings) as target:
-            old = trusting(files[0])
-            with old.wrap_socket(connected(target.address), server_hostname="localhost") as kept:
-                files[0].write_text("nothing")
-                wait_until(lambda: is_kept(target), "they are looked at")
-                for file, other in zip(files, others, strict=True):
-                    shutil.copy(other, file)
-                wait_until(
-                    lambda: asked(target.address, others[0]) == 200, "the next one is served"
-                )
-                kept.sendall(HEALTH)
-                assert 200 == read_answer(kept)[0]
+    with (
+        tls_settings(files) as settings,
+        launched(kind, attacked_server, tmp_path, **settings) as target,
+    ):
+        old = trusting(files[0])
+        with old.wrap_socket(connected(target.address), server_hostname="localhost") as kept:
+            files[0].write_text("nothing")
+            wait_until(lambda: is_kept(target), "they are looked at")
+            for file, other in zip(files, others, strict=True):
+                shutil.copy(other, file)
+            wait_until(lambda: asked(target.address, others[0]) == 200, "the next one is served")
+            kept.sendall(HEALTH)
+            assert 200 == read_answer(kept)[0]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Clients that ask for large answers and do not read them: what is kept for them is bounded, in bytes and time."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -9,9 +9,8 @@ import pytest
 from engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.attack.crowd import crowd, declare, metric, rows, unreading
-from tests.attack.target import KINDS, Target, launched
+from tests.attack.target import Target
 from tests.patience import wait_until
-from tests.stores import SharedServer
 
 STALL_S: Final = 3.0
 ROWS: Final = 1_900
@@ -23,26 +22,28 @@ GROWTH_BYTES_MAX: Final = limits.ANSWERS_UNSENT_BYTES_MAX + 160 * limits.MIB
 """With what evaluating one answer takes, and the store's client."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def large(
-    request: pytest.FixtureRequest, attacked_server: SharedServer, tmp_path_factory
-) -> Iterator[tuple[Target, bytes]]:
-    """Yield a service that gives clients a few seconds, and a request for 15 MB."""
-    folder = tmp_path_factory.mktemp("unread")
-    with launched(request.param, attacked_server, folder, answer_stall_s=STALL_S) as target:
-        query = declare(target, "wide")
-        for first in range(0, ROWS, ROWS_OF_A_BATCH):
-            numbers = range(first, min(first + ROWS_OF_A_BATCH, ROWS))
-            body = rows(*(f"{number:08}" * 1_000 for number in numbers))
-            answer = target.ask("POST", "/v1/streams/wide/rows", content=body, headers=JSON)
-            assert 200 == answer.status_code, answer.text
-        request_bytes = head("GET", f"/v1/queries/{query}/results?limit={ROWS}")
-        with connected(target.address) as connection:  # everything is in memory from here on
-            connection.sendall(request_bytes)
-            status, _, body = read_answer(connection)
-            assert 200 == status
-            assert len(body) > 15_000_000
-        yield target, request_bytes
+@pytest.fixture(scope="module")
+def target_settings() -> Mapping[str, object]:
+    """Clients have a few seconds."""
+    return {"answer_stall_s": STALL_S}
+
+
+@pytest.fixture(scope="module")
+def large(target: Target) -> tuple[Target, bytes]:
+    """Return the service, and a request for 15 MB."""
+    query = declare(target, "wide")
+    for first in range(0, ROWS, ROWS_OF_A_BATCH):
+        numbers = range(first, min(first + ROWS_OF_A_BATCH, ROWS))
+        body = rows(*(f"{number:08}" * 1_000 for number in numbers))
+        answer = target.ask("POST", "/v1/streams/wide/rows", content=body, headers=JSON)
+        assert 200 == answer.status_code, answer.text
+    request_bytes = head("GET", f"/v1/queries/{query}/results?limit={ROWS}")
+    with connected(target.address) as connection:  # everything is in memory from here on
+        connection.sendall(request_bytes)
+        status, _, body = read_answer(connection)
+        assert 200 == status
+        assert len(body) > 15_000_000
+    return target, request_bytes
 
 
 def test_answers_nobody_reads_are_bounded_and_given_up(large: tuple[Target, bytes]):
