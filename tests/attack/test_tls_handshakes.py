@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -62,14 +62,38 @@ def is_open(connection: socket.socket) -> bool:
         return False
 
 
-def test_handshakes_that_do_not_end_count_as_connections(target: Target, certificate: Files):
-    """They fill the places there are; who comes then is told so by TLS, what is more than a crowd is cut off."""
-    assert 200 == asked(target.address, certificate[0])
-    with crowd(CONNECTIONS, lambda: connected(target.address)):
-        wait_until(lambda: asked(target.address, certificate[0]) == 503, "they are counted")
-        with crowd(2 * TOLD, lambda: connected(target.address)) as more:
-            wait_until(lambda: sum(map(is_open, more)) <= TOLD, "those past a bound are cut off")
+def test_handshakes_that_do_not_end_fill_the_places_there_are(target: Target, certificate: Files):
+    """Who comes then is told so by TLS; when they have gone there is room."""
+
+    def is_full() -> bool:
+        with crowd(CONNECTIONS, lambda: connected(target.address)):
+            return asked(target.address, certificate[0]) == 503
+
+    wait_until(is_full, "they are counted")
     wait_until(lambda: asked(target.address, certificate[0]) == 200, "they are counted no more")
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No handshake is given up."""
+    monkeypatch.setattr(limits, "TLS_HANDSHAKE_S", 10 * WAIT_S)
+
+
+def by_tls(certificate: Files, **more: Any) -> Settings:
+    files: dict[str, Any] = {"tls_cert_file": certificate[0], "tls_key_file": certificate[1]}
+    return Settings(store="memory://", port=0, **files, **more)
+
+
+@pytest.mark.usefixtures("patient")
+def test_handshakes_past_a_crowd_of_those_that_are_told_are_cut_off(certificate: Files):
+    """As many as are to be told that there is no place go on, and no more."""
+    with (
+        served(by_tls(certificate, connections=CONNECTIONS)) as address,
+        crowd(CONNECTIONS, lambda: connected(address)),
+        crowd(2 * TOLD, lambda: connected(address)) as more,
+    ):
+        wait_until(lambda: sum(map(is_open, more)) == TOLD, "those past a bound are cut off")
+        assert 0 == asked(address, certificate[0])
 
 
 def test_a_handshake_that_does_not_end_is_given_up(target: Target, certificate: Files):
@@ -107,15 +131,10 @@ def received(connection: socket.socket) -> bytes:
     return data
 
 
+@pytest.mark.usefixtures("patient")
 def test_handshakes_count_by_address(certificate: Files):
     """A client that holds as many as an address may is told so, by TLS."""
-    settings = Settings(
-        store="memory://",
-        port=0,
-        tls_cert_file=certificate[0],
-        tls_key_file=certificate[1],
-        connections_per_address=2,
-    )
+    settings = by_tls(certificate, connections_per_address=2)
     with served(settings, count_loopback=True) as address:
         with crowd(2, lambda: connected(address)):
             wait_until(lambda: asked(address, certificate[0]) == 429, "they are counted")
@@ -182,11 +201,8 @@ def test_a_client_that_ends_tls_in_a_request_ends_the_connection(
     certificate: Files, sent: bytes, caplog: pytest.LogCaptureFixture
 ):
     """TLS has no half of a connection that could go on: nothing is wrong with that, and nothing is logged."""
-    settings = Settings(
-        store="memory://", port=0, tls_cert_file=certificate[0], tls_key_file=certificate[1]
-    )
     with (
-        served(settings) as address,
+        served(by_tls(certificate)) as address,
         trusting(certificate[0]).wrap_socket(
             connected(address), server_hostname="localhost"
         ) as client,
