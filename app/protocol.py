@@ -164,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
         for _ in range(PIECES_MAX):
             if not self._unparsed or self._message_ended or not self._has_turn():
                 break
-            if self._between_requests():
+            if not self._in_head and self._body.has_ended:
                 self._skip_blank()
             if self._unparsed:
                 self._feed(self._unparsed.piece(self._body.left, self._body.chunks))
@@ -379,10 +379,6 @@ class BoundedProtocol(HttpToolsProtocol):
     def _unread(self) -> bool:
         """Return whether there is, or may come, more of a request that was answered."""
         return self._refused or self._in_head or self._in_body() or bool(self._unparsed)
-
-    def _between_requests(self) -> bool:
-        """Return whether the next byte is none of a request that has begun."""
-        return not self._in_head and self._body.has_ended
 
     def _in_body(self) -> bool:
         cycle: Any = self.cycle
