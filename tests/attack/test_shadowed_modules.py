@@ -1,21 +1,17 @@
 """A folder whose files are named as psoup's modules, or Python's own: every command works there and runs none."""
 
 import os
-import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
-import orjson
 import pytest
 
-from tests.children import child
-from tests.patience import WAIT_S, wait_until
+from tests.commands import Commands, address_of
+from tests.patience import wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.redis]
 
-PSOUP = str(Path(sys.executable).with_name("psoup"))
 SHADOWS = ("app", "json", "numpy", "pickle", "pipeline", "psoup", "pyspark_psoup", "socket")
 PACKAGES = ("engine", "storage")
 PROGRAM = "from os import mkdir\nmkdir('imported-' + __name__)\nraise SystemExit('a file of the folder was run')\n"
@@ -35,63 +31,34 @@ def folder(tmp_path, monkeypatch):
     assert [] == [path.name for path in tmp_path.glob("imported-*")]
 
 
-def run(folder, *arguments):
-    """Run a command in `folder` to its end, which is as it should be; return what it has printed."""
-    done = subprocess.run(
-        [PSOUP, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=WAIT_S
-    )
-    assert 0 == done.returncode, done.stdout + done.stderr
-    return done.stdout
+@pytest.fixture
+def psoup(folder):
+    """Return the commands, in that folder."""
+    return Commands(Path(sys.executable).parent, folder)
 
 
-@contextmanager
-def started(folder, *arguments):
-    """Yield what a process of psoup logs, in a function; end it as asked."""
-    path = folder / f"{arguments[0]}.log"
-    with path.open("wb") as log:
-        command = [PSOUP, *arguments, "--log-format", "json"]
-        with child(command, cwd=folder, stdout=log, stderr=log) as process:
-
-            def events(name):
-                assert process.poll() is None, path.read_text()
-                lines = (line for line in path.read_bytes().split(b"\n")[:-1] if line[:1] == b"{")
-                return [one for one in map(orjson.loads, lines) if one["event"] == name]
-
-            yield events
-            process.terminate()
-            assert 0 == process.wait(WAIT_S), path.read_text()
-
-
-def address_of(events):
-    """Return where a process listens, once it is ready."""
-    wait_until(lambda: bool(events("listening")), "it listens")
-    url = events("listening")[0]["url"]
-    wait_until(lambda: httpx.get(f"{url}/readyz", timeout=WAIT_S).status_code == 200, "it is ready")
-    return url
-
-
-def test_serve_and_its_clients_run_nothing_of_the_folder(folder):
+def test_serve_and_its_clients_run_nothing_of_the_folder(folder, psoup):
     """The service, and the commands that speak to it, a file among them."""
     (folder / "a.csv").write_text("ts,n\n2024-01-01,7\n")
-    with started(folder, "serve", "--store", "memory://", "--port", "0") as events:
+    with psoup.started("serve", "--store", "memory://", "--port", "0") as events:
         url = address_of(events)
-        run(folder, "load", "a.csv", "--stream", "s", "--time", "ts", "--url", url)
-        assert '"n":7' in run(folder, "query", "SELECT n FROM s", "--url", url)
+        psoup.run("load", "a.csv", "--stream", "s", "--time", "ts", "--url", url)
+        assert '"n":7' in psoup.run("query", "SELECT n FROM s", "--url", url)
 
 
-def test_demo_and_fsck_run_nothing_of_the_folder(folder):
+def test_demo_and_fsck_run_nothing_of_the_folder(psoup):
     """A demo starts a service of its own, and that a store; what it leaves is checked."""
-    assert "the service is stopped" in run(folder, "demo", "--seconds", "1", "--data", "kept")
-    run(folder, "fsck", "--data", "kept")
+    assert "the service is stopped" in psoup.run("demo", "--seconds", "1", "--data", "kept")
+    psoup.run("fsck", "--data", "kept")
 
 
-def test_workers_beside_an_engine_run_nothing_of_the_folder(folder, attacked_server):
+def test_workers_beside_an_engine_run_nothing_of_the_folder(psoup, attacked_server):
     """Workers are processes that multiprocessing starts, with helpers of its own."""
     attacked_server.client.fetch_one("FLUSHALL")
     store = ("--store", attacked_server.url)
     with ExitStack() as ends:
-        ends.enter_context(started(folder, "engine", *store, "--data", "engine-data"))
-        events = ends.enter_context(started(folder, "api", *store, "--workers", "2", "--port", "0"))
+        ends.enter_context(psoup.started("engine", *store, "--data", "engine-data"))
+        events = ends.enter_context(psoup.started("api", *store, "--workers", "2", "--port", "0"))
         wait_until(lambda: len(events("worker-started")) == 2, "both workers start")
         address_of(events)
         assert [] == events("worker-ended")
@@ -99,9 +66,9 @@ def test_workers_beside_an_engine_run_nothing_of_the_folder(folder, attacked_ser
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_pipeline_demo_runs_nothing_of_the_folder(folder):
+def test_pipeline_demo_runs_nothing_of_the_folder(psoup):
     """Spark's Python workers find the connector, and do not find the folder."""
-    assert "psoup and Spark SQL agree" in run(folder, "pipeline", "demo", "--rows", "5000")
+    assert "psoup and Spark SQL agree" in psoup.run("pipeline", "demo", "--rows", "5000")
 
 
 def test_environment_of_children_is_said_once(monkeypatch):

@@ -9,7 +9,15 @@ import pytest
 import yaml
 
 from tests.house import tree
-from tests.house.deployment import COMPOSE, DOCKERFILE, compose, dockerfile, psoup_services
+from tests.house.deployment import (
+    COMPOSE,
+    DOCKERFILE,
+    compose,
+    copied,
+    dockerfile,
+    ignored_by_docker,
+    psoup_services,
+)
 
 MAKEFILE = tree.ROOT / "Makefile"
 CI = tree.ROOT / ".ci" / "run"
@@ -67,14 +75,16 @@ def test_dockerfile_checks_its_health_without_a_shell():
 
 
 def test_dockerfile_copies_what_is_there_and_not_ignored():
-    """What the build copies exists, and .dockerignore lets it through."""
-    ignore = (tree.ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    allowed = {line.removeprefix("!").rstrip("/") for line in ignore if line.startswith("!")}
-    for name, arguments in dockerfile():
-        if name == "COPY" and "--from" not in arguments:
-            *sources, _ = arguments.split()
-            assert set() == set(sources) - allowed
-            assert [] == [source for source in sources if not (tree.ROOT / source).exists()]
+    """What the build copies exists, and .dockerignore lets that through and nothing else."""
+    left_out, let_through = ignored_by_docker()
+    assert {"*", "**/__pycache__"} == left_out
+    assert let_through == set(copied())
+    assert [] == [source for source in copied() if not (tree.ROOT / source).exists()]
+
+
+def test_dockerfile_copies_every_package():
+    """Hatchling says nothing of a package that is missing: its wheel lacks it."""
+    assert set() == set(tree.PACKAGES) - set(copied())
 
 
 def test_dockerfile_writes_below_its_volume_alone():

@@ -1,0 +1,78 @@
+"""The installed psoup works in a user's folder, and none of its code comes from the project's tree."""
+
+import json
+
+import httpx
+import orjson
+import pytest
+
+from tests.commands import address_of
+from tests.house import tree
+from tests.house.deployment import dockerfile
+from tests.patience import WAIT_S
+
+pytestmark = [pytest.mark.service, pytest.mark.redis]
+
+LOADED = """
+import importlib, json, pkgutil, sys
+for package in {packages!r}:
+    module = importlib.import_module(package)
+    for found in pkgutil.walk_packages(module.__path__, package + "."):
+        importlib.import_module(found.name)
+print(json.dumps([sys.path, {{n: m.__file__ for n, m in sys.modules.items() if getattr(m, "__file__", None)}}]))
+"""
+"""Imports all modules of all packages, and prints where each has come from."""
+
+
+def test_every_module_comes_from_the_wheel(psoup, environment):
+    """All of psoup's lie in the environment, and nothing else does; the tree is not on the path."""
+    program = LOADED.format(packages=tree.PACKAGES)
+    path, files = orjson.loads(psoup.run("-P", "-c", program, program="python"))
+    assert str(tree.ROOT) not in path
+    own = {name: file for name, file in files.items() if name.split(".")[0] in tree.PACKAGES}
+    assert set(tree.PACKAGES) <= set(own)
+    assert len(own) == len(tree.python_files(*tree.PACKAGES))
+    assert {} == {name: file for name, file in own.items() if not file.startswith(str(environment))}
+
+
+def test_help_names_the_commands(psoup):
+    """`psoup --help` needs no service."""
+    shown = psoup.run("--help")
+    for command in ("serve", "load", "demo", "pipeline"):
+        assert command in shown
+
+
+def test_service_takes_a_file_and_shows_its_documentation(psoup):
+    """`psoup serve` on the disk, with the store's functions; a CSV; a query; the page of the docs and its files."""
+    (psoup.folder / "prices.csv").write_text("date,name,close\n2024-01-02,A,7\n2024-01-03,B,9\n")
+    with psoup.started("serve", "--data", "kept", "--port", "0") as events:
+        url = address_of(events)
+        psoup.run("load", "prices.csv", "--stream", "prices", "--time", "date", "--url", url)
+        answer = psoup.run("query", "SELECT name FROM prices WHERE close > 8", "--url", url)
+        assert '"name":"B"' in answer
+        page = httpx.get(f"{url}/docs", timeout=WAIT_S)
+        assert 200 == page.status_code
+        scripts = [part.split('"')[0] for part in page.text.split('src="')[1:]]
+        assert scripts
+        for script in scripts:
+            assert 200 == httpx.get(f"{url}{script}", timeout=WAIT_S).status_code
+    psoup.run("fsck", "--data", "kept")
+
+
+def test_demo_runs_and_ends(psoup):
+    """A service, a feeder and queries, each a process of the installed psoup."""
+    assert "the service is stopped" in psoup.run("demo", "--seconds", "1", "--data", "kept")
+
+
+def test_command_of_the_image_answers_its_health_check(psoup):
+    """What the image starts and what it is asked, at a free port of this machine alone."""
+    instructions = dict(dockerfile())
+    program, *arguments = json.loads(instructions["CMD"])
+    assert "psoup" == program
+    here = {"0.0.0.0": "127.0.0.1", "8000": "0", "/data": str(psoup.folder / "data")}
+    python, *probe = json.loads(instructions["HEALTHCHECK"].partition(" CMD ")[2])
+    with psoup.started(*(here.get(word, word) for word in arguments)) as events:
+        url = address_of(events)
+        probe = [word.replace("http://127.0.0.1:8000", url) for word in probe]
+        assert url in probe[-1]
+        assert "" == psoup.run(*probe, program=python)
