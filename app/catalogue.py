@@ -34,7 +34,7 @@ class CatalogueStatistics:
 
 
 class Catalogue:
-    """A cache of declarations by name, at most STREAMS_COUNT_MAX of them. Any thread may use it."""
+    """A cache of declarations by name, at most STREAMS_COUNT_CEILING of them. Any thread may use it."""
 
     def __init__(self, results: ResultsReader) -> None:
         """Load from `results`."""
@@ -59,7 +59,7 @@ class Catalogue:
         declaration = Declaration(record.stream_id, record.schema)
         if known is not self._known:  # all was forgotten meanwhile: this may have been read before
             return declaration
-        if len(self._held) >= limits.STREAMS_COUNT_MAX:
+        if len(self._held) >= limits.STREAMS_COUNT_CEILING:
             self._held.clear()
         self._held[name] = declaration
         return declaration

@@ -142,7 +142,12 @@ def create_worker_app(
             for part in kept:
                 part()
 
-        store = open_worker_store(url, forget=forget, password_file=settings.store_password_file)
+        store = open_worker_store(
+            url,
+            forget=forget,
+            password_file=settings.store_password_file,
+            streams_max=settings.streams,
+        )
         rows = CachedTuples(
             store.results,
             store.log,
@@ -277,6 +282,7 @@ def _open(settings: Settings, clock: Clock) -> Store:
         lease_s=settings.lease_s,
         password_file=settings.store_password_file,
         disk_full_percent=settings.disk_full_percent,
+        streams_max=settings.streams,
     )
 
 

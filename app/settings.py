@@ -58,6 +58,7 @@ class Settings:
     appends_in_flight: int = limits.APPENDS_IN_FLIGHT_MAX
     keep_alive_s: int = 75
     shutdown_s: int = 10
+    streams: int = limits.STREAMS_COUNT_MAX
     lease_s: float = limits.LEASE_S
     disk_full_percent: float = limits.DISK_FULL_PERCENT
     workers: int = 1
@@ -207,6 +208,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     ),
     "keep_alive_s": Setting("seconds", "An idle connection is kept this long.", int, (1, 600)),
     "shutdown_s": Setting("seconds", "Running requests get this long to end.", int, (0, 300)),
+    "streams": Setting(
+        "streams",
+        "Declared at once at most; another one is refused. Where there are more already they stay.",
+        int,
+        (1, limits.STREAMS_COUNT_CEILING),
+    ),
     "lease_s": Setting(
         "seconds", "So long after an engine's last sign of life a standby waits.", float, (0.2, 600)
     ),

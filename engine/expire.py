@@ -17,30 +17,33 @@ from engine.tuples.schema import ClockKind
 
 
 def expire(state: State, draft: Draft) -> None:
-    """Move the floors of every stream, and drop the segments that left retention long enough ago."""
-    for stream_id, stream in state.streams.items():
-        if stream.is_settled:
-            continue
+    """Move the floors of every stream, and drop the segments that left retention long enough ago.
+
+    Cost: O(1) for each stream that got rows, or lets something go as time passes; nothing for others.
+    """
+    for stream_id in sorted(state.unsettled):
+        stream = state.streams[stream_id]
         before = stream.record
         move_floors(stream, draft.arrival_us)
         if stream.record is not before:
             note_leaving(stream, draft.arrival_us)
         if stream.leaving:
             drop_segments(state, stream, draft)
-        stream.settled_rows = stream.record.rows
         if stream.record is not before:
             draft.streams[stream_id] = stream.record
+        if stream.is_settled:
+            state.unsettled.discard(stream_id)
 
 
 def due(state: State, now_us: int) -> bool:
     """Return whether an operation that arrives at `now_us` would forget a tuple or drop a segment.
 
-    Cost: O(chunks) for streams with a time to keep, O(1) for others.
+    Cost: as for `expire`; O(chunks) for streams with a time to keep.
     """
     return any(
         (stream.leaving and now_us - stream.leaving[0][1] >= RETIRED_US)
         or forgets(stream, time_floor(stream.record, now_us))
-        for stream in state.streams.values()
+        for stream in map(state.streams.__getitem__, state.unsettled)
     )
 
 

@@ -82,6 +82,7 @@ def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, cont
     for clause_id, reason in overrun:
         suspend(state, draft, clause_id, reason)
     note_batch(stream, draft, batch)
+    state.unsettled.add(content.stream_id)
     draft.streams[content.stream_id] = stream.record
 
 

@@ -47,6 +47,7 @@ def open_store(
     lease_s: float = limits.LEASE_S,
     password_file: Path | None = None,
     disk_full_percent: float = limits.DISK_FULL_PERCENT,
+    streams_max: int = limits.STREAMS_COUNT_MAX,
 ) -> Store:
     """Return the store at `url`, verified and taken over: no other engine writes to it.
 
@@ -63,6 +64,7 @@ def open_store(
         password_file: of a server's user, as for `RedisClient`; the address has none then.
         disk_full_percent: from where on the disk under a server on this machine is full: the embedded one, or one at a
             unix socket.
+        streams_max: no stream is admitted to the log beside so many others. Those that are there stay.
 
     Raises:
         StoreUrlError: the address is of no known kind, or the password's file cannot be read.
@@ -71,7 +73,7 @@ def open_store(
         StoreUnavailableError: no answer.
     """
     if url is not None and read_store_address(url).scheme == MEMORY:
-        return MemoryStore(clock)
+        return MemoryStore(clock, streams_max=streams_max)
     try:
         store = _open_in(
             data,
@@ -80,6 +82,7 @@ def open_store(
             durability=durability,
             lease_s=lease_s,
             disk_full_percent=disk_full_percent,
+            streams_max=streams_max,
         )
         if not standby:
             _take_over(store)
@@ -89,7 +92,11 @@ def open_store(
 
 
 def open_worker_store(
-    url: str, *, forget: Callable[[], None] = lambda: None, password_file: Path | None = None
+    url: str,
+    *,
+    forget: Callable[[], None] = lambda: None,
+    password_file: Path | None = None,
+    streams_max: int = limits.STREAMS_COUNT_MAX,
 ) -> RedisWorkerStore:
     """Return the store at `url` as an API worker has it: it appends and reads, and an engine does all else.
 
@@ -98,6 +105,7 @@ def open_worker_store(
         forget: called in the thread that first sees another history, before anything of it is answered: what was
             kept of the one before is not true of it. It must not ask the store.
         password_file: as for `open_store`.
+        streams_max: likewise.
 
     Raises:
         StoreUrlError: the address is of no kind that several processes can share.
@@ -109,7 +117,9 @@ def open_worker_store(
             "Several processes share a store at redis://host:6379/0, rediss://host:6379/0 or"
             " unix:///path/to/socket alone: memory:// is inside one process."
         )
-    store = RedisWorkerStore(url, forget=forget, password_file=password_file)
+    store = RedisWorkerStore(
+        url, forget=forget, password_file=password_file, streams_max=streams_max
+    )
     try:
         store.position()
     except (RecoveringError, StoreUnavailableError):
@@ -128,12 +138,18 @@ def _open_in(
     durability: Durability,
     lease_s: float,
     disk_full_percent: float,
+    streams_max: int,
 ) -> RedisStore:
     folder = FolderLock(data)
     try:
         if url is None:
             return _open_embedded(
-                data, folder, durability, lease_s=lease_s, disk_full_percent=disk_full_percent
+                data,
+                folder,
+                durability,
+                lease_s=lease_s,
+                disk_full_percent=disk_full_percent,
+                streams_max=streams_max,
             )
         client = RedisClient(url, password_file=password_file)
         is_seen = read_store_address(url).scheme == UNIX  # its disk is one of this machine's
@@ -145,6 +161,7 @@ def _open_in(
             durability,
             lease_s=lease_s,
             disk_full_percent=disk_full_percent if is_seen else None,
+            streams_max=streams_max,
         )
     except BaseException:
         folder.close()
@@ -179,6 +196,7 @@ def _open_embedded(
     *,
     lease_s: float,
     disk_full_percent: float,
+    streams_max: int,
 ) -> RedisStore:
     known = ClusterMemory(data / "cluster.json")
     server = EmbeddedServer(data, durability)
@@ -201,6 +219,7 @@ def _open_embedded(
             stops_server=True,
             lease_s=lease_s,
             disk_full_percent=disk_full_percent,
+            streams_max=streams_max,
         )
     except BaseException:
         with contextlib.suppress(StoreUnavailableError):  # what failed first says more
@@ -225,6 +244,7 @@ def _open_remote(
     *,
     lease_s: float,
     disk_full_percent: float | None,
+    streams_max: int,
 ) -> RedisStore:
     """Open a server of the user's own."""
     try:
@@ -237,6 +257,7 @@ def _open_remote(
             stop=folder.close,
             lease_s=lease_s,
             disk_full_percent=disk_full_percent,
+            streams_max=streams_max,
         )
     except BaseException:
         client.close()

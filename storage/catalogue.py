@@ -57,8 +57,9 @@ class _Producer:
 class Catalogue:
     """Streams in force, standing queries and producers. Not thread-safe: the log's lock guards it."""
 
-    def __init__(self) -> None:
-        """Begin with nothing declared."""
+    def __init__(self, *, streams_max: int = limits.STREAMS_COUNT_MAX) -> None:
+        """Begin with nothing declared; no stream is admitted beside `streams_max` others."""
+        self._streams_max = streams_max
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._queries: dict[QueryId, _Standing] = {}
         self._names: dict[str, QueryId] = {}
@@ -195,8 +196,8 @@ class Catalogue:
             if schema != content.schema:
                 raise refusals.stream_differs(stream_id)
             return Original(Seq(stream_id))
-        if len(self._streams) >= limits.STREAMS_COUNT_MAX:
-            raise refusals.streams_quota()
+        if len(self._streams) >= self._streams_max:
+            raise refusals.streams_quota(self._streams_max)
         return None
 
     def _admit_drop(self, content: Drop) -> None:

@@ -2,6 +2,7 @@
 
 import secrets
 
+from engine import limits
 from engine.clock import Clock
 from engine.condition import StoreCondition
 from engine.results.contract import Position
@@ -14,10 +15,10 @@ from storage.store import Durability, StoreHealth
 class MemoryStore:
     """A store that lives as long as the process."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Begin an empty history at the clock's present instant."""
+    def __init__(self, clock: Clock, *, streams_max: int = limits.STREAMS_COUNT_MAX) -> None:
+        """Begin an empty history at the clock's present instant; `streams_max` as for `open_store`."""
         self._clock = clock
-        self._log = MemoryLog(clock)
+        self._log = MemoryLog(clock, streams_max=streams_max)
         self.histories = self._log.histories
         self._results = MemoryResults(clock.now_us, self._log)
         self._page_key = secrets.token_bytes(32)

@@ -31,12 +31,12 @@ from storage.staged_parts import KeptPart, StagedParts
 class MemoryLog:
     """The Log in the process."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Begin before the first operation."""
+    def __init__(self, clock: Clock, *, streams_max: int = limits.STREAMS_COUNT_MAX) -> None:
+        """Begin before the first operation; `streams_max` as for `open_store`."""
         self._clock = clock
         self.lock = threading.RLock()
         """Held for every step, and for a publish, which is a step of the log as well."""
-        self._catalogue = Catalogue()
+        self._catalogue = Catalogue(streams_max=streams_max)
         self._staged = StagedParts()
         self.histories = MemoryHistories(clock, self.lock, self._catalogue.is_standing)
         """Beside the log: a query that is removed takes its own along."""

@@ -59,19 +59,24 @@ class Append:
     nbytes: int
     """Of header and body: all that may be large."""
 
+    count_max: int
+    """How many of its kind (streams, queries, producers of a stream) there may be."""
 
-def append_of(content: Content) -> Append:
-    """Return an operation as psoup_append takes it."""
+
+def append_of(content: Content, *, streams_max: int) -> Append:
+    """Return an operation as psoup_append takes it; a stream is refused beside `streams_max` others."""
     kind, header, body = encode_content(content)
     rows = content.rows if isinstance(content, Rows) else 0
     sums = f"{head_sum(kind.encode(), header)} {body_sum(body)}"
     freeing = isinstance(content, Drop | Remove | Tick)
+    count_max = _count_max(content, streams_max)
     return Append(
         content,
         "psoup_append_freeing" if freeing else "psoup_append",
         (*_KEYS_BEFORE, _producers_key(content), *(_KEYS_FREEING if freeing else _KEYS_BEHIND)),
-        [kind, header, body, rows, _count_max(content), sums, *_checked(content)],
+        [kind, header, body, rows, count_max, sums, *_checked(content)],
         len(header) + len(body),
+        count_max,
     )
 
 
@@ -107,10 +112,10 @@ def read_answers(
         if what == b"RECOVERING":
             raise refusals.recovering()
         flat += told
-    return [_outcome(answer, one.content) for answer, one in zip(flat, appends, strict=True)]
+    return [_outcome(answer, one) for answer, one in zip(flat, appends, strict=True)]
 
 
-def _outcome(answer: Sequence[bytes], content: Content) -> Appended | EngineError:
+def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
     """Return what became of an operation by its own answer."""
     what, *facts = answer
     if what == b"OK":
@@ -120,7 +125,7 @@ def _outcome(answer: Sequence[bytes], content: Content) -> Appended | EngineErro
         seq, query_id, arrival_us = int(facts[0]), facts[1].decode(), int(facts[2])
         original = QueryId(query_id) if query_id else None
         return Appended(Seq(seq), arrival_us, duplicate=True, query_id=original)
-    return standing_refusal(answer) or _refusal(what, facts, content)
+    return standing_refusal(answer) or _refusal(what, facts, one)
 
 
 def declared(schema: StreamSchema | None) -> str:
@@ -133,10 +138,10 @@ def _producers_key(content: Content) -> str:
     return keys.producers(content.stream_id if isinstance(content, Rows | Drop) else StreamId(0))
 
 
-def _count_max(content: Content) -> int:
+def _count_max(content: Content, streams_max: int) -> int:
     match content:
         case Declare():
-            return limits.STREAMS_COUNT_MAX
+            return streams_max
         case Register():
             return limits.QUERIES_COUNT_MAX
         case _:
@@ -170,18 +175,18 @@ def _checked(content: Content) -> list[Argument]:
     assert_never(content)
 
 
-def _refusal(what: bytes, facts: Sequence[bytes], content: Content) -> EngineError:
+def _refusal(what: bytes, facts: Sequence[bytes], one: Append) -> EngineError:
     """Return the error for an answer of psoup_append."""
     if what == b"QUOTA":
-        return _quota(content)
+        return _quota(one)
     assert what in REFUSALS, "an answer that this version does not know"
     return REFUSALS[what](facts)
 
 
-def _quota(content: Content) -> EngineError:
-    match content:
+def _quota(one: Append) -> EngineError:
+    match one.content:
         case Declare():
-            return refusals.streams_quota()
+            return refusals.streams_quota(one.count_max)
         case Register():
             return refusals.queries_quota()
         case _:

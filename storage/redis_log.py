@@ -58,6 +58,7 @@ class RedisLog:
         token: WriteToken | None = None,
         *,
         admit: Callable[[], object] = lambda: None,
+        streams_max: int = limits.STREAMS_COUNT_MAX,
     ) -> None:
         """Use a store.
 
@@ -66,11 +67,13 @@ class RedisLog:
             known: is told of every committed seq.
             token: the right to trim; who has none only appends and reads.
             admit: asked before each append; raises where this process is not to append.
+            streams_max: as for `open_store`.
         """
         self._client = client
         self._known = known
         self._token = token
         self._admit = admit
+        self._streams_max = streams_max
         self._lock = threading.Lock()
         self._appended = 0
         self._duplicates = 0
@@ -83,7 +86,7 @@ class RedisLog:
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
         """
         self._admit()
-        one = append_of(content)
+        one = append_of(content, streams_max=self._streams_max)
         (call,) = append_calls([one])
         (outcome,) = read_answers([self._client.call(*call, lost=CommitUnknownError)], [one])
         if isinstance(outcome, EngineError):
@@ -99,7 +102,7 @@ class RedisLog:
         Cost: two round trips for APPENDED_TOGETHER operations or PUBLISH_BYTES_MAX of them.
         """
         outcomes: list[Appended | EngineError] = []
-        for part in _parts(contents):
+        for part in _parts(contents, self._streams_max):
             try:
                 outcomes += self._append_together(part)
             except STORE_ERRORS as error:
@@ -348,11 +351,12 @@ def _unknown() -> CommitUnknownError:
     )
 
 
-def _parts(contents: Sequence[Content]) -> Iterator[list[Append]]:
+def _parts(contents: Sequence[Content], streams_max: int) -> Iterator[list[Append]]:
     """Yield the operations, as many together as one exchange may carry."""
     part: list[Append] = []
     size = 0
-    for one in map(append_of, contents):
+    for content in contents:
+        one = append_of(content, streams_max=streams_max)
         full = len(part) == APPENDED_TOGETHER
         if part and (full or size + one.nbytes > limits.PUBLISH_BYTES_MAX):
             yield part

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from engine.log.operation import QueryId
 from engine.results.composites import CompositePage
@@ -28,6 +28,9 @@ from storage.redis_composites import KeptPages, fetch_of_clause, fetch_published
 from storage.redis_hits import fetch_pages
 from storage.redis_tidy import scan_hash
 from storage.served import Served, ServedPosition
+
+_PAST_ALL: Final = 2**53 - 1
+"""A seq past that of any batch."""
 
 
 def is_held(batch: BatchRecord, stream: StreamRecord) -> bool:
@@ -67,7 +70,8 @@ class RedisReader:
         self._reads = 0
 
     def forget(self) -> None:
-        """Forget the pages that are kept: they may be another history's."""
+        """Forget what is kept: it may be another history's."""
+        self._stream_ids: dict[str, StreamId] = {}
         self._pages = KeptPages(self._kept_bytes, threading.Lock())
 
     def cut(self) -> Cut:
@@ -137,10 +141,23 @@ class RedisReader:
             self._records.stream(key, record, declarations.get(key, b""))
             for key, record in records.items()
         )
-        return sorted(streams, key=lambda stream: stream.schema.name)
+        ordered = sorted(streams, key=lambda stream: stream.schema.name)
+        self._stream_ids = {stream.schema.name: stream.stream_id for stream in ordered}
+        return ordered
 
     def stream(self, name: str) -> StreamRecord:
-        """Return the stream in force under this name; NotFoundError if there is none."""
+        """Return the stream in force under this name; NotFoundError if there is none.
+
+        Cost: O(1) for a stream that has been listed before, else O(streams).
+        """
+        stream_id = self._stream_ids.get(name)
+        if stream_id is not None:
+            self._count_read()
+            _, (record, declaration, _) = self._of_stream(stream_id, after=_PAST_ALL)
+            if record is not None:
+                stream = self._records.stream(b"%d" % stream_id, record, declaration or b"")
+                if stream.schema.name == name:
+                    return stream
         for stream in self.streams():
             if stream.schema.name == name:
                 return stream
@@ -154,11 +171,7 @@ class RedisReader:
         self._count_read()
         scanned: list[BatchRecord] = []
         while True:
-            cut, (record, declaration, flat) = self._view(
-                "psoup_batches",
-                [keys.META, keys.STREAMS, keys.DECLARATIONS, keys.batches(stream_id)],
-                [stream_id, after],
-            )
+            cut, (record, declaration, flat) = self._of_stream(stream_id, after=after)
             if record is None:
                 raise refusals.stream_not_found()
             if flat is not None:
@@ -171,6 +184,14 @@ class RedisReader:
         stream = self._records.stream(b"%d" % stream_id, record, declaration or b"")
         held = [one for one in (*scanned, *latest) if is_held(one, stream)]
         return StreamBatches(cut.seq, stream, tuple(held))
+
+    def _of_stream(self, stream_id: StreamId, *, after: int) -> tuple[Cut, list[Any]]:
+        """Return the cut, and what psoup_batches answers of a stream: record, declaration, batches after a seq."""
+        return self._view(
+            "psoup_batches",
+            [keys.META, keys.STREAMS, keys.DECLARATIONS, keys.batches(stream_id)],
+            [stream_id, after],
+        )
 
     def queries(self) -> Sequence[QueryRecord]:
         """Return all standing queries, ascending by seq."""

@@ -54,6 +54,7 @@ class RedisStore:
         stops_server: bool = False,
         lease_s: float = limits.LEASE_S,
         disk_full_percent: float | None = None,
+        streams_max: int = limits.STREAMS_COUNT_MAX,
     ) -> None:
         """Verify the server. `take_over` is still to come: nothing is written to it before, nothing read.
 
@@ -67,6 +68,7 @@ class RedisStore:
             stops_server: it does, so that nobody appends to it any more; and its settings are fixed (`server.ACCESS`).
             lease_s: how long the store stays with an engine that says nothing.
             disk_full_percent: from where on its disk is full; None = the server is elsewhere, and its disk not seen.
+            streams_max: as for `open_store`.
 
         Raises:
             StoreUnsuitableError: wrong version, settings or contents.
@@ -87,7 +89,7 @@ class RedisStore:
         seconds, microseconds = map(int, client.fetch_one("TIME"))
         now_us = seconds * SECOND_US + microseconds
         self._results = RedisResults(client, known, self._token, now_us=now_us)
-        self._log = RedisLog(client, known, self._token)
+        self._log = RedisLog(client, known, self._token, streams_max=streams_max)
         self._look = ConditionLook(
             client,
             self._token,

@@ -29,7 +29,12 @@ class RedisWorkerStore:
     """A `WorkerStore` over one server. Thread-safe; of several that `wait` one waits after the other."""
 
     def __init__(
-        self, url: str, *, forget: Callable[[], None], password_file: Path | None = None
+        self,
+        url: str,
+        *,
+        forget: Callable[[], None],
+        password_file: Path | None = None,
+        streams_max: int = limits.STREAMS_COUNT_MAX,
     ) -> None:
         """Prepare connections; the server need not be there.
 
@@ -37,6 +42,7 @@ class RedisWorkerStore:
             url: its address.
             forget: called as `ServedPosition` says, when another history is first seen.
             password_file: as for `RedisClient`.
+            streams_max: as for `open_store`.
 
         Raises:
             StoreUrlError: the address cannot be read.
@@ -49,7 +55,7 @@ class RedisWorkerStore:
         self._served = ServedPosition(self._forget)
         self._cluster: str | None = None
         self._durability = ""
-        self._log = RedisLog(self._client, admit=self._served.floor)
+        self._log = RedisLog(self._client, admit=self._served.floor, streams_max=streams_max)
         self.histories = RedisHistories(self._client, admit=self._served.floor)
         self._results = RedisReader(
             self._client,

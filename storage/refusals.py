@@ -192,9 +192,13 @@ def quota_exceeded(things: str, limit: int) -> QuotaExceededError:
     )
 
 
-def streams_quota() -> QuotaExceededError:
-    """Return the refusal of one more stream."""
-    return quota_exceeded("streams", limits.STREAMS_COUNT_MAX)
+def streams_quota(limit: int) -> QuotaExceededError:
+    """Return the refusal of one more stream than the setting `streams` allows."""
+    return QuotaExceededError(
+        f"There are {limit} streams or more, and the setting PSOUP_STREAMS allows {limit}. Drop a stream first, or"
+        f" raise the setting: {limits.STREAMS_COUNT_CEILING} is the most that it takes.",
+        limit=limit,
+    )
 
 
 def queries_quota() -> QuotaExceededError:

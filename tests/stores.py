@@ -48,11 +48,11 @@ class SharedServer:
         self.url = f"unix://{folder / 'run' / 'psoup.sock'}?db=0"
         self.client = self._server.client
 
-    def empty_store(self, tmp_path: Path) -> RedisStore:
-        """Forget everything and return a store with a history that has just begun."""
+    def empty_store(self, tmp_path: Path, **options: Any) -> RedisStore:
+        """Forget everything and return a store with a history that has just begun. Options: of `RedisStore`."""
         self.client.fetch_one("FLUSHALL")
         (_made(tmp_path) / "cluster.json").unlink(missing_ok=True)
-        return self.store(tmp_path)
+        return self.store(tmp_path, **options)
 
     def store(self, tmp_path: Path, **options: Any) -> RedisStore:
         """Return the store as it is, as a psoup with the data folder `tmp_path` opens it. Options: of `RedisStore`."""

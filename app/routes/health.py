@@ -218,6 +218,7 @@ async def get_limits(call: Call) -> Response:
         "requests_waiting_max": settings.requests_waiting,
         "answer_stall_s": settings.answer_stall_s,
         "appends_in_flight_max": settings.appends_in_flight,
+        "streams_count_max": settings.streams,
     }
     return json_answer({"limits": {**LIMITS, **in_force}, "use": use})
 

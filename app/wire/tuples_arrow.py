@@ -85,7 +85,7 @@ def _read(
     return dict(zip(given.names, read.columns, strict=True)), read.num_rows
 
 
-@functools.lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
+@functools.lru_cache(maxsize=limits.STREAMS_COUNT_CEILING)
 def _nullable_schema(schema: StreamSchema) -> pa.Schema:
     """Return the stream's Arrow schema with NULL allowed in every field."""
     return pa.schema([field.with_nullable(nullable=True) for field in arrow_schema(schema)])

@@ -15,8 +15,8 @@ from engine.query.clause import BoundQuery
 from engine.query.scope import Streams
 from engine.tuples.schema import StreamSchema
 
-_Alias = tuple[str, tuple[str, ...]]
-"""A text as it was written, and the names of all streams declared: they decide which one it means."""
+_Alias = tuple[str, int]
+"""A text as it was written, and the number of the names of all streams declared: they decide which one it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ class BoundCache:
         self._guard = make_lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._canonical: dict[_Alias, str] = {}
+        self._names: tuple[str, ...] = ()
+        self._names_number = 0
         self._text_bytes = 0
         self._hits = 0
         self._misses = 0
@@ -119,7 +121,7 @@ class BoundCache:
 
     def _find(self, text: str, streams: Streams) -> BoundQuery | None:
         """Return the query kept for the text, as the most recent, if it holds over these streams."""
-        key = text if text in self._kept else self._canonical.get((text, tuple(streams)))
+        key = text if text in self._kept else self._canonical.get(self._alias(text, streams))
         if key is None:
             return None
         kept = self._kept[key]
@@ -134,7 +136,7 @@ class BoundCache:
         kept = self._kept.get(key)
         if kept is not None and _holds(kept, streams):
             query = kept.query
-        alias = None if text == key else (text, tuple(streams))
+        alias = None if text == key else self._alias(text, streams)
         self._forget(key)
         if alias is not None:
             self._forget(self._canonical.get(alias, key))  # it meant something else before
@@ -149,6 +151,17 @@ class BoundCache:
         while len(self._kept) > self._queries_max or self._text_bytes > self._text_bytes_max:
             self._forget(next(iter(self._kept)))
         return query
+
+    def _alias(self, text: str, streams: Streams) -> _Alias:
+        """Return what the text is kept under while the names of `streams` are those of the call before.
+
+        Each other set of names gets a number of its own: thousands of names are kept once, not for each text.
+        """
+        names = tuple(streams)
+        if names != self._names:
+            self._names = names
+            self._names_number += 1
+        return text, self._names_number
 
     def _forget(self, key: str) -> None:
         """Forget the query of this canonical text; if there is none, do nothing."""

@@ -39,7 +39,7 @@ class _Columns:
         self.outputs = tuple(Output(ref.name, ref) for ref in self.refs.values())
 
 
-@lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
+@lru_cache(maxsize=limits.STREAMS_COUNT_CEILING)
 def _columns_of(columns: tuple[ColumnSchema, ...], source: int, alias: str) -> _Columns:
     """Return the columns; shared by the queries over one declaration, which are many."""
     return _Columns(columns, source, alias)

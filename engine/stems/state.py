@@ -41,7 +41,6 @@ class StreamState:
         reader: reads the bodies of its batches.
         row_bytes: what a row counts in `retention.bytes`, the UTF-8 of its strings aside.
         keeps_by_arrival: retention depends on the time of arrival.
-        settled_rows: `record.rows` when retention was last applied; -1 = never was.
         retained: batches with a row at or above the floor, oldest first; their bytes are the record's.
         retired: batches below the floor that are still held, oldest first.
         leaving: full segments out of retention that are still held, oldest first: (number, arrival time
@@ -55,7 +54,6 @@ class StreamState:
     reader: BatchReader
     row_bytes: int
     keeps_by_arrival: bool
-    settled_rows: int = -1
     retained: deque[BatchRecord] = field(default_factory=deque)
     retired: deque[BatchRecord] = field(default_factory=deque)
     leaving: deque[tuple[int, int]] = field(default_factory=deque)
@@ -64,8 +62,8 @@ class StreamState:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether retention changes nothing: no row came after it was applied, and time alone does nothing."""
-        return not (self.settled_rows != self.record.rows or self.leaving or self.keeps_by_arrival)
+        """Return whether nothing goes as time passes, until rows come."""
+        return not (self.leaving or self.keeps_by_arrival)
 
     @property
     def open_chunk(self) -> int:
@@ -134,6 +132,8 @@ class State:
         self.query_stem = QuerySteM(make_index)
         self.composites = CompositeLedger()
         self.tuples = StoredTuples()
+        self.unsettled: set[StreamId] = set()
+        """Streams that retention looks at with the next operation: those with fresh rows, and those not settled."""
         self.going: list[tuple[StreamId, int | None]] = []
         """Tuples dropped and still held: of a stream those below a row, or all of them (None)."""
 
@@ -150,6 +150,7 @@ class State:
             and schema.retention.time_us is not None,
         )
         self.streams[record.stream_id] = stream
+        self.unsettled.add(record.stream_id)
         self.names[record.schema.name] = record.stream_id
         self.tuples.hold(record.stream_id, stem)
         return stream
@@ -206,6 +207,7 @@ class State:
         stream = self.streams.pop(stream_id)
         assert not stream.clauses, "clauses go before their streams"
         del self.names[stream.record.schema.name]
+        self.unsettled.discard(stream_id)
         self.going.append((stream_id, None))
 
     def let_go(self) -> None:
@@ -228,6 +230,7 @@ class State:
         assert self.shared == {standing.key: i for i, standing in self.clauses.items()}
         for stream_id, stream in self.streams.items():
             stream.check()
+            assert stream.is_settled or stream_id in self.unsettled, "retention overlooks no stream"
             assert stream_id == stream.record.stream_id
             assert self.tuples[stream_id] is stream.stem
             readers = [i for i, c in self.clauses.items() if stream_id in c.record.streams]

@@ -26,7 +26,7 @@ ARROW_TYPES: dict[ColumnType, pa.DataType] = {
 }
 
 
-@functools.lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
+@functools.lru_cache(maxsize=limits.STREAMS_COUNT_CEILING)
 def arrow_schema(schema: StreamSchema) -> pa.Schema:
     """Return the Arrow schema that every batch of this stream has."""
     return pa.schema(

@@ -64,7 +64,7 @@ def arrays_from_json_text(body: bytes, schema: StreamSchema, form: Form) -> list
     return _arrays(schema, text, cells, begins, rows)
 
 
-@functools.lru_cache(maxsize=limits.STREAMS_COUNT_MAX)
+@functools.lru_cache(maxsize=limits.STREAMS_COUNT_CEILING)
 def _columns(columns: tuple[ColumnSchema, ...]) -> Columns | None:
     """Return the columns as the kernels take them; None where a name cannot stand in JSON as it is."""
     names = [column.name.encode() for column in columns]

@@ -137,7 +137,9 @@ def application(
     if CHOSEN.server is None:
         yield create_app(settings, store=store, **more)
         return
-    with contextlib.closing(CHOSEN.server.empty_store(CHOSEN.folder)) as opened:
+    with contextlib.closing(
+        CHOSEN.server.empty_store(CHOSEN.folder, streams_max=settings.streams)
+    ) as opened:
         if CHOSEN.kind == "serve":
             yield create_app(settings, store=opened, **more)
             return

@@ -2,6 +2,7 @@
 and the next request works.
 """  # noqa: D205
 
+import dataclasses
 import gzip
 import json
 import re
@@ -10,7 +11,7 @@ import pytest
 
 from app.wire.tuples import CSV, JSON, NDJSON
 from engine import limits
-from tests.app.support import START_US, Api, assert_problem, row
+from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
 
@@ -252,13 +253,18 @@ async def test_limits_are_all_told(api: Api):
 
 
 @pytest.mark.services
-async def test_streams_past_their_number_are_over_the_quota(api: Api):
-    """The 65th stream is 429, with the limit; dropping one makes room."""
-    for i in range(limits.STREAMS_COUNT_MAX):
-        await api.declare(f"s{i}")
-    assert_problem(await api.declare("more"), "quota-exceeded", limit=limits.STREAMS_COUNT_MAX)
-    await api.send("DELETE", "/v1/streams/s0")
-    assert 201 == (await api.declare("more")).status_code
+async def test_streams_past_their_number_are_over_the_quota():
+    """One more than the setting allows is 429, with the limit and what to do; dropping one makes room."""
+    async with running(dataclasses.replace(SETTINGS, streams=3)) as api:
+        assert 3 == (await api.get("/v1/limits")).json()["limits"]["streams_count_max"]
+        for i in range(3):
+            assert 201 == (await api.declare(f"s{i}")).status_code
+        refused = await api.declare("more")
+        assert_problem(refused, "quota-exceeded", limit=3)
+        assert "PSOUP_STREAMS" in refused.json()["detail"]
+        assert 200 == (await api.declare("s0")).status_code
+        await api.send("DELETE", "/v1/streams/s0")
+        assert 201 == (await api.declare("more")).status_code
 
 
 async def test_floats_of_every_size_are_kept(api: Api):

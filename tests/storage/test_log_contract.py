@@ -74,18 +74,6 @@ def test_declare_otherwise_is_refused(store):
     assert {"stream_id": 1} == refused.value.extras
 
 
-def test_declare_over_the_quota_is_refused(store, monkeypatch):
-    """There are at most STREAMS_COUNT_MAX streams; a dropped one makes room."""
-    monkeypatch.setattr(limits, "STREAMS_COUNT_MAX", 2)
-    store.log.append(declare("a"))
-    store.log.append(declare("b"))
-    with pytest.raises(QuotaExceededError) as refused:
-        store.log.append(declare("c"))
-    assert {"limit": 2} == refused.value.extras
-    store.log.append(Drop(StreamId(1), "a"))
-    assert 4 == store.log.append(declare("c")).seq
-
-
 def test_drop_of_what_is_not_in_force_is_refused(store):
     """Unknown names, earlier ids and dropped streams are not found."""
     store.log.append(declare("a"))

@@ -42,7 +42,6 @@ from tests.stores import SharedServer
 
 STREAMS = ("a", "a", "a", "b", "c")
 SMALL_LIMITS = {
-    "STREAMS_COUNT_MAX": 2,
     "QUERIES_COUNT_MAX": 4,
     "APPS_COUNT_MAX": 2,
     "APP_DIGESTS_KEPT": 3,
@@ -64,6 +63,9 @@ looked_at = st.sampled_from([None] * 5 + [1, 1, 2])
 """How many columns the declaration had that something was checked against; None = it does not say."""
 
 
+STREAMS_MAX = 2
+
+
 class StoresAgree(RuleBasedStateMachine):
     """Two stores given the same steps. The server's answer comes first: its clock is the model's."""
 
@@ -77,9 +79,9 @@ class StoresAgree(RuleBasedStateMachine):
         for name, value in SMALL_LIMITS.items():
             self.patch.setattr(limits, name, value)
         self.folder = tempfile.TemporaryDirectory()
-        self.redis: Store = self.server.empty_store(Path(self.folder.name))
+        self.redis: Store = self.server.empty_store(Path(self.folder.name), streams_max=STREAMS_MAX)
         self.clock = ManualClock(0)
-        self.memory = MemoryStore(self.clock)
+        self.memory = MemoryStore(self.clock, streams_max=STREAMS_MAX)
         self.fold = Fold(rows_kept=SEGMENT_ROWS)
         self.in_force: dict[str, int] = {}
         self.handles = list(range(6))  # by number; a removed one is never used again

@@ -41,6 +41,32 @@ def filled(store: RedisStore, fold: Fold) -> None:
     assert fold.composites
 
 
+def test_worker_asks_for_one_stream_alone_once_it_knows_its_id(store, worker):
+    """Of a name that was listed, and of one whose stream is dropped and declared anew; all are listed no more."""
+    fold = Fold()
+    do(store, fold, [declare("a"), declare("b")])
+    listed: list[object] = []
+    everything = worker.results.streams
+
+    def streams():
+        listed.append(None)
+        return everything()
+
+    worker.results.streams = streams
+    assert [store.results.stream(name) for name in "abab"] == [
+        worker.results.stream(name) for name in "abab"
+    ]
+    assert 1 == len(listed)
+    do(store, fold, [rows(1), Drop(StreamId(2), "b")])
+    assert store.results.stream("a") == worker.results.stream("a")
+    with pytest.raises(NotFoundError):
+        worker.results.stream("b")
+    do(store, fold, [declare("b", 2)])
+    for _ in range(2):
+        assert store.results.stream("b") == worker.results.stream("b")
+    assert 3 == len(listed)
+
+
 def test_worker_reads_what_the_engine_has_published(store, worker):
     """Every read of the contract answers as the engine's own does, first and again from what is kept."""
     fold = Fold()
