@@ -50,7 +50,7 @@ format: $(VENV)/.installed-dev ## rewrite what the formatter and the safe fixes 
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-bench ## measure at full size, beside the peers; text and plots in benchmarks/results/
+bench: $(VENV)/.installed-bench ## measure at full size, beside the peers; texts and pictures in benchmarks/results/
 	@$(BIN)/python -m benchmarks --size full
 
 torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, HTTP tests over each service, the long random tests

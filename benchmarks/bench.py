@@ -59,15 +59,6 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Where a contest stands in a series of like ones: the paper's figure, and the place on its x axis."""
-
-    figure: str
-    axis: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
 class Contest:
     """Ways to one answer. One run handles `count` things called `unit`; ours stands first."""
 
@@ -76,7 +67,6 @@ class Contest:
     unit: str
     count: int
     contenders: Sequence[Contender]
-    line: Line | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +110,6 @@ class Result:
     count: int
     seconds: tuple[float, ...]
     digest: str
-    line: Line | None = None
 
     @property
     def best_s(self) -> float:
@@ -202,7 +191,6 @@ def measure(
             count=contender.count or contest.count,
             seconds=tuple(taken),
             digest=min(seen),
-            line=contest.line,
         )
         for taken, contender in turns
     ]

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from benchmarks import ways_arrays, ways_duckdb
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.ways_psoup import fed
 from benchmarks.workloads import (
@@ -96,7 +96,6 @@ def query_count(queries: Sequence[Query], *, rows: int) -> Contest:
         "tuples",
         rows,
         [*ours, *peers_of(INTEGER, queries, columns)],
-        line=Line("CACQ figure 6(a): few queries", "queries", count),
     )
 
 

@@ -8,7 +8,7 @@ not cut it out. All of a query's rows are returned, or their number alone.
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.ways_psoup import Asked
 from benchmarks.workloads import (
@@ -34,7 +34,8 @@ PSOUP = {
     Materialize.COMPLETE: "psoup, complete",
     Materialize.NONE: "psoup, none",
 }
-FIGURES = {"equality": "PSoup figure 7(a): equalities", "interval": "PSoup figure 7(b): intervals"}
+SHAPES = ("equality", "interval")
+"""Of the queries: PSoup figures 7(a) and 7(b)."""
 TABLE_WINDOW = 32_768
 
 
@@ -45,7 +46,7 @@ def contests(size: Size) -> Iterator[Contest]:
     windows[CONTINUOUS] = [] if size is Size.SMOKE else [1_024, rows]
     for domain in (INTEGER, CONTINUOUS):
         columns = tuples(domain, rows)
-        for what in FIGURES:
+        for what in SHAPES:
             queries = _queries(domain, what, count, columns)
             for window in windows[domain]:
                 yield figure_7(domain, what, queries, columns, window=window)
@@ -67,7 +68,6 @@ def figure_7(
         "invocations",
         len(queries),
         _contenders(domain, queries, columns, window=window),
-        line=Line(f"{FIGURES[what]}, {domain.name}", "window, tuples", window),
     )
 
 
@@ -80,7 +80,6 @@ def table_2(columns: Columns, intervals: int, *, queries: int, window: int) -> C
         "invocations",
         len(asked),
         _contenders(INTEGER, asked, columns, window=window),
-        line=Line("PSoup table 2", "conjoined intervals", intervals),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import node as node_module, process, ways_pubsub as ways
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.node import BareNode, Node
 from benchmarks.ways import Way, contender
 from benchmarks.ways_psoup import Feed
@@ -154,7 +154,6 @@ def batch(
             peer(SQLITE, ways.SqliteIndex, more),
             peer(PYTHON, ways.DictOfLists, more),
         ],
-        line=Line(f"publish and subscribe, {len(asked.ids):,} queries", "tuples of a batch", rows),
     )
 
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks import ways_psoup
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.node import Node
 from benchmarks.ways import Way, contender
 from benchmarks.workloads import INTEGER, Columns, Query, interval_queries, tuples
@@ -64,7 +64,6 @@ def one_by_one(name: str, *, rows: int, queries: int) -> Contest:
         "queries",
         queries,
         [*_ours(node, asked), *_peers(asked, columns, count=None)],
-        line=Line("new query, old tuples", "stored tuples", rows),
     )
 
 

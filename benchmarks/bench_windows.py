@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterator
 
 from benchmarks import ways_windows as ways
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.ways_psoup import fed
 from benchmarks.workloads import CONTINUOUS, INTEGER, Domain, inequality_queries, tuples
@@ -55,5 +55,4 @@ def figure_9(
         "tuples",
         rows,
         [contender(PSOUP, ours), *rivals],
-        line=Line(f"PSoup figure 9, {domain.name}", "queries", queries),
     )

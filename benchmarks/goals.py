@@ -1,4 +1,4 @@
-"""What the engine has to reach, as data, and how far it got.
+"""What the engine has to reach, as data, and how far it got: a table of text.
 
 Ratios are medians of per-round ratios of one contest, ours to the strongest form of a peer that we know;
 `engine` goals are rates, times and sizes of psoup alone. Numbers are those of the project's table of goals;

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from benchmarks.bench import Contest, Line, Size
+from benchmarks.bench import Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
 from engine.limits import CHUNK_ROWS
@@ -84,7 +84,6 @@ def probe(r: Table, s: Table, bounds: Sequence[tuple[int, int]], *, keys: int) -
             contender(DUCKDB, functools.partial(_duckdb, r, s, asked), needs="duckdb"),
             contender(POLARS, polars, needs="polars"),
         ],
-        line=Line("Equi-join of a chunk with 65,536 rows", "distinct keys", keys),
     )
 
 

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
 from engine.log.operation import Materialize
@@ -105,7 +105,6 @@ def figure_8(tables: Sequence[Table], conditions: Sequence[str], *, window: int)
             ),
             contender(SELECT, duckdb, needs="duckdb"),
         ],
-        line=Line("PSoup figure 8: inequality joins", "window of each stream, tuples", window),
     )
 
 
@@ -147,7 +146,6 @@ def counted(tables: Sequence[Table], conditions: Sequence[str]) -> Contest:
             contender(BY_VALUE, functools.partial(fetched, by_value), needs="duckdb"),
             contender(HISTOGRAM, histograms),
         ],
-        line=Line("Count of an inequality join", "tuples of each stream", rows),
     )
 
 

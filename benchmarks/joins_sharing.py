@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.bench import Contest, Line, Size
+from benchmarks.bench import Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
 from engine.limits import CHUNK_ROWS
@@ -115,7 +115,6 @@ def in_one(r: Table, s: Table, queries: Sequence[Asked]) -> Contest:
             contender(PSOUP, functools.partial(_psoup, r, s, queries, asked)),
             contender(DUCKDB, functools.partial(_duckdb, r, s, queries, asked), needs="duckdb"),
         ],
-        line=Line("One group of join queries", "queries", count),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.bench import Contender, Contest, Line, Size
+from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
 from engine.limits import CHUNK_ROWS
@@ -79,7 +79,6 @@ def figure_11(stocks: Table, articles: Table, conditions: Sequence[str]) -> Cont
         "stocks",
         len(stocks),
         _contenders(stocks, articles, conditions),
-        line=Line("CACQ figure 11: stocks and articles", "queries", len(conditions)),
     )
 
 
@@ -93,7 +92,6 @@ def figure_12(
         "stocks",
         len(stocks),
         _contenders(stocks, articles, conditions),
-        line=Line("CACQ figure 12: an expensive condition", "articles of a stock", fan_out),
     )
 
 

@@ -1,15 +1,21 @@
-"""Pictures of what was measured: bars of a contest, lines of a series, how far the goals are."""
+"""Three pictures of what the texts in `results/` say, each with one message.
+
+`ratios.svg`: how psoup stands beside each peer. `queries.svg`: what more standing queries cost. `processes.svg`: an
+invocation over HTTP beside PostgreSQL's.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench import Figure, Findings, Result
-from benchmarks.goals import Outcome
+from benchmarks import texts
+from benchmarks.texts import PEERS, Ratio, Row, duration
 
-COLUMNS = 2
-PANEL_INCHES = (6.4, 3.0)
+FORMAT = "svg"
+FASTER, SLOWER, LINE, FAINT = "#1f5fa8", "#c2571a", "#444444", "#d8d8d8"
 COLOURS: Mapping[str, str] = {
     "psoup": "#1f5fa8",
     "DuckDB": "#d98c00",
@@ -17,95 +23,199 @@ COLOURS: Mapping[str, str] = {
     "SQLite": "#8a8a8a",
     "NumPy": "#8e5bb5",
     "bitarray": "#c2437c",
-    "Python": "#7a5c3a",
-    "CLIPS": "#b03a2e",
-    "PSoup-P": "#c98b6b",
-    "PSoup-C": "#5b8c8a",
-    "pyarrow": "#d98c00",
     "PostgreSQL": "#7a5c3a",
 }
-OTHER = "#444444"
-MARKERS = "osDv^P"
-REACHED, MISSED = "#2a9d5c", "#b03a2e"
+NAMES: Mapping[str, str] = {"PSoup": "PSoup of 2002, built again"}
+STYLES = ("-", "--", ":", "-.")
+"""Of the forms of one contender."""
+POINTS_MIN, PANELS_MAX = 4, 3
+"""Numbers of queries from which on a series is a curve; of those that reach furthest so many are shown."""
+ALONE = "the API layer alone"
+_QUERIES = re.compile(r"(\d[\d,]*) (?=(?:[a-z]+ )?quer(?:y|ies)\b)")
+
+Curve = dict[str, list[tuple[int, float]]]
+"""By contender: (number of queries, median seconds)."""
 
 
-def draw(path: Path, findings: Findings) -> None:
-    """Draw a panel per series of contests, per contest that stands alone, and per thing surveyed."""
-    lines: dict[str, list[Result]] = {}
-    bars: dict[str, list[Result]] = {}
-    for result in findings.results:
-        if result.line is None:
-            bars.setdefault(result.title, []).append(result)
-        else:
-            lines.setdefault(result.line.figure, []).append(result)
-    for title in [one for one, shown in lines.items() if len({r.key for r in shown}) == 1]:
-        bars[title] = lines.pop(title)
-    surveyed: dict[str, list[Figure]] = {}
-    for figure in findings.figures:
-        surveyed.setdefault(f"{figure.title}, {figure.unit}", []).append(figure)
-    panels = len(lines) + len(bars) + len(surveyed)
-    if not panels:
-        return
-    drawn, axes = _sheet(panels)
-    places = iter(axes)
-    for title, results in lines.items():
-        _draw_series(next(places), title, results)
-    for title, results in bars.items():
-        _draw_bars(next(places), title, results)
-    for title, figures in surveyed.items():
-        _draw_figures(next(places), title, figures)
-    for empty in places:
-        empty.set_axis_off()
+def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
+    """Draw into `folder` what the texts in it allow; return the files written."""
+    rows = texts.measured(folder)
+    invocations = [row for row in rows if row.contest in _beside_postgres(rows)]
+    pictures: Sequence[tuple[str, Callable[[Path, Any], None], Any]] = (
+        ("ratios", draw_ratios, texts.ratios(folder)),
+        ("queries", draw_queries, curves(rows)),
+        ("processes", draw_invocations, invocations),
+    )
+    written = []
+    for name, draw, shown in pictures:
+        if shown:
+            draw(folder / f"{name}.{suffix}", shown)
+            written.append(folder / f"{name}.{suffix}")
+    return written
+
+
+def curves(rows: Sequence[Row]) -> dict[str, Curve]:
+    """Return the series of contests that differ in their number of queries alone, with N for it, the furthest first."""
+    found: dict[str, Curve] = {}
+    for row in rows:
+        number = _QUERIES.search(row.contest)
+        if number is None:
+            continue
+        title = _QUERIES.sub("N ", row.contest, count=1)
+        points = found.setdefault(title, {}).setdefault(row.contender, [])
+        points.append((int(number[1].replace(",", "")), row.median_s))
+    numbers = {
+        title: {queries for points in curve.values() for queries, _ in points}
+        for title, curve in found.items()
+    }
+    shown = [title for title, some in numbers.items() if len(some) >= POINTS_MIN]
+    shown.sort(key=lambda title: -max(numbers[title]))
+    return {title: found[title] for title in shown[:PANELS_MAX]}
+
+
+def draw_ratios(path: Path, ratios: Sequence[Ratio]) -> None:
+    """Draw a line for each peer and series of contests: a dot for each, to the right of 1 where psoup is faster."""
+    lines = _ratio_lines(ratios)
+    drawn, (panel,) = _sheet(1, size=(9.6, 1.0 + 0.2 * len(lines)))
+    low, high = min(one.times for one in ratios), max(one.times for one in ratios)
+    panel.set(xscale="log", xlim=(min(low / 1.6, 0.05), high * 6), ylim=(len(lines) - 0.4, -1))
+    panel.axvline(1, color=LINE, linewidth=1.2)
+    for y, (label, times) in enumerate(lines):
+        if not times:
+            panel.text(
+                0, y, label, transform=panel.get_yaxis_transform(), fontweight="bold", va="center"
+            )
+            panel.axhline(y - 0.5, color=FAINT, linewidth=0.8)
+            continue
+        panel.plot([min(times), max(times)], [y, y], color=FAINT, linewidth=2, zorder=1)
+        colours = [FASTER if one >= 1 else SLOWER for one in times]
+        panel.scatter(times, [y] * len(times), s=18, c=colours, zorder=2)
+        shown = " to ".join(_short(one) for one in dict.fromkeys((min(times), max(times))))
+        panel.text(max(*times, 1) * 1.25, y, shown, fontsize=7, va="center", color=LINE)
+    panel.set_yticks(
+        range(len(lines)), [label if times else "" for label, times in lines], fontsize=7.5
+    )
+    panel.tick_params(axis="y", length=0)
+    ticks = {
+        0.1: "10 times\nslower",
+        1: "equal",
+        10: "10 times\nfaster",
+        100: "100",
+        1_000: "1,000",
+    }
+    panel.set_xticks(list(ticks), list(ticks.values()), fontsize=8)
+    panel.minorticks_off()
+    panel.xaxis.tick_top()
+    panel.grid(visible=True, axis="x", alpha=0.3)
+    panel.set_title(
+        "psoup beside its peers: their time over psoup's, for the same answer", fontsize=10, pad=14
+    )
+    for side in ("right", "bottom", "left"):
+        panel.spines[side].set_visible(False)
     _save(drawn, path)
 
 
-def draw_goals(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """Draw how often each goal is reached: to the right of 1 it is."""
-    known = [(one, one.margin) for one in outcomes if one.margin is not None]
-    if not known:
-        return
-    drawn, (panel,) = _sheet(1, size=(9.0, 1.0 + 0.26 * len(known)))
-    names = [f"{one.goal.number}  {one.goal.text}{_peer(one)}" for one, _ in known]
-    margins = [margin for _, margin in known]
-    colours = [REACHED if margin >= 1 else MISSED for margin in margins]
-    bars = panel.barh(range(len(known)), [margin - 1 for margin in margins], left=1, color=colours)
-    panel.bar_label(bars, [f"{margin:.2g}" for margin in margins], padding=3, fontsize=8)
-    panel.set_yticks(range(len(known)), names, fontsize=8)
-    panel.set(xscale="log", xlabel="times the goal")
-    panel.axvline(1, color=OTHER, linewidth=1)
-    panel.set_xlim(min(0.1, min(margins) / 2), max(10.0, max(margins) * 3))
-    panel.margins(y=0.01)
-    panel.invert_yaxis()
+def draw_queries(path: Path, series: Mapping[str, Curve]) -> None:
+    """Draw a panel for each series: the time of each contender by the number of standing queries."""
+    drawn, panels = _sheet(len(series), size=(9.6, 3.4 * len(series)))
+    for panel, (title, curve) in zip(panels, series.items(), strict=True):
+        for name, points in curve.items():
+            queries, seconds = zip(*sorted(points), strict=True)
+            style = STYLES[_forms(name, curve).index(name) % len(STYLES)]
+            width = 2.4 if name.startswith("psoup") else 1.4
+            panel.plot(
+                queries,
+                seconds,
+                style,
+                marker="o",
+                markersize=4,
+                linewidth=width,
+                color=_colour(name),
+                label=name,
+            )
+        most = max(queries for points in curve.values() for queries, _ in points)
+        taken = [seconds for points in curve.values() for _, seconds in points]
+        decades = range(math.ceil(math.log10(most)) + 1)
+        panel.set(xscale="log", yscale="log", xlim=(0.8, 1.25 * 10 ** decades[-1]))
+        panel.set_ylim(_decade(min(taken), math.floor), _decade(max(taken), math.ceil))
+        panel.set_xlabel("N, standing queries", fontsize=9)
+        panel.set_ylabel("a tuple, median", fontsize=9)
+        panel.set_title(title, fontsize=10)
+        panel.set_xticks([10**n for n in decades], [f"{10**n:,}" for n in decades])
+        _seconds(panel.yaxis)
+        panel.minorticks_off()
+        panel.grid(visible=True, alpha=0.3)
+        panel.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     _save(drawn, path)
 
 
-def duration(seconds: float) -> str:
-    """Return seconds in the unit a person reads them in."""
-    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+def draw_invocations(path: Path, rows: Sequence[Row]) -> None:
+    """Draw what an invocation over HTTP takes, a group of bars for each kind; the layer alone is a line across them."""
+    contests = list(dict.fromkeys(row.contest for row in rows))
+    drawn, (panel,) = _sheet(1, size=(9.6, 0.9 + 0.75 * len(contests)))
+    y = 0.0
+    places = []
+    for contest in contests:
+        own = [row for row in rows if row.contest == contest and row.contender != ALONE]
+        least = [
+            row.median_s * 1e3 for row in rows if row.contest == contest and row.contender == ALONE
+        ]
+        first = y
+        for row in own:
+            milliseconds = row.median_s * 1e3
+            panel.barh(y, milliseconds, height=0.8, color=_colour(row.contender), alpha=_shade(row))
+            panel.text(
+                milliseconds, y, f"  {row.contender}, {milliseconds:.2f}", fontsize=7, va="center"
+            )
+            y += 1
+        panel.vlines(least, first - 0.5, y - 0.5, color=LINE, linewidth=1.5)
+        places.append((first + y - 1) / 2)
+        y += 0.7
+    panel.set_yticks(places, contests, fontsize=8)
+    panel.set(xlim=(0, max(row.median_s for row in rows) * 1.35e3), ylim=(y - 0.9, -0.8))
+    panel.set_xlabel(
+        "milliseconds an invocation, median; the line is the API layer with nothing behind it",
+        fontsize=8,
+    )
+    panel.tick_params(axis="y", length=0)
+    for side in ("right", "top", "left"):
+        panel.spines[side].set_visible(False)
+    panel.set_title(
+        "An invocation over HTTP beside PostgreSQL behind the same API layer", fontsize=10
+    )
+    _save(drawn, path)
 
 
-def quantity(value: float) -> str:
-    """Return a number with three digits and k, M or G where it is large."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.3g} {letter}"
-    return f"{value:.3g}"
+def _ratio_lines(ratios: Sequence[Ratio]) -> list[tuple[str, list[float]]]:
+    """Return (label, ratios) from top to bottom: a peer's name without any, then its series, the best first."""
+    lines: list[tuple[str, list[float]]] = []
+    for peer in PEERS:
+        times = {one.contest: one.times for one in ratios if one.peer == peer}
+        if not times:
+            continue
+        series = [
+            (label, [times[title] for title in titles])
+            for label, titles in texts.series_of(list(times)).items()
+        ]
+        lines += [
+            (NAMES.get(peer, peer), []),
+            *sorted(series, key=lambda one: -statistics.median(one[1])),
+        ]
+    return lines
 
 
-def _sheet(panels: int, *, size: tuple[float, float] | None = None) -> tuple[Any, Sequence[Any]]:
-    """Return a figure and its panels, in two columns where there are several."""
+def _beside_postgres(rows: Sequence[Row]) -> set[str]:
+    return {row.contest for row in rows if row.peer == "PostgreSQL"}
+
+
+def _sheet(panels: int, *, size: tuple[float, float]) -> tuple[Any, Sequence[Any]]:
+    """Return a figure and its panels, one above the other."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Sheet
 
-    columns = min(COLUMNS, panels)
-    rows = -(-panels // columns)
-    width, height = PANEL_INCHES
-    drawn = Sheet(figsize=size or (width * columns, height * rows), layout="constrained")
+    drawn = Sheet(figsize=size, layout="constrained")
     FigureCanvasAgg(drawn)
-    return drawn, list(drawn.subplots(rows, columns, squeeze=False).flat)
+    return drawn, list(drawn.subplots(panels, 1, squeeze=False).flat)
 
 
 def _save(drawn: Any, path: Path) -> None:  # noqa: ANN401 (matplotlib is not always installed)
@@ -115,62 +225,9 @@ def _save(drawn: Any, path: Path) -> None:  # noqa: ANN401 (matplotlib is not al
         drawn.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _draw_series(panel: Any, title: str, results: Sequence[Result]) -> None:  # noqa: ANN401
-    names = list(dict.fromkeys(result.contender for result in results))
-    for name in names:
-        shown = sorted((r for r in results if r.contender == name), key=_place)
-        panel.plot(
-            [_place(result) for result in shown],
-            [result.median_s for result in shown],
-            marker=_marker(name, names),
-            markersize=4,
-            linewidth=1.8 if name.startswith("psoup") else 1.0,
-            color=_colour(name),
-            alpha=_shade(name, names),
-            label=name,
-        )
-    (line,) = {(r.line.axis, r.unit) for r in results if r.line is not None}
-    panel.set(xscale="log", yscale="log", xlabel=line[0], ylabel=f"per {line[1][:-1]}, median")
-    panel.set_title(title, fontsize=10)
-    _seconds(panel.yaxis)
-    places = sorted({_place(result) for result in results})
-    panel.set_xticks(
-        places, [quantity(place) if place >= 1e5 else f"{place:,.0f}" for place in places]
-    )
-    panel.minorticks_off()
-    panel.grid(visible=True, which="major", alpha=0.25)
-    panel.legend(fontsize=6.5, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-
-
-def _draw_bars(panel: Any, title: str, results: Sequence[Result]) -> None:  # noqa: ANN401
-    names = [result.contender for result in results]
-    bars = panel.barh(names, [r.median_s for r in results], color=[_colour(n) for n in names])
-    labels = [f"{duration(r.median_s)} ({r.times(results[0]):.3g}x)" for r in results]
-    panel.bar_label(bars, labels, padding=3, fontsize=7)
-    panel.set(xscale="log")
-    panel.set_title(f"{title}\nper {results[0].unit[:-1]}, median", fontsize=9)
-    _seconds(panel.xaxis)
-    panel.tick_params(labelsize=7)
-    panel.invert_yaxis()
-    shortest, longest = min(r.median_s for r in results), max(r.median_s for r in results)
-    low = 10.0 ** math.floor(math.log10(shortest) - 0.3)  # the shortest bar is to be seen as well
-    panel.set_xlim(low, longest * (longest / low) ** 0.55)
-    panel.minorticks_off()
-
-
-def _draw_figures(panel: Any, title: str, figures: Sequence[Figure]) -> None:  # noqa: ANN401
-    from matplotlib.ticker import FuncFormatter
-
-    values = [figure.value for figure in figures]
-    names = [figure.group for figure in figures]
-    bars = panel.barh(range(len(figures)), values, color=[_colour(name) for name in names])
-    panel.bar_label(bars, [quantity(value) for value in values], padding=3, fontsize=7)
-    panel.set_yticks(range(len(figures)), names)
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value)))
-    panel.set_title(title, fontsize=9)
-    panel.tick_params(labelsize=7)
-    panel.margins(x=0.2)
-    panel.invert_yaxis()
+def _decade(value: float, rounded: Callable[[float], int]) -> float:
+    """Return the power of ten beside a value."""
+    return 10.0 ** rounded(math.log10(value))
 
 
 def _seconds(axis: Any) -> None:  # noqa: ANN401
@@ -179,27 +236,22 @@ def _seconds(axis: Any) -> None:  # noqa: ANN401
     axis.set_major_formatter(FuncFormatter(lambda seconds, _: duration(seconds)))
 
 
-def _place(result: Result) -> float:
-    assert result.line is not None, "only results of a series are drawn as one"
-    return result.line.at
+def _short(times: float) -> str:
+    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+
+
+def _family(name: str) -> str:
+    return re.split(r"[,\s]", name)[0]
 
 
 def _colour(name: str) -> str:
-    words = name.replace(",", " ").replace(":", " ").split()
-    return next((COLOURS[word] for word in words if word in COLOURS), OTHER)
+    return COLOURS.get(_family(name), LINE)
 
 
-def _shade(name: str, names: Sequence[str]) -> float:
-    """Return an opacity: the first of a family is the darkest."""
-    family = [other for other in names if _colour(other) == _colour(name)]
-    return 1.0 - 0.6 * family.index(name) / len(family)
+def _shade(row: Row) -> float:
+    return 1.0 if "serve" not in row.contender else 0.55
 
 
-def _marker(name: str, names: Sequence[str]) -> str:
-    """Return a marker: those of one family, which share a colour, have different ones."""
-    family = [other for other in names if _colour(other) == _colour(name)]
-    return MARKERS[family.index(name) % len(MARKERS)]
-
-
-def _peer(one: Outcome) -> str:
-    return f" / {one.goal.peer.partition(',')[0]}" if one.goal.peer else ""
+def _forms(name: str, curve: Curve) -> list[str]:
+    """Return the contenders of the same family, which have one colour."""
+    return [other for other in curve if _family(other) == _family(name)]

@@ -1,4 +1,4 @@
-"""What a measurement leaves behind: texts that say where they were made, and plots beside them."""
+"""What a measurement leaves behind: texts that say where they were made."""
 
 import contextlib
 import os
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks import plots
 from benchmarks.bench import Findings, Result
 from benchmarks.goals import Kind, Outcome
+from benchmarks.texts import duration, quantity
 
 PACKAGES = (
     *("numpy", "numba", "pyarrow", "duckdb", "polars", "bitarray", "clipspy", "psycopg", "pyspark"),
@@ -47,8 +47,8 @@ def as_text(findings: Findings, *, command: str) -> str:
             ours = one
             lines.append(f"{one.title} ({one.count:,} {one.unit})")
         lines.append(
-            f"  {one.contender:<48} {plots.duration(one.best_s):>10}"
-            f" {plots.duration(one.median_s):>10} {plots.quantity(1 / one.median_s):>10}"
+            f"  {one.contender:<48} {duration(one.best_s):>10}"
+            f" {duration(one.median_s):>10} {quantity(1 / one.median_s):>10}"
             f" {one.times(ours):>8.3g}  {one.digest}"
         )
     group = ""
@@ -56,7 +56,7 @@ def as_text(findings: Findings, *, command: str) -> str:
         if figure.group != group:
             group = figure.group
             lines.append(group)
-        lines.append(f"  {figure.title:<48} {plots.quantity(figure.value):>10} {figure.unit}")
+        lines.append(f"  {figure.title:<48} {quantity(figure.value):>10} {figure.unit}")
     lines += [f"absent: {sentence}" for sentence in findings.absent]
     return "\n".join(lines)
 
@@ -76,18 +76,10 @@ def goals_text(outcomes: Sequence[Outcome], *, command: str) -> str:
     return "\n".join(lines)
 
 
-def write(folder: Path, name: str, text: str, findings: Findings) -> None:
-    """Write `<name>.txt` and `<name>.svg` into `folder`, over what was there."""
+def write(folder: Path, name: str, text: str) -> None:
+    """Write `<name>.txt` into `folder`, over what was there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.txt").write_text(text + "\n", encoding="utf-8")
-    plots.draw(folder / f"{name}.svg", findings)
-
-
-def write_goals(folder: Path, text: str, outcomes: Sequence[Outcome]) -> None:
-    """Write `goals.txt` and `goals.svg` into `folder`, over what was there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "goals.txt").write_text(text + "\n", encoding="utf-8")
-    plots.draw_goals(folder / "goals.svg", outcomes)
 
 
 def shown(kind: Kind, value: float) -> str:
@@ -95,8 +87,8 @@ def shown(kind: Kind, value: float) -> str:
     if kind is Kind.RATIO:
         return f"{value:,.0f}x" if value >= 100 else f"{value:.3g}x"
     if kind is Kind.TIME:
-        return plots.duration(value)
-    return plots.quantity(value) + ("/s" if kind is Kind.RATE else "")
+        return duration(value)
+    return quantity(value) + ("/s" if kind is Kind.RATE else "")
 
 
 def _goal_line(one: Outcome) -> str:

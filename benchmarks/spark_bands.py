@@ -40,13 +40,21 @@ def contests(size: Size, session: Session) -> Iterator[Contest]:
     count = size.pick(smoke=300, full=30_000)
     ways = Bands(session, count)
     yield Contest(
-        "spark-band", "pairs by a band of time", "tuple", 2 * count, [*ways.spark(), ways.duckdb()]
+        "spark-band",
+        "pairs by a band of time, by Spark",
+        "tuple",
+        2 * count,
+        [*ways.spark(), ways.duckdb()],
     )
     if size is Size.FULL:
         many = Bands(session, 1_000_000)
         told = [many.spark()[0], many.duckdb()]
         yield Contest(
-            "spark-band-many", "the same, of streams of a million", "tuple", 2_000_000, told
+            "spark-band-many",
+            "pairs by a band of time, by Spark, streams of a million",
+            "tuple",
+            2_000_000,
+            told,
         )
 
 

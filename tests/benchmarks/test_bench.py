@@ -13,12 +13,12 @@ from benchmarks import (
     bench_pubsub,
     bench_routing,
     goals,
-    plots,
     process,
     report,
+    texts,
     workloads,
 )
-from benchmarks.bench import Contender, Contest, Figure, Findings, Line, Result, Size, Survey
+from benchmarks.bench import Contender, Contest, Figure, Findings, Result, Size, Survey
 from benchmarks.goals import Goal, Kind
 from benchmarks.node import BareNode, Node
 from engine.query.binder import bind
@@ -150,31 +150,20 @@ def test_main_of_too_few_rounds_is_refused():
         command_line.main(["--size", "full", "--rounds", "4", "rules"])
 
 
-def test_report_of_findings_writes_texts_and_plots(tmp_path):
-    """The texts name machine, commit and command; series, bars, figures and goals are all drawn."""
-    pytest.importorskip("matplotlib")
-    line = [
-        dataclasses.replace(result(name, 1e-6 * at, key=f"line {at}"), line=Line("a", "x", at))
-        for at in (1, 10)
-        for name in ("psoup", "DuckDB, join")
-    ]
+def test_report_of_findings_writes_texts(tmp_path):
+    """The texts name machine, commit and command, who is absent, and what was surveyed."""
     findings = Findings(
-        results=[*bench.measure(contest("x", "x")), *line],
+        results=bench.measure(contest("x", "x")),
         figures=[Figure("rate", "a rate", 5e6, "tuples/s").of("a survey")],
         absent=["somebody is left out"],
     )
-    text = report.as_text(findings, command="a command")
-    report.write(tmp_path, "some", text, findings)
-    outcomes = goals.outcomes(Findings(results=[result("x", 1e-6, key="drop-segment")]))
-    report.write_goals(tmp_path, report.goals_text(outcomes, command="a command"), outcomes)
-    for name in ("some", "goals"):
-        written = (tmp_path / f"{name}.txt").read_text()
-        assert {"machine", "python", "commit", "command"} <= {
-            line[:9].strip() for line in written.splitlines()
-        }
-        assert "<svg" in (tmp_path / f"{name}.svg").read_text()
-    assert "absent: somebody is left out" in text
-    assert "a survey" in text
+    report.write(tmp_path, "some", report.as_text(findings, command="a command"))
+    written = (tmp_path / "some.txt").read_text()
+    assert {"machine", "python", "commit", "command"} <= {
+        line[:9].strip() for line in written.splitlines()
+    }
+    assert "absent: somebody is left out" in written
+    assert "a survey" in written
 
 
 @pytest.mark.parametrize(
@@ -182,7 +171,7 @@ def test_report_of_findings_writes_texts_and_plots(tmp_path):
 )
 def test_quantity_is_read_in_thousands(value, text):
     """Three digits and a letter."""
-    assert text == plots.quantity(value)
+    assert text == texts.quantity(value)
 
 
 @pytest.mark.parametrize("domain", workloads.DOMAINS, ids=lambda domain: domain.name)

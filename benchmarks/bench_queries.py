@@ -1,0 +1,55 @@
+"""What a tuple costs by the number of standing queries: from one to 100,000, a chunk past all of them.
+
+The same workload at every number, PSoup's intervals (5.2.1). A peer that takes each query by itself is left out where
+a round of it would take minutes.
+"""
+
+from collections.abc import Iterator
+
+from benchmarks import ways_duckdb
+from benchmarks.bench import Contest, Size
+from benchmarks.bench_ingest import EXPRESSIONS, RANGES, peers_of, psoup
+from benchmarks.ways import contender
+from benchmarks.workloads import INTEGER, interval_queries, tuples
+from engine.limits import CHUNK_ROWS
+from engine.log.operation import Materialize
+
+NUMBERS = (1, 10, 100, 1_000, 10_000, 100_000)
+FEW = (1, 2, 5, 24)
+"""At smoke size."""
+ONE_BY_ONE_MAX = 10_000
+"""Queries, of the peers named in `ONE_BY_ONE`."""
+ONE_BY_ONE = (EXPRESSIONS, RANGES)
+
+
+def contests(size: Size) -> Iterator[Contest]:
+    """Yield the chunk past each number of queries."""
+    for count in FEW if size is Size.SMOKE else NUMBERS:
+        yield past(count, rows=size.pick(smoke=300, full=CHUNK_ROWS))
+
+
+def past(count: int, *, rows: int) -> Contest:
+    """One chunk past `count` queries, its matches kept."""
+    queries, columns = interval_queries(INTEGER, count), tuples(INTEGER, rows)
+    ours = [
+        psoup(INTEGER, queries, columns, kept) for kept in (Materialize.PARTIAL, Materialize.AUTO)
+    ]
+    ranges = contender(
+        RANGES,
+        lambda: ways_duckdb.RangeJoin(INTEGER, queries, columns, batch_rows=rows),
+        needs="duckdb",
+    )
+    return Contest(
+        f"queries-{count}",
+        f"ingest {rows:,} integers past {count:,} interval queries, a chunk",
+        "tuples",
+        rows,
+        [
+            *ours,
+            *(
+                one
+                for one in [*peers_of(INTEGER, queries, columns), ranges]
+                if count <= ONE_BY_ONE_MAX or one.name not in ONE_BY_ONE
+            ),
+        ],
+    )

@@ -1,0 +1,140 @@
+"""What is read back from the texts of measurements, and the pictures that are drawn of it."""
+
+import pytest
+
+from benchmarks import __main__ as command_line, goals, plots, report, texts
+from benchmarks.bench import Findings, Result
+from benchmarks.goals import Goal, Kind
+
+TITLE = "ingest 300 integers past {:,} interval queries"
+QUERIES = (1, 10, 1_000, 100_000)
+
+
+def result(title, contender, seconds, *, key="k"):
+    """Return what a contender took for three things."""
+    return Result(key, title, "tuples", contender, 3, (3 * seconds,), "0" * 16)
+
+
+def findings():
+    """Return contests of a series, of a peer that does less, and of one beside PostgreSQL."""
+    found = Findings()
+    for number in QUERIES:
+        title = TITLE.format(number)
+        for name, seconds in (
+            ("psoup, partial", 2e-6),
+            ("DuckDB, range join", 4e-6 * number),
+            ("DuckDB, a bit string of queries per value", 3e-6),
+        ):
+            found.results.append(result(title, name, seconds, key=title))
+    for title, contenders in {
+        "a chunk past 10 keys": {
+            "psoup, 100 queries, kept": 9e-6,
+            "psoup, a bare join": 1e-6,
+            "DuckDB, a bare join, kept": 5e-6,
+        },
+        "an equality each, 1 worker": {
+            "psoup api, 1 worker": 1e-3,
+            "PostgreSQL, prepared": 5e-4,
+            "the API layer alone": 1e-4,
+        },
+        "rows by one df.write": {"psoup, Arrow sink": 1e-6, "Spark, no-op sink": 1e-7},
+    }.items():
+        found.results += [result(title, name, s, key=title) for name, s in contenders.items()]
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder with the texts of a measurement and of the goals."""
+    measured = findings()
+    report.write(tmp_path, "some", report.as_text(measured, command="a command"))
+    only = [
+        result("rows of a window", "psoup, auto", 1e-6, key="rows"),
+        result("rows of a window", "SQLite, indexed", 2_058e-6, key="rows"),
+    ]
+    known = Findings(results=[*measured.results, *only])
+    again = TITLE.format(10)
+    monkeypatch.setattr(
+        goals,
+        "GOALS",
+        (
+            Goal("1", "x", Kind.RATIO, again, 2, "DuckDB, range join"),
+            Goal("2", "x", Kind.RATIO, "rows", 50, "SQLite, indexed"),
+            Goal("3", "x", Kind.TIME, "rows", 1.0),
+        ),
+    )
+    text = report.goals_text(goals.outcomes(known), command="a command")
+    report.write(tmp_path, texts.GOALS, text)
+    return tmp_path
+
+
+def test_contenders_are_read_as_they_were_written():
+    """Titles, names, medians and ratios of every contest, whatever their unit of time."""
+    measured = findings()
+    read = list(texts.rows_of(report.as_text(measured, command="a command")))
+    assert [(one.title, one.contender) for one in measured.results] == [
+        (row.contest, row.contender) for row in read
+    ]
+    for one, row in zip(measured.results, read, strict=True):
+        assert one.median_s == pytest.approx(row.median_s, rel=1e-2)
+
+
+@pytest.mark.parametrize("seconds", [2.5e-9, 1e-7, 3.21e-5, 0.0456, 1.0, 789.0])
+def test_durations_are_read_as_they_were_written(seconds):
+    """To three digits."""
+    assert seconds == pytest.approx(texts.seconds_of(texts.duration(seconds)), rel=5e-3)
+
+
+def test_ratios_are_those_to_the_strongest_form_of_each_peer(folder):
+    """A contest counts by its own text, else by the table of goals; who does less is left out, or beside its like."""
+    found = {(one.peer, one.contest): one.times for one in texts.ratios(folder)}
+    expected = {("DuckDB", TITLE.format(number)): 1.5 for number in QUERIES}
+    expected |= {
+        ("DuckDB", "a chunk past 10 keys"): 5.0,
+        ("PostgreSQL", "an equality each, 1 worker"): 0.5,
+        ("SQLite", "rows of a window"): 2_058.0,
+    }
+    assert expected == pytest.approx(found)
+
+
+def test_titles_that_differ_in_numbers_are_one_series():
+    """Under a name that says from where to where; others stay alone."""
+    titles = ["windows of 4,096 by 2, a", "windows of 128 by 2, a", "windows of 128 by 2, b"]
+    assert {
+        "windows of 128 to 4,096 by 2, a": titles[:2],
+        "windows of 128 by 2, b": titles[2:],
+    } == texts.series_of(titles)
+
+
+def test_curves_are_of_contests_that_differ_in_their_queries(folder):
+    """Each contender has a point for each number; contests of one number alone are no curve."""
+    ((title, curve),) = plots.curves(texts.measured(folder)).items()
+    assert "ingest 300 integers past N interval queries" == title
+    assert 3 == len(curve)
+    numbers, seconds = zip(*curve["DuckDB, range join"], strict=True)
+    assert QUERIES == numbers
+    assert pytest.approx([4e-6 * number for number in QUERIES]) == list(seconds)
+
+
+def test_pictures_show_the_ratios_the_curves_and_the_invocations(folder):
+    """Drawn from texts alone, by the command as well; the words of the texts are in them."""
+    pytest.importorskip("matplotlib")
+    command_line.main(["plots", "--out", str(folder)])
+    shown = {path.stem: path.read_text() for path in folder.glob("*.svg")}
+    assert {"ratios", "queries", "processes"} == set(shown)
+    assert "ingest 300 integers past 1 to 100,000 interval queries" in shown["ratios"]
+    assert "2,058" in shown["ratios"]
+    assert "DuckDB, range join" in shown["queries"]
+    assert "PostgreSQL, prepared, 0.50" in shown["processes"]
+
+
+def test_folder_without_texts_has_no_pictures(tmp_path):
+    """Nothing is drawn of nothing."""
+    assert [] == plots.draw_all(tmp_path)
+
+
+def test_committed_pictures_have_committed_texts():
+    """Every ratio that is shown has been measured: the texts in results/ are read, the bad rows among them."""
+    found = texts.ratios(command_line.RESULTS)
+    assert {"DuckDB", "Polars", "PostgreSQL"} <= {one.peer for one in found}
+    assert min(found, key=lambda one: one.times).times < 1
