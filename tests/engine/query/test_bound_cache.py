@@ -86,6 +86,17 @@ def test_text_that_names_a_stream_without_its_capitals_follows_what_else_is_decl
     cache.check()
 
 
+def test_names_of_all_streams_are_not_kept_for_each_text():
+    """Beside thousands of streams a text costs what it costs beside one."""
+    cache = cache_of()
+    streams = {f"s{i}": declared(f"s{i}", i + 1, "i")[f"s{i}"] for i in range(1_000)}
+    for value in range(5):
+        cache.bind(f"select i from S7 where i > {value}", streams)
+    assert 5 == cache.statistics().queries
+    assert 1 == len({number for _, number in cache._canonical})
+    assert 1_000 == len(cache._names)
+
+
 def test_text_that_comes_to_mean_another_query_leaves_the_one_it_meant():
     """A column written without its capitals: another declaration, another canonical text."""
     cache = cache_of()
