@@ -30,8 +30,8 @@ class Commands:
     folder: Path
     environment: Mapping[str, str] | None = None
 
-    def run(self, *arguments: str, program: str = "psoup") -> str:
-        """Run a command to its end, which is as it should be; return what it has printed."""
+    def run(self, *arguments: str, program: str = "psoup", wait_s: float = WAIT_S) -> str:
+        """Run a command to its end, which is as it should be and comes in time; return what it has printed."""
         done = subprocess.run(
             [str(self.programs / program), *arguments],
             cwd=self.folder,
@@ -39,7 +39,7 @@ class Commands:
             capture_output=True,
             text=True,
             check=False,
-            timeout=WAIT_S,
+            timeout=wait_s,
         )
         assert 0 == done.returncode, done.stdout + done.stderr
         return done.stdout

@@ -19,11 +19,15 @@ ROW = {"ts": "2020-09-13T12:27:29Z", "qty": 7}
 
 @pytest.fixture
 def started() -> Iterator[list[Process]]:
-    """Yield the processes of a test, in the order of their start; what is left of them is ended, the last first."""
+    """Yield the processes of a test, in the order of their start: they end as asked, the last first."""
     processes: list[Process] = []
     yield processes
     for process in reversed(processes):
-        process.close()
+        process.send(signal.SIGTERM)
+        try:
+            assert 0 == process.wait()
+        finally:
+            process.close()
 
 
 class Front:

@@ -7,8 +7,11 @@ from tests.commands import address_of
 pytestmark = [
     pytest.mark.service,
     pytest.mark.spark,
-    pytest.mark.timeout(400),  # a session and its first statement take a minute on a busy machine
+    pytest.mark.timeout(400),
 ]
+
+JOB_S = 300
+"""A session and its first statement take a minute on a busy machine."""
 
 JOB = """
 import os, sys
@@ -41,5 +44,5 @@ def test_spark_finds_the_connector_of_the_wheel(psoup):
     """Written by one statement and read by another, in the harder of the two folders: a JVM takes 20 s."""
     (psoup.folder / "job.py").write_text(JOB)
     with psoup.started("serve", "--store", "memory://", "--port", "0") as events:
-        shown = psoup.run("job.py", address_of(events), program="python")
+        shown = psoup.run("job.py", address_of(events), program="python", wait_s=JOB_S)
     assert "read [(8, 'eight')]" in shown
