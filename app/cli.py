@@ -35,6 +35,30 @@ application = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from app.version import version_line
+
+        print(version_line())
+        raise typer.Exit(ExitCode.DONE)
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", help="Show the version and end.", is_eager=True, callback=_show_version
+    ),
+]
+
+
+@application.callback()
+def psoup(*, version: Version = False) -> None:
+    """Take the options that stand before a command."""
+    del version  # shown by its callback
+
+
 Format = Annotated[
     ListFormat | None,
     typer.Option("--format", "-f", help="Default: table on a terminal, ndjson in a pipe."),
@@ -242,13 +266,21 @@ def queries(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = Non
 
 
 @exits
-def status(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
-    """Show the service's figures."""
+def status(
+    *,
+    output: Format = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Raw, as one JSON object; as --format ndjson.")
+    ] = False,
+    url: Url = URL_DEFAULT,
+    token: Token = None,
+) -> None:
+    """Show the service's figures: in units for people on a terminal, raw in a pipe."""
     from app.list_command import show_status
     from pipeline.client import Service
 
     with Service(url, token=token) as service:
-        show_status(service, output)
+        show_status(service, ListFormat.NDJSON if json else output)
 
 
 @exits

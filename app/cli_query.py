@@ -16,11 +16,18 @@ Kept = Annotated[
     ),
 ]
 Now = Annotated[
-    str | None, typer.Option(help="The answer at another instant: 2014-01-05T12:00:00Z.")
+    str | None,
+    typer.Option(
+        help="The answer at another instant, as SQL writes one: 2014-01-05, '2014-01-05 12:00:00' (UTC),"
+        " 2014-01-05T12:00:00+02:00."
+    ),
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(help="Rows at most. Default: 100 in a table, else all.", min=1),
+    typer.Option(
+        help="Rows at most: the newest of a table that is watched, else the first. Default: 100 in a table, else all.",
+        min=1,
+    ),
 ]
 Format = Annotated[
     OutputFormat | None,

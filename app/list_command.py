@@ -1,13 +1,18 @@
 """What `psoup streams`, `queries` and `status` do: lists and figures as tables, or as data."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from rich.console import Console
 
 from app.cli_common import ListFormat, write_line
 from app.terminal import instant, plain_table, standard_output
+from app.units import spoken_number, spoken_seconds, spoken_size
 from pipeline.client import JsonObject, Service
+
+_NAMES: Final = frozenset({"gen"})
+"""Numbers that name something: nobody counts with them."""
 
 
 def show_streams(service: Service, output: ListFormat | None) -> None:
@@ -19,7 +24,7 @@ def show_streams(service: Service, output: ListFormat | None) -> None:
         (
             one["name"],
             f"{one['rows']:,}",
-            f"{one['bytes']:,}",
+            spoken_size(one["bytes"]),
             f"{one['queries']:,}",
             instant(one.get("newest")),
             instant(one.get("complete_from")),
@@ -28,8 +33,8 @@ def show_streams(service: Service, output: ListFormat | None) -> None:
         )
         for one in service.streams()
     ]
-    headings = ("stream", "rows", "bytes", "queries", "newest", "complete from", "time", "columns")
-    console.print(plain_table(headings, rows, right="rows bytes queries"))
+    headings = ("stream", "rows", "size", "queries", "newest", "complete from", "time", "columns")
+    console.print(plain_table(headings, rows, right="rows size queries"))
 
 
 def show_queries(service: Service, output: ListFormat | None) -> None:
@@ -45,11 +50,13 @@ def show_queries(service: Service, output: ListFormat | None) -> None:
 
 
 def show_status(service: Service, output: ListFormat | None) -> None:
-    """Print the service's figures, whatever they are: names and values."""
+    """Print the service's figures, whatever they are: names and values, in units for people unless they are data."""
     console = standard_output()
     figures = service.status()
     if not _written(console, output, [figures]):
-        console.print(plain_table(("figure", "value"), _flat(figures)))
+        now = figures.get("now")
+        rows = ((name, spoken_figure(name, value, now)) for name, value in _flat(figures))
+        console.print(plain_table(("figure", "value"), rows))
 
 
 def _written(console: Console, output: ListFormat | None, entries: Iterable[JsonObject]) -> bool:
@@ -71,4 +78,31 @@ def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
                 inner = one if isinstance(one, Mapping) else {"": one}
                 yield from _flat(inner, f"{prefix}{name}[{index}].")
         else:
-            yield f"{prefix}{name}".rstrip("."), f"{value:,}" if type(value) is int else value
+            yield f"{prefix}{name}".rstrip("."), value
+
+
+def spoken_figure(name: str, value: object, now: object) -> object:
+    """Return a figure as people read it. The end of its name says its unit; `now` is the service's clock."""
+    last = name.rpartition(".")[2]
+    if isinstance(value, str):
+        age_s = None if last == "now" else _seconds_between(value, now)
+        return instant(value) if age_s is None else f"{instant(value)}, {spoken_seconds(age_s)} ago"
+    if isinstance(value, bool) or not isinstance(value, int | float) or last in _NAMES:
+        return value
+    if "bytes" in last:
+        return spoken_size(value)
+    if last.endswith("_percent"):
+        return f"{value:g} %"
+    if last == "seconds" or (last.endswith("_s") and not last.endswith("_per_s")):
+        return spoken_seconds(value)
+    return spoken_number(value)
+
+
+def _seconds_between(earlier: str, later: object) -> float | None:
+    """Return the seconds from one instant to another; None where one of them is none."""
+    try:
+        return (
+            datetime.fromisoformat(str(later)) - datetime.fromisoformat(earlier)
+        ).total_seconds()
+    except (TypeError, ValueError):
+        return None

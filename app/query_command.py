@@ -3,7 +3,7 @@
 import csv
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,12 +12,18 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from app.answer_screen import AnswerScreen
 from app.cli_common import OutputFormat, write_bytes, write_line
+from app.newest_rows import NewestRows, newest_rows
 from app.terminal import QUIET, instant, rows_table, standard_error, standard_output, warnings
 from pipeline.client import JsonObject, Service
 
 TABLE_ROWS_DEFAULT: Final = 100
 PAGE_ROWS: Final = 10_000
+SCREEN_ROWS_MAX: Final = 500
+"""More than any terminal has lines: it may grow between two looks."""
+RESIZED_LOOK_S: Final = 0.1
+"""Between two looks at the size of the terminal."""
 _IDS: Final = ({"name": "_id", "type": "string"}, {"name": "_x", "type": "timestamp"})
 
 
@@ -76,53 +82,97 @@ def show(service: Service, described: Mapping[str, Any], view: View) -> None:
             if not _look_again(view, looks):
                 return
     if view.every_s is None:
-        console.print(_table(service, described, view))
-        return
-    _watch(console, service, described, view)
+        limit = view.limit or TABLE_ROWS_DEFAULT
+        envelope = service.invoke(str(described["id"]), **_parameters(view, limit))
+        console.print(_table(described, view, envelope, envelope["rows"], part="first"))
+    elif console.is_terminal and not console.is_dumb_terminal:
+        _watch(console, service, described, view)
+    else:
+        for found in _looks(service, described, view, view.limit or TABLE_ROWS_DEFAULT):
+            console.print(_table(described, view, found.envelope, found.rows, part="newest"))
 
 
 def _watch(console: Console, service: Service, described: Mapping[str, Any], view: View) -> None:
-    """Keep one table up to date on a terminal; elsewhere print one after the other."""
-    looks = 1
-    first = _table(service, described, view)
-    if not console.is_terminal:
-        console.print(first)
-        while _look_again(view, looks):
-            console.print(_table(service, described, view))
-            looks += 1
-        return
+    """Keep the newest rows on the whole terminal up to date; leave what was seen last when watching ends."""
+    seen: AnswerScreen | None = None
     try:
-        with Live(first, console=console, auto_refresh=False, vertical_overflow="crop") as live:
-            while _look_again(view, looks):
-                live.update(_table(service, described, view), refresh=True)
-                looks += 1
+        with Live(console=console, auto_refresh=False, screen=True) as live:
+            size = console.size
+
+            def wait(seconds: float) -> None:
+                """Wait for the next look; draw the last one anew where the terminal has another size meanwhile."""
+                nonlocal size
+                latest_s = time.monotonic() + seconds
+                while (left_s := latest_s - time.monotonic()) > 0:
+                    time.sleep(min(left_s, RESIZED_LOOK_S))
+                    if console.size != size:
+                        size = console.size
+                        live.refresh()
+
+            most = view.limit or SCREEN_ROWS_MAX
+            for found in _looks(service, described, view, most, wait=wait):
+                seen = AnswerScreen(
+                    _columns(described, view),
+                    found.rows,
+                    count=found.envelope["count"],
+                    caption=_caption(found.envelope),
+                )
+                live.update(seen, refresh=True)
     except KeyboardInterrupt:
-        return  # the way to stop watching, so no failure
+        pass  # the way to stop watching, so no failure
+    finally:
+        if seen is not None:
+            console.print(seen)
 
 
-def _look_again(view: View, looks: int) -> bool:
+def _looks(
+    service: Service,
+    described: Mapping[str, Any],
+    view: View,
+    rows: int,
+    *,
+    wait: Callable[[float], None] = time.sleep,
+) -> Iterator[NewestRows]:
+    """Yield look after look at the newest `rows` rows of the answer, until those asked for have been had."""
+    looks = 0
+    while True:
+        yield newest_rows(service, str(described["id"]), min(rows, PAGE_ROWS), _parameters(view))
+        looks += 1
+        if not _look_again(view, looks, wait):
+            return
+
+
+def _look_again(view: View, looks: int, wait: Callable[[float], None] = time.sleep) -> bool:
     """Return whether to look again, having waited for the moment."""
     if view.every_s is None or (view.times is not None and looks >= view.times):
         return False
-    time.sleep(view.every_s)
+    wait(view.every_s)
     return True
 
 
-def _table(service: Service, described: Mapping[str, Any], view: View) -> Group:
-    limit = view.limit or TABLE_ROWS_DEFAULT
-    envelope = service.invoke(str(described["id"]), **_parameters(view, limit))
-    columns = [*(_IDS if view.ids else ()), *described["columns"]]
-    rows = envelope["rows"]
-    return Group(rows_table(columns, rows), _caption(envelope, shown=len(rows)))
+def _columns(described: Mapping[str, Any], view: View) -> list[Mapping[str, Any]]:
+    return [*(_IDS if view.ids else ()), *described["columns"]]
 
 
-def _caption(envelope: Mapping[str, Any], *, shown: int) -> Text:
-    """Return one line about an answer: how many rows, of which window, as of when."""
+def _table(
+    described: Mapping[str, Any],
+    view: View,
+    envelope: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    part: str,
+) -> Group:
+    """Return rows of an answer with their caption; `part` says which they are where they are not all."""
+    count = envelope["count"]
+    shown = None if len(rows) == count else f"{part} {len(rows):,} of {count:,} rows (--limit)"
+    return Group(rows_table(_columns(described, view), rows), _caption(envelope, shown=shown))
+
+
+def _caption(envelope: Mapping[str, Any], *, shown: str | None = None) -> Text:
+    """Return one line about an answer: how many rows, or which of them are shown; of which window, as of when."""
     count = envelope["count"]
     window = envelope["window"]
-    parts = [
-        f"{count:,} rows" if shown == count else f"first {shown:,} of {count:,} rows (--limit)"
-    ]
+    parts = [shown or f"{count:,} row{'' if count == 1 else 's'}"]
     if window["begin"] or window["end"]:
         parts.append(f"window {instant(window['begin'])} to {instant(window['end'])}")
     parts.append(f"now {instant(envelope['now'])}")
@@ -179,8 +229,8 @@ def _whole(service: Service, query_id: str, view: View) -> JsonObject:
     return envelope
 
 
-def _parameters(view: View, limit: int) -> dict[str, str | int]:
-    parameters: dict[str, str | int] = {"limit": min(limit, PAGE_ROWS)}
+def _parameters(view: View, limit: int | None = None) -> dict[str, str | int]:
+    parameters: dict[str, str | int] = {} if limit is None else {"limit": min(limit, PAGE_ROWS)}
     if view.now is not None:
         parameters["now"] = view.now
     if not view.ids:

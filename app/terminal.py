@@ -74,14 +74,18 @@ def discard(stream: IO[str]) -> None:
 
 
 def cell(value: object) -> Text:
-    """Return a value as a table shows it: NULL dimmed, floats to twelve significant digits."""
+    """Return a value as a table shows it: NULL dimmed, floats to twelve significant digits, one line of a text.
+
+    Characters that cannot be seen are written as in Python: a line end would tear the table, and an escape sequence
+    would be the terminal's to obey.
+    """
     if value is None:
         return Text("NULL", style=QUIET)
     if isinstance(value, bool):
         return Text("true" if value else "false")
     if isinstance(value, float) and len(repr(value)) > 12:
         return Text(f"{value:.12g}")
-    return Text(str(value))
+    return Text("".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(value)))
 
 
 def instant(text: object) -> str:

@@ -28,8 +28,8 @@ class InvokeBody(BaseModel):
     )
     now: str | int | None = Field(
         default=None,
-        description="Another instant to answer for: RFC 3339 or integer microseconds.",
-        examples=["2026-11-21T10:05:00Z"],
+        description="Another instant to answer for: as in SQL, or in integer microseconds.",
+        examples=["2026-11-21T10:05:00Z", "2026-11-21"],
     )
     min_seq: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     limit: Annotated[int, Field(ge=1, lt=2**63)] = Field(

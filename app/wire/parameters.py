@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 
 from app.errors import UnknownFieldError
 from app.wire.control import nearest
-from app.wire.scalars import INSTANT_FORMS, parse_rfc3339
 from engine import limits
 from engine.errors import InvalidFieldError
+from engine.query.instant import INSTANT_FORMS, parse_instant
 
 _INTEGER: Final = re.compile(r"[0-9]{1,19}")
 
@@ -139,15 +139,20 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 
 def instant(text: str) -> int:
-    """Return an RFC 3339 instant, or whole microseconds since the epoch, in microseconds."""
+    """Return an instant as SQL writes one, or whole microseconds since the epoch, in microseconds.
+
+    A date is its midnight; without an offset it is UTC, as in a query's text.
+    """
     if re.fullmatch(r"-?[0-9]{1,18}", text):
         us = int(text)
         if limits.TIMESTAMP_US_MIN <= us <= limits.TIMESTAMP_US_MAX:
             return us
     # A plus sign in a URL is a space: an offset written without escaping is still understood.
-    read = parse_rfc3339(re.sub(r" (?=[0-9]{2}:[0-9]{2}$)", "+", text))
+    read = parse_instant(text)
     if read is None:
-        raise ValueError(f"expected {INSTANT_FORMS}, or integer microseconds")
+        read = parse_instant(re.sub(r" (?=[0-9]{2}:[0-9]{2}$)", "+", text))
+    if read is None:
+        raise ValueError(f"expected an instant: {INSTANT_FORMS}; or integer microseconds")
     return read
 
 
@@ -222,8 +227,9 @@ DESCRIBE = Parameter(
 NOW = Parameter(
     "now",
     instant,
-    {"type": "string", "examples": ["2026-11-21T10:05:00Z"]},
-    "Another instant to answer for: RFC 3339 or integer microseconds, up to NOW, inside retention.",
+    {"type": "string", "examples": ["2026-11-21T10:05:00Z", "2026-11-21"]},
+    "Another instant to answer for, as in SQL (a date is its midnight, UTC) or in integer microseconds: up to NOW,"
+    " inside retention.",
 )
 ROWS_LIMIT = Parameter(
     "limit",

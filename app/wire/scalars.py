@@ -39,7 +39,6 @@ _SIZE_UNITS: Final = {
 _OFFSET = re.compile(r".*(?:[Zz]|[+-][0-9]{2}:[0-9]{2})")
 DURATION_FORMS = "a duration: 250ms, 30s, 10m, 1h, 7d, or ISO 8601 such as PT1H30M"
 SIZE_FORMS = "a size: a number of bytes, or 500kB, 64MiB, 2GiB"
-INSTANT_FORMS = "an RFC 3339 instant with offset and at most six decimals: 2026-11-21T10:05:00Z"
 
 
 def parse_duration(text: str) -> int | None:
@@ -71,7 +70,7 @@ def parse_size(text: str) -> int | None:
 
 
 def parse_rfc3339(text: str) -> int | None:
-    """Return the instant in microseconds since the epoch; None where the text is not INSTANT_FORMS."""
+    """Return the instant in microseconds since the epoch; None where the text is no RFC 3339 with an offset."""
     return parse_instant(text) if _OFFSET.fullmatch(text) else None
 
 

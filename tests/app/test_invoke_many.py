@@ -116,6 +116,8 @@ async def test_invoke_at_another_instant_is_each_ones_own_matter(api: Api):
         body = await invoke(api, ids, now=given)
         assert [3, 0, 3] == [one["count"] for one in body["results"]]
         assert {None} == {one["cursor"] for one in body["results"]}
+    day = await invoke(api, ids, now="2026-11-21")
+    assert ["2026-11-21T00:00:00.000000Z"] * 3 == [one["now"] for one in day["results"]]
     later = await invoke(api, ids, now="2026-11-21T10:00:30Z")
     assert ["now-out-of-range", "now-out-of-range", None] == [
         one.get("problem", {}).get("code") for one in later["results"]

@@ -3,18 +3,22 @@
 import csv
 import dataclasses
 import io
+from urllib.parse import quote
 
 import orjson
 import pyarrow as pa
 import pytest
 
+from app.wire.scalars import format_instant
 from app.wire.tuples import ARROW, CSV, JSON, NDJSON
 from engine import limits
 from engine.limits import SECOND_US
+from engine.query.instant import UNITS_US
 from tests.app.support import SETTINGS, START_US, WINDOW, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
 
+HOUR_US = UNITS_US["HOUR"]
 SQL = f"SELECT * FROM trades WHERE px >= 0 {WINDOW}"
 META = {"_id": "1", "_x": "2026-11-21T10:10:00.000001Z"}
 ROW = {"ts": "2026-11-21T10:00:00.000000Z", "sym": "A", "px": 41.5, "qty": None, "up": True}
@@ -232,9 +236,26 @@ async def test_results_past_the_bytes_of_a_page_go_on_in_the_next(api: Api):
 
 
 @pytest.mark.parametrize(
+    ("now", "us"),
+    [
+        ("2026-11-21", START_US - 10 * HOUR_US),
+        ("2026-11-21 09:00", START_US - HOUR_US),
+        ("2026-11-21T09:00:00", START_US - HOUR_US),
+        ("2026-11-21T10:00:00+01:00", START_US - HOUR_US),
+        ("2026-11-21T10:00:00 01:00", START_US - HOUR_US),
+        (str(START_US - HOUR_US), START_US - HOUR_US),
+    ],
+)
+async def test_results_at_an_instant_written_as_in_sql(api: Api, now, us):
+    """A date is its midnight, and without an offset it is UTC; a plus sign that a URL has lost is found again."""
+    body = (await api.get(f"{await filled(api)}?now={quote(now, safe='+: ')}")).json()
+    assert format_instant(us) == body["now"]
+
+
+@pytest.mark.parametrize(
     "query",
     ["limit=0", "limit=-1", "limit=1.0", "limit=x", "count=all", "shape=cube", "format=xml", "meta=2",
-     "now=yesterday", "now=2026-11-21", "min_seq=-1", "limit=1&limit=2", "cursor=", "page=%00", "now=%ff"],
+     "now=yesterday", "now=2026-11-31", "now=10:00", "min_seq=-1", "limit=1&limit=2", "cursor=", "page=%00", "now=%ff"],
 )  # fmt: skip
 async def test_results_wrong_parameters_are_refused(api: Api, query):
     """A parameter of a wrong type or value, or given twice, is 422 and named."""

@@ -102,6 +102,12 @@ def test_help_lists_the_exit_codes_and_loads_nothing_heavy():
         assert str(code.value) in helped.stdout
 
 
+def test_version_names_psoup_python_and_system(psoup):
+    """One line for a bug report, without a command and without a service."""
+    said = psoup("--version").stdout
+    assert re.fullmatch(r"psoup \d+\.\d+\S* \(Python 3\.\d+\.\d+\S*, \w+ \w+\)\n", said)
+
+
 def test_exit_codes_are_documented():
     """The table in the documentation is the enumeration."""
     page = (tree.ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import pytest
 
 import engine.log.operation
 from app.cli_common import ExitCode, Materialize
+from app.list_command import spoken_figure
 from app.query_command import PAGE_ROWS
 
 SQL = "SELECT n, name, x FROM s WHERE n >= 2 BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
@@ -149,6 +150,22 @@ def test_query_at_another_instant_answers_as_of_then(loaded):
     assert ROWS[:2] == [orjson.loads(line) for line in result.stdout_bytes.splitlines()]
 
 
+@pytest.mark.parametrize(
+    ("now", "rows"),
+    [
+        ("2024-01-01", []),
+        ("2024-01-01 00:00", []),
+        ("2024-01-01 00:00:03", ROWS[:2]),
+        ("2024-01-01T02:00:03+02:00", ROWS[:2]),
+        (str(1_704_067_203_000_000), ROWS[:2]),
+    ],
+)
+def test_query_at_an_instant_written_as_in_sql_is_answered(loaded, now, rows):
+    """What a TIMESTAMP literal takes, --now takes: a date, no offset (UTC), any offset."""
+    result = loaded("query", SQL, "--now", now)
+    assert rows == [orjson.loads(line) for line in result.stdout_bytes.splitlines()]
+
+
 @pytest.mark.parametrize("output", ["table", "ndjson"])
 def test_query_watched_looks_again_so_many_times(loaded, output):
     """Each look is a whole answer; where there is no terminal they follow each other."""
@@ -171,7 +188,41 @@ def test_streams_and_status_as_tables_and_as_data(loaded):
     assert "ts (high-water)" in table
     assert "2024-01-01 00:00:04" in table
     assert isinstance(orjson.loads(loaded("status").stdout_bytes), dict)
-    assert "durability" in loaded("status", "--format", "table").stdout
+
+
+def test_status_as_a_table_is_in_units_for_people_and_raw_as_json(loaded):
+    """Sizes in binary units, separators of thousands, three digits; --json has the figures as the service does."""
+    table = dict(
+        line.split(maxsplit=1) for line in loaded("status", "--format", "table").stdout.splitlines()
+    )
+    raw = orjson.loads(loaded("status", "--format", "table", "--json").stdout_bytes)
+    assert "6 GiB" == table["memory.hit_bytes_max"].strip()
+    assert 6 * 1024**3 == raw["memory"]["hit_bytes_max"]
+    assert str(raw["gen"]) == table["gen"].strip()
+    assert "0 s" == table["store.clock_behind_s"].strip()
+    assert all(len(figure.strip().split()[0]) <= 24 for figure in table.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("memory.store_bytes", 1_832_464, "1.75 MiB"),
+        ("written.log_bytes_per_tuple", 28.808, "28.8 B"),
+        ("store.disk.free_bytes", 83_109_085_184, "77.4 GiB"),
+        ("store.clock_behind_s", 181.0, "3.02 min"),
+        ("rates.60s.tuples_per_s", 1702.9181102, "1,703"),
+        ("counters.ticks", 12_000, "12,000"),
+        ("store.disk.used_percent", 23.7, "23.7 %"),
+        ("store.loss.at", "2024-01-01T00:00:00.000000Z", "2024-01-01 00:00:00, 3 min ago"),
+        ("now", "2024-01-01T00:03:00.000000Z", "2024-01-01 00:03:00"),
+        ("gen", 1_795_391_597_696, 1_795_391_597_696),
+        ("ready", True, True),
+        ("store.loss", None, None),
+    ],
+)
+def test_figure_is_spoken_in_the_unit_of_its_name(name, value, expected):
+    """The end of a figure's name says what it counts."""
+    assert expected == spoken_figure(name, value, "2024-01-01T00:03:00.000000Z")
 
 
 def test_query_over_two_streams_shows_the_rows_of_both(loaded, tmp_path):
