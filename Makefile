@@ -1,6 +1,7 @@
 # What one can do here. Needs Python >= 3.11, git and make; everything else goes into .venv.
 
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -15,13 +16,17 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$name; break; fi; done)
 
-PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP_INSTALL := $(BIN)/python -u -m pip --disable-pip-version-check install --constraint constraints.txt
+# What pip is at, a line for each package: by itself it says too much, and nothing with --quiet.
+PACKAGES_SAID := awk '/^(Collecting|Processing) / {n = split($$2, parts, "/"); print "    " parts[n]; fflush()} \
+	/^Installing collected/ {print "    putting them in place"; fflush()}'
 # For every Python and system that constraints.txt is for; the hashes of all files of a version.
 LOCK := $(BIN)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 INSTALLED_BY := pyproject.toml constraints.txt
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
-COMPILE_KERNELS := $(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
+COMPILE_KERNELS := echo "3 of 3: compiling kernels: half a minute, once"; \
+	$(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
 
 .PHONY: help install demo demo-spark test check format bench torture sim docs lock clean
 
@@ -76,31 +81,33 @@ clean: ## remove the environment and everything that was built or cached
 
 # One stamp for each set of packages: a second call installs nothing.
 $(VENV)/.installed-core: $(VENV)/.created $(INSTALLED_BY)
-	@echo "installing psoup into $(VENV)"
-	@$(PIP_INSTALL) --editable .
+	@echo "2 of 3: installing psoup and its packages into $(VENV): a minute or two"
+	@$(PIP_INSTALL) --editable . | $(PACKAGES_SAID)
 	@$(COMPILE_KERNELS)
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.created $(INSTALLED_BY)
-	@echo "installing psoup and its development tools into $(VENV)"
-	@$(PIP_INSTALL) --editable '.[dev]'
+	@echo "2 of 3: installing psoup and its development tools into $(VENV): some minutes"
+	@$(PIP_INSTALL) --editable '.[dev]' | $(PACKAGES_SAID)
 	@$(COMPILE_KERNELS)
 	@touch $@ $(VENV)/.installed-core $(VENV)/.installed-spark
 
 $(VENV)/.installed-spark: $(VENV)/.created $(INSTALLED_BY)
-	@echo "installing psoup and Spark into $(VENV)"
-	@$(PIP_INSTALL) --editable '.[spark]'
+	@echo "2 of 3: installing psoup and Spark into $(VENV): some minutes"
+	@$(PIP_INSTALL) --editable '.[spark]' | $(PACKAGES_SAID)
 	@$(COMPILE_KERNELS)
 	@touch $@ $(VENV)/.installed-core
 
 $(VENV)/.installed-bench: $(VENV)/.created $(INSTALLED_BY)
-	@echo "installing psoup and the benchmarks' peers into $(VENV)"
-	@$(PIP_INSTALL) --editable '.[bench]'
+	@echo "2 of 3: installing psoup and the benchmarks' peers into $(VENV): some minutes"
+	@$(PIP_INSTALL) --editable '.[bench]' | $(PACKAGES_SAID)
+	@$(COMPILE_KERNELS)
 	@touch $@ $(VENV)/.installed-core
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "psoup needs Python 3.11 or newer: none of python3, python3.11 to" \
 		"python3.14 on PATH is. Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "1 of 3: an environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "$(PYTHON) cannot create an environment: install its venv module" \
 		"(Debian and Ubuntu: the package python3-venv)" >&2; exit 1; }

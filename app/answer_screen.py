@@ -7,6 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from app.terminal import QUIET, rows_table
+from app.units import counted
 
 _BESIDE_ROWS: Final = 2
 """Lines that are no rows: the headings and the caption."""
@@ -49,14 +50,14 @@ class AnswerScreen:
         rows = self._rows[-max(room, 1) :]
         above = self._count - len(rows)
         if above:
-            yield _line(Text(f"{above:,} row{'' if above == 1 else 's'} above", style=QUIET), width)
+            yield _line(Text(f"{counted(above, 'row')} above", style=QUIET), width)
         widths = self._widths(console, rows, width)
         table = rows_table(self._columns[: len(widths)], rows)
         for column, its_width in zip(table.columns, widths, strict=True):
             column.width = its_width
         yield table
         left_out = len(self._columns) - len(widths)
-        more = f"{left_out} more column{'' if left_out == 1 else 's'} in a wider window  "
+        more = f"{counted(left_out, 'more column')} in a wider window  "
         yield _line(Text.assemble((more if left_out else "", QUIET), self._caption), width)
 
     def _widths(self, console: Console, rows: Sequence[Mapping[str, Any]], width: int) -> list[int]:

@@ -26,18 +26,11 @@ from uvicorn.config import STARTUP_FAILURE, Config
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from app.keys import load_keys
+from app.listening import listen, url_of
 from app.log_lines import configure_logging
 from app.page_tokens import page_key
-from app.process import EXIT_OK, EXIT_STORE, run_process
-from app.server import (
-    Connections,
-    WorkerServer,
-    configuration,
-    handles_of,
-    listen,
-    pace_collector,
-    url_of,
-)
+from app.process import EXIT_OK, EXIT_STORE, Start, note_starting, pace_collector, run_process
+from app.server import Connections, WorkerServer, configuration, handles_of
 from app.settings import Settings, shared_store
 
 METERS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -57,7 +50,7 @@ def run_api(settings: Settings) -> int:
 
     3 = a worker could not start at all, which no other attempt would cure.
     """
-    return run_process(settings, lambda: _run(settings))
+    return run_process(settings, lambda start: _run(settings, start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +177,14 @@ class Workers(Multiprocess):
         return now_s - self._heard_s.setdefault(one.pid, now_s) < HANGS_S
 
 
-def _run(settings: Settings) -> int:
+def _run(settings: Settings, start: Start) -> int:
     shared_store(settings)
     load_keys(settings.keys_file)  # what is wrong in it would be wrong in every worker
     if settings.page_key_file is not None:
         page_key(settings.page_key_file)
     with listen(settings) as listener, tempfile.TemporaryDirectory(prefix="psoup-api-") as folder:
+        url = url_of(listener, tls=settings.tls_cert_file is not None)
+        note_starting(settings, "api", url=url)
         meters = Path(folder)
         os.environ[METERS_FOLDER] = folder
         connections = Connections(settings)
@@ -202,11 +197,9 @@ def _run(settings: Settings) -> int:
         )
         with handles_of(listener) as handles:
             workers = Workers(config, handles, meters, connections)
-            _LOG.info(
-                "listening",
-                url=url_of(listener, tls=connections.by_tls),
-                workers=settings.workers,
-            )
+            start.end()
+            docs = "/docs" if settings.docs else None
+            _LOG.info("listening", url=url, docs=docs, workers=settings.workers)
             workers.run()
         return EXIT_OK if workers.could_start else EXIT_STORE
 

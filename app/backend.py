@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from app.figures import Figures
+from engine.condition import DISK_FULL
 from engine.results.contract import ResultsReader
 from engine.results.source import TupleSource
 
@@ -16,6 +17,8 @@ class Phase(StrEnum):
     RECOVERING = "recovering"
     LIVE = "live"
     STORE_DOWN = "store-down"
+    DISK_FULL = DISK_FULL
+    """The store is down, and cannot be started before there is space on its disk."""
     FAILED = "integrity"
     FENCED = "fenced"
     """Another engine has taken over while this one was held up: it ends."""

@@ -124,7 +124,7 @@ def serve(
 
     Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
     """
-    from app.main import serve as run
+    from app.serve_process import serve as run
 
     settings = _settings(
         store=store,
@@ -238,11 +238,14 @@ def demo(
     url: Annotated[
         str | None, _text("Feed and ask the service there; default: one of its own.")
     ] = None,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep its own service afterwards, until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Start a service, feed it a building's sensors, and watch standing queries."""
     from app.demo import run
 
-    run(seconds=seconds, data=data, port=port, seed=seed, url=url)
+    run(seconds=seconds, data=data, port=port, seed=seed, url=url, stay=stay)
 
 
 @exits

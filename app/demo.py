@@ -1,11 +1,12 @@
 """`psoup demo`: a service, a building's sensors, and standing queries whose answers move.
 
-Starts `psoup serve` with its embedded store as a child, feeds it, invokes, and stops it again, after
-some seconds or when told to. Nothing is left running; nothing is left on disk unless asked for. Or it
-feeds and asks a service that is there already, and leaves it running.
+Starts `psoup serve` with its embedded store as a child, feeds it, invokes, and stops it again, after some seconds or
+when told to; the addresses it shows are good until then. Nothing is left running; nothing is left on disk unless asked
+for. Or it feeds and asks a service that is there already, and leaves it running.
 """
 
 import tempfile
+import threading
 import time
 from collections import deque
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from rich.live import Live
 
 from app.demo_data import SCHEMA, STREAM, readings
 from app.demo_queries import DemoQuery, demo_queries
-from app.demo_screen import Frame, Shown, screen, tables
+from app.demo_screen import Frame, Late, Shown, overview, screen, tables
 from app.demo_service import service_process
 from app.terminal import QUIET, standard_output
 from engine.clock import Clock, SystemClock
@@ -47,6 +48,8 @@ class Demo:
         self._tuples = 0
         self._fed: deque[tuple[int, int]] = deque(maxlen=_RATE_TURNS)
         self._standing: list[tuple[DemoQuery, dict[str, object]]] = []
+        self._late: dict[str, Late] = {}
+        """The first answers of queries that were registered while the stream ran, by their titles."""
         self._waiting = list(demo_queries(self._start_us))
         service.declare(STREAM, definition_body(SCHEMA.columns, time=SCHEMA.time))
         self._feed(self._start_us)
@@ -59,6 +62,13 @@ class Demo:
         for query in [query for query in self._waiting if query.after_s <= elapsed_s]:
             self._waiting.remove(query)
             self._standing.append((query, self._service.register(query.sql)))
+            if query.after_s:
+                first = self._invoked(*self._standing[-1])
+                self._late[query.title] = Late(
+                    after_s=elapsed_s,
+                    rows=first.envelope["count"],
+                    milliseconds=first.milliseconds,
+                )
         return Frame(
             url=self._service.url,
             shown=tuple(self._invoked(query, found) for query, found in self._standing),
@@ -93,13 +103,17 @@ class Demo:
             described=described,
             envelope=envelope,
             milliseconds=(time.perf_counter() - started) * 1_000,
+            late=self._late.get(query.title),
         )
 
 
-def run(*, seconds: float, data: Path | None, port: int, seed: int, url: str | None) -> None:
+def run(
+    *, seconds: float, data: Path | None, port: int, seed: int, url: str | None, stay: bool
+) -> None:
     """Run the demo for so many seconds, or until interrupted; print to standard output.
 
-    With `url` it is the service there that is fed and asked, else one over `data` at `port`.
+    With `url` it is the service there that is fed and asked, else one over `data` at `port`; that one goes on
+    afterwards, until interrupted, where it is to `stay`.
 
     Raises:
         ServiceUnreachableError: the service did not start.
@@ -117,8 +131,15 @@ def run(*, seconds: float, data: Path | None, port: int, seed: int, url: str | N
                     at = stack.enter_context(own)
             else:
                 at = url
+            lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it"
+            console.print(f"psoup at {at}{'' if url else f', {lives}'}")
+            console.print(f"API docs at {at}/docs")
             service = stack.enter_context(Service(at))
-            _watch(console, Demo(service, seed=seed, clock=SystemClock()), seconds)
+            demo = Demo(service, seed=seed, clock=SystemClock())
+            stack.callback(demo.leave)
+            _watch(console, demo, seconds)
+            if stay and url is None:
+                _stay(console, at)
         except KeyboardInterrupt:
             console.print("stopping", style=QUIET)
     if url is None:
@@ -126,30 +147,44 @@ def run(*, seconds: float, data: Path | None, port: int, seed: int, url: str | N
         console.print(f"the service is stopped{kept}", style=QUIET)
 
 
+def _stay(console: Console, url: str) -> None:
+    """Leave the service as it is until interrupted."""
+    console.print(f"the demo is over; the service goes on at {url} until Ctrl-C. Look at it with")
+    for words in ("queries", "status"):
+        console.print(f"    psoup {words} --url {url}")
+    threading.Event().wait()
+
+
 def _watch(console: Console, demo: Demo, seconds: float) -> None:
-    """Show frames until the time is over."""
+    """Show frames until the time is over. A terminal is drawn whole; what remains there is the last list of answers."""
     deadline = time.monotonic() + seconds
+    if not console.is_terminal or console.is_dumb_terminal:
+        _print_now_and_then(console, demo, seconds, deadline)
+        return
+    frame = None
     try:
-        if not console.is_terminal:
-            _print_now_and_then(console, demo, seconds, deadline)
-            return
-        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        with Live(console=console, auto_refresh=False, screen=True) as live:
             while time.monotonic() < deadline:
                 turned = time.monotonic()
-                live.update(screen(demo.turn(seconds), console), refresh=True)
+                frame = demo.turn(seconds)
+                live.update(screen(frame, console), refresh=True)
                 time.sleep(max(TURN_S - (time.monotonic() - turned), 0))
     finally:
-        demo.leave()
+        if frame is not None:
+            console.print(overview(frame))
 
 
 def _print_now_and_then(console: Console, demo: Demo, seconds: float, deadline: float) -> None:
     printed = float("-inf")
+    marked: set[str] = set()
     while True:
         frame = demo.turn(seconds)
+        come = {one.query.title for one in frame.shown if one.late is not None} - marked
         last = time.monotonic() + TURN_S >= deadline
-        if last or time.monotonic() - printed >= PLAIN_EVERY_S:
+        if come or last or time.monotonic() - printed >= PLAIN_EVERY_S:
             console.print(tables(frame))
             printed = time.monotonic()
+        marked |= come
         if last:
             return
         time.sleep(TURN_S)

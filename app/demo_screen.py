@@ -14,14 +14,17 @@ from rich.text import Text
 from app.demo_queries import DemoQuery
 from app.terminal import ACCENT, QUIET, rows_table
 
-TWO_ACROSS_COLUMNS: Final = 76
-"""From this width on there are two panels side by side."""
 _HEADER_LINES: Final = 5
-_PANEL_LINES_MIN: Final = 6
+_PANEL_LINES_MIN: Final = 11
+"""Of a panel with its query's text: four lines of SQL and a blank one, the headings, three rows, the border."""
+_PANEL_COLUMNS_MIN: Final = 56
 _SQL_LINES: Final = 4
-"""What a panel gives to its query's text, and the blank line below it."""
-_SQL_LINES_MIN: Final = 11
-_SQL_COLUMNS_MIN: Final = 50
+_KIND_COLUMNS_MIN: Final = 70
+"""A narrower list does without the kinds of windows, so that no title is cut."""
+MARKED_S: Final = 12.0
+"""So long a query that was registered over old data is marked."""
+FOCUS_S: Final = 6.0
+"""On a terminal too small for all queries each is shown in full for so long, one after the other."""
 _COLOURS: Final = {
     "sliding": "green",
     "landmark": "yellow",
@@ -32,6 +35,15 @@ _COLOURS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """What the first answer of a query had that was registered while the stream ran: `rows`, all older than it."""
+
+    after_s: float
+    rows: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """One standing query as it is shown: its latest answer, and how long that took."""
 
@@ -39,6 +51,12 @@ class Shown:
     described: Mapping[str, Any]
     envelope: Mapping[str, Any]
     milliseconds: float
+    late: Late | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of its window."""
+        return str(self.described["window"]["kind"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,62 +71,90 @@ class Frame:
     elapsed_s: float
     seconds: float
 
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """How panels are laid out on a terminal: `across` side by side, each `lines` high."""
-
-    across: int
-    lines: int
-    fitting: int
-    with_sql: bool
-
-    @classmethod
-    def of(cls, console: Console, panels: int) -> "_Layout":
-        """Return the layout that shows the most; a small terminal does without the SQL."""
-        across = 2 if console.width >= TWO_ACROSS_COLUMNS else 1
-        room = console.height - _HEADER_LINES - 1
-        lines = max(room // -(-panels // across), _PANEL_LINES_MIN)
-        fitting = max(room // lines, 1) * across
-        with_sql = lines >= _SQL_LINES_MIN and console.width >= across * _SQL_COLUMNS_MIN
-        return cls(across, lines, fitting, with_sql)
+    def is_marked(self, one: Shown) -> bool:
+        """Return whether a query was registered over old data a short while ago."""
+        return one.late is not None and self.elapsed_s - one.late.after_s < MARKED_S
 
 
 def screen(frame: Frame, console: Console) -> Group:
-    """Return the frame as large as the terminal allows; panels that do not fit are counted."""
-    layout = _Layout.of(console, len(frame.shown) + len(frame.waiting))
-    grid = Table.grid(expand=True, padding=(0, 1, 0, 0))
-    for _ in range(layout.across):
-        grid.add_column(ratio=1)
-    cells: list[RenderableType] = [_panel(one, layout) for one in frame.shown]
-    cells += [_waiting(query, frame.elapsed_s, layout) for query in frame.waiting]
-    left_out = len(cells) - layout.fitting
-    cells = cells[: layout.fitting]
-    for first in range(0, len(cells), layout.across):
-        row = cells[first : first + layout.across]
-        grid.add_row(*row, *[""] * (layout.across - len(row)))
-    parts: list[RenderableType] = [_header(frame), grid]
-    if left_out > 0:
-        parts.append(Text(f"{left_out} more in a larger window", style=QUIET))
+    """Return the frame as large as the terminal: all queries in full, or a list of them and one in full at a time."""
+    panels = len(frame.shown) + len(frame.waiting)
+    room = console.height - _HEADER_LINES - 1
+    for across in range(1, 4):
+        lines = room // -(-panels // across)
+        if lines >= _PANEL_LINES_MIN and console.width >= across * _PANEL_COLUMNS_MIN:
+            return Group(_header(frame), _grid(frame, across, lines))
+    listed = overview(frame, with_kinds=console.width >= _KIND_COLUMNS_MIN)
+    parts: list[RenderableType] = [_header(frame), listed]
+    lines = room - panels - 1  # its headings
+    if frame.shown and lines > 3:
+        parts.append(_panel(frame, _focused(frame), lines))
     return Group(*parts)
+
+
+def overview(frame: Frame, *, with_kinds: bool = True) -> Table:
+    """Return all queries in a list: rows of the answer, and how long it took."""
+    table = Table(header_style=f"bold {ACCENT}", pad_edge=False, box=None)
+    table.add_column("standing query", no_wrap=True)
+    if with_kinds:
+        table.add_column("window", no_wrap=True)
+    for heading in ("rows", "answered in"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in frame.shown:
+        colour = _COLOURS.get(one.kind, "white")
+        style = "bold reverse" if frame.is_marked(one) else ""
+        cells = [Text(one.query.title, style=style), Text(one.kind, style=colour)]
+        figures = (Text(f"{one.envelope['count']:,}"), Text(_took(one)))
+        table.add_row(*cells[: 1 + with_kinds], *figures)
+    for query in frame.waiting:
+        left_s = max(query.after_s - frame.elapsed_s, 0.0)
+        cells = [Text(query.title, style=QUIET), Text()]
+        table.add_row(*cells[: 1 + with_kinds], Text(), Text(f"in {left_s:.0f} s", style=QUIET))
+    return table
 
 
 def tables(frame: Frame) -> Group:
     """Return the frame one below the other, for where there is no terminal."""
     parts: list[RenderableType] = [
-        Text(
-            f"--- {frame.elapsed_s:.0f} s: {frame.tuples:,} tuples, {frame.tuples_per_s:,.0f}/s,"
-            f" API docs at {frame.url}/docs"
-        )
+        Text(f"--- {frame.elapsed_s:.0f} s: {frame.tuples:,} tuples, {frame.tuples_per_s:,.0f}/s")
     ]
     for one in frame.shown:
+        parts += [Text(f"\n{one.query.title} [{one.kind}]"), Text(one.query.sql)]
+        if one.late is not None:
+            parts.append(Text(_told(one.late)))
         parts += [
-            Text(f"\n{one.query.title} [{one.described['window']['kind']}]"),
-            Text(one.query.sql),
             rows_table(one.described["columns"], one.envelope["rows"][-4:]),
             _footer(one),
         ]
     return Group(*parts)
+
+
+def _focused(frame: Frame) -> Shown:
+    """Return the query to be shown in full: the one that has just come, else each in its turn."""
+    for one in frame.shown:
+        if frame.is_marked(one):
+            return one
+    return frame.shown[int(frame.elapsed_s / FOCUS_S) % len(frame.shown)]
+
+
+def _grid(frame: Frame, across: int, lines: int) -> Table:
+    """Return a panel for each query, `across` side by side, each `lines` high."""
+    grid = Table.grid(expand=True, padding=(0, 1, 0, 0))
+    for _ in range(across):
+        grid.add_column(ratio=1)
+    cells: list[RenderableType] = [_panel(frame, one, lines) for one in frame.shown]
+    cells += [_waiting(query, frame.elapsed_s, lines) for query in frame.waiting]
+    for first in range(0, len(cells), across):
+        row = cells[first : first + across]
+        grid.add_row(*row, *[""] * (across - len(row)))
+    return grid
+
+
+def _told(late: Late) -> str:
+    return (
+        f"registered {late.after_s:.0f} s after the start, over data that was there before:"
+        f" {late.rows:,} rows in its first answer, in {late.milliseconds:.1f} ms"
+    )
 
 
 def _header(frame: Frame) -> Panel:
@@ -132,33 +178,36 @@ def _header(frame: Frame) -> Panel:
     )
 
 
-def _panel(one: Shown, layout: _Layout) -> Panel:
-    kind = str(one.described["window"]["kind"])
-    colour = _COLOURS.get(kind, "white")
-    above = _SQL_LINES if layout.with_sql else 0
-    rows = one.envelope["rows"][-max(layout.lines - 3 - above, 1) :]
+def _panel(frame: Frame, one: Shown, lines: int) -> Panel:
+    """Return one query in full, `lines` high: its text and its newest rows."""
+    marked = frame.is_marked(one)
+    colour = _COLOURS.get(one.kind, "white")
+    above: list[RenderableType] = [_sql(one.query.sql)]
+    if one.late is not None:
+        above.append(Text(_told(one.late), style=f"bold {colour}" if marked else QUIET))
+    rows = one.envelope["rows"][-max(lines - 3 - _SQL_LINES - len(above) + 1, 1) :]
     table = rows_table(one.described["columns"], rows, moment=_clock)
     return Panel(
-        Group(_sql(one.query.sql), Text(), table) if layout.with_sql else table,
-        title=Text.assemble((one.query.title, "bold"), (f"  {kind}", colour)),
+        Group(*above, table),
+        title=Text.assemble((one.query.title, "bold reverse" if marked else "bold")),
         title_align="left",
-        subtitle=_footer(one, timed=layout.with_sql),
+        subtitle=Text.assemble((one.kind, colour), "  ", _footer(one)),
         subtitle_align="right",
-        border_style=colour,
-        height=layout.lines,
+        border_style=f"bold {colour}" if marked else colour,
+        height=lines,
         padding=(0, 1),
     )
 
 
-def _waiting(query: DemoQuery, elapsed_s: float, layout: _Layout) -> Panel:
+def _waiting(query: DemoQuery, elapsed_s: float, lines: int) -> Panel:
     left_s = max(query.after_s - elapsed_s, 0.0)
-    soon = Text(f"registered in {left_s:.0f} s", style=QUIET)
+    soon = f"registered in {left_s:.0f} s, over the data that is there by then"
     return Panel(
-        Group(_sql(query.sql), Text(), soon) if layout.with_sql else soon,
+        Group(_sql(query.sql), Text(), Text(soon, style=QUIET)),
         title=Text(query.title, style="bold"),
         title_align="left",
         border_style=QUIET,
-        height=layout.lines,
+        height=lines,
         padding=(0, 1),
     )
 
@@ -167,13 +216,16 @@ def _sql(sql: str) -> Syntax:
     return Syntax(sql, "sql", theme="ansi_dark", word_wrap=True, background_color="default")
 
 
-def _footer(one: Shown, *, timed: bool = True) -> Text:
+def _footer(one: Shown) -> Text:
     window = one.envelope["window"]
     bounds = f"{_clock(window['begin'])} to {_clock(window['end'])}"
-    spent = f"  {one.milliseconds:.1f} ms" if timed else ""
     return Text.assemble(
-        (f"{one.envelope['count']:,}", "bold"), f" rows  {bounds}{spent}", style="default"
+        (f"{one.envelope['count']:,}", "bold"), f" rows  {bounds}  {_took(one)}", style="default"
     )
+
+
+def _took(one: Shown) -> str:
+    return f"{one.milliseconds:.1f} ms"
 
 
 def _clock(moment: object) -> str:

@@ -1,34 +1,26 @@
-"""`psoup engine`: the fold alone, in a process of its own, over a Redis that API workers share with it."""
+"""`psoup engine`: the fold alone, in a process of its own, over a Redis that API workers share with it.
+
+Its port, where it has one, is taken first; then the store is opened while the rest is loaded.
+"""
 
 import contextlib
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-import structlog
-
-from app.backend import Phase
-from app.engine_endpoint import engine_application
 from app.errors import SettingError
-from app.fold_loop import FoldLoop
-from app.guesses import client_address
-from app.keys import load_keys
-from app.meters import Values
-from app.middleware.sites import Sites
-from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
-from app.request_log import RequestLog
-from app.scaling import Executors, settled_ahead
-from app.server import listen, make_server, pace_collector
+from app.listening import listen, url_of
+from app.loading import Loading
+from app.process import Start, close_after, note_starting, run_process
 from app.settings import Settings
-from app.store import Store
 from engine.clock import SystemClock
-from storage import open_store
 
-_CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
+if TYPE_CHECKING:
+    from app.store import Store
+
+    FoldUntilEnded = Callable[[Settings, Store, socket.socket | None, Start], int]
+
 _MEMORY: Final = "memory://"
-
-_LOG = structlog.get_logger("psoup.engine")
 
 
 def run_engine(settings: Settings, *, listens: bool) -> int:
@@ -41,10 +33,10 @@ def run_engine(settings: Settings, *, listens: bool) -> int:
             is remembered of it, and tells this engine from others: each engine has its own.
         listens: whether to answer `/healthz`, `/readyz` and `/metrics` at the settings' address.
     """
-    return run_process(settings, lambda: _run(settings, listens=listens))
+    return run_process(settings, lambda start: _run(settings, start, listens=listens))
 
 
-def _run(settings: Settings, *, listens: bool) -> int:
+def _run(settings: Settings, start: Start, *, listens: bool) -> int:
     url = settings.store
     if url is None or url.startswith(_MEMORY):
         given = "the embedded one" if url is None else url
@@ -52,9 +44,18 @@ def _run(settings: Settings, *, listens: bool) -> int:
             f"store is {given}: an engine apart from its API workers needs one that they reach too. Give"
             " --store redis://host:port/db; or run both in one process, with psoup serve."
         )
-    pace_collector()
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listen(settings)) if listens else None
+        is_tls = settings.tls_cert_file is not None
+        note_starting(
+            settings,
+            "engine",
+            data=str(settings.data.absolute()),
+            url=None if listener is None else url_of(listener, tls=is_tls),
+        )
+        from storage import open_store  # noqa: PLC0415 (after the first word)
+
+        loading = stack.enter_context(Loading(_load))
         store = open_store(
             url,
             data=settings.data,
@@ -64,66 +65,10 @@ def _run(settings: Settings, *, listens: bool) -> int:
             password_file=settings.store_password_file,
             disk_full_percent=settings.disk_full_percent,
         )
-        return close_after(store, lambda: _fold(settings, store, listener))
+        return close_after(store, lambda: loading.wait()(settings, store, listener, start))
 
 
-def _fold(settings: Settings, store: Store, listener: socket.socket | None) -> int:
-    """Fold until asked to end or unable to go on. Return the exit code."""
-    with settled_ahead(settings, store) as executors:
-        return _fold_with(executors, settings, store, listener)
+def _load() -> "FoldUntilEnded":
+    from app.engine_main import fold_until_ended  # noqa: PLC0415 (most of what is loaded)
 
-
-def _fold_with(
-    executors: Executors | None, settings: Settings, store: Store, listener: socket.socket | None
-) -> int:
-    lost = threading.Event()
-    loop = FoldLoop(
-        store=store,
-        answers=False,
-        on_lost=lambda _: lost.set(),
-        lease_s=settings.lease_s,
-        settled=None if executors is None else executors.settled,
-    )
-    counters: Callable[[], Values] = dict if executors is None else executors.counters
-    with _answering(settings, loop, store, listener, counters):
-        loop.start()
-        try:
-            lost.wait()
-        except KeyboardInterrupt:
-            _LOG.info("ending", applied=loop.figures().applied)
-        finally:
-            loop.stop()
-    return _CODES.get(loop.phase, EXIT_OK)
-
-
-@contextlib.contextmanager
-def _answering(
-    settings: Settings,
-    loop: FoldLoop,
-    store: Store,
-    listener: socket.socket | None,
-    counters: Callable[[], Values],
-) -> Iterator[None]:
-    """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
-    if listener is None:
-        yield
-        return
-    app = engine_application(
-        loop,
-        store,
-        load_keys(settings.keys_file),
-        counters,
-        admit=Sites(settings).admit,
-        observe=RequestLog(settings).ended,
-        address_of=client_address(settings),
-    )
-    server = make_server(app, settings)
-    thread = threading.Thread(
-        target=server.run, kwargs={"sockets": [listener]}, name="psoup-endpoint", daemon=True
-    )
-    thread.start()
-    try:
-        yield
-    finally:
-        server.should_exit = True
-        thread.join()
+    return fold_until_ended

@@ -152,6 +152,12 @@ class MemoryFullError(EngineError):
     code = "store-full"
 
 
+class DiskFullError(EngineError):
+    """The disk under the store takes nothing more, and its server has ended. Extra `reason`."""
+
+    code = "store-full"
+
+
 class CommitUnknownError(EngineError):
     """An append was sent and its outcome did not become known in time."""
 

@@ -109,6 +109,12 @@ class Fold:
         checkpoint = self._store.results.checkpoint()
         applied = checkpoint.cut.seq
         seqs = sorted(batch.seq for batch in checkpoint.batches)
+        _LOG.info(
+            "reading-back",
+            rows=sum(batch.rows for batch in checkpoint.batches),
+            queries=len(checkpoint.queries),
+            operations=max(0, self._store.log.head() - applied),
+        )
         self._engine = Engine.restore(
             checkpoint,
             self._held(seqs),

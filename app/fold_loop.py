@@ -14,11 +14,14 @@ import structlog
 from app.backend import Phase
 from app.figures import Figures, write_figures
 from app.fold import Fold
+from app.kernels import load_kernels
 from app.lease import FENCED_CODE, Lease, LeaseStatistics
 from app.store import Store
 from app.store_watch import StoreWatch
 from engine import limits
-from engine.engine import Settled, keep_memory, warm_up
+from engine.checkpoint import checked_by
+from engine.condition import DISK_FULL
+from engine.engine import Settled, keep_memory
 from engine.errors import EngineError
 from engine.query.binder import Bind, bind
 from engine.results.contract import Gen, ResultsReader
@@ -35,6 +38,10 @@ TRANSIENT_CODES: Final = frozenset(
 """After these a step is taken again. Only ticks are appended here, and one too many changes nothing."""
 
 _LOG = structlog.get_logger("psoup.fold_loop")
+
+
+class _EndedError(Exception):
+    """The loop is to end: what it is at is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ class FoldLoop:
         self._warm = self._taken = False
         self._taken_s = 0.0
         self._told = b""
-        self._idle = False
+        self._idle = self._disk_full = False
         self._shown = False
         """Whether it has come to where the log ended at its start, before which it shows less than was told."""
         self._turns = 0
@@ -128,6 +135,8 @@ class FoldLoop:
             return Phase.FENCED
         if self._phase is Phase.LIVE and not self._lease.lasts:
             return Phase.STORE_DOWN
+        if self._phase is Phase.STORE_DOWN and self._disk_full:
+            return Phase.DISK_FULL
         return self._phase
 
     @property
@@ -274,14 +283,22 @@ class FoldLoop:
             self._stopping.wait(min(wait_s, limits.STANDBY_LOOK_S))
 
     def _warm_up(self) -> None:
-        """Compile or load the kernels now, so that no request waits for them."""
+        """Compile or load the kernels now, so that no request waits for them. Given up where the loop is to end."""
         if self._warm:
             return
         begun_s = self._elapsed_s()
-        kernels = warm_up()
+        try:
+            with checked_by(self._check_wanted):
+                kernels = load_kernels()
+        except _EndedError:
+            return
         self._warm = True
         seconds = round(self._elapsed_s() - begun_s, 3)
         _LOG.info("kernels-ready", kernels=kernels, seconds=seconds)
+
+    def _check_wanted(self) -> None:
+        if self._stopping.is_set():
+            raise _EndedError
 
     def _publish_last(self) -> None:
         """Publish what is left when the loop ends, if the store lets it; else it is folded again at the next start."""
@@ -305,9 +322,7 @@ class FoldLoop:
             except EngineError as error:
                 if error.code not in TRANSIENT_CODES:
                     raise
-                if self._phase is not Phase.STORE_DOWN:
-                    _LOG.warning("store-down", code=error.code, detail=error.detail)
-                self._phase = Phase.STORE_DOWN
+                self._note_down(error)
                 self._fold.counted.retries += 1
                 self._stopping.wait(wait_s)
                 wait_s = min(2 * wait_s, RETRY_S_MAX)
@@ -317,6 +332,15 @@ class FoldLoop:
                     _LOG.info("store-back", applied=self._fold.applied)
                 return True
         return False
+
+    def _note_down(self, error: EngineError) -> None:
+        """Take note that the store does not let a step pass; say it once, and once that it is for want of disk."""
+        disk_full = error.extras.get("reason") == DISK_FULL
+        if disk_full and not (self._disk_full and self._phase is Phase.STORE_DOWN):
+            _LOG.error(DISK_FULL, code=error.code, detail=error.detail)
+        elif self._phase is not Phase.STORE_DOWN:
+            _LOG.warning("store-down", code=error.code, detail=error.detail)
+        self._phase, self._disk_full = Phase.STORE_DOWN, disk_full
 
     def _reopen(self) -> None:
         """Have the store back, still as its one writer; it has to hold what was folded."""

@@ -19,9 +19,10 @@ import structlog
 from app.applied import AppliedPosition
 from app.backend import Phase
 from app.figures import NO_FIGURES, Figures, read_figures
+from app.kernels import load_kernels
 from app.store import Position, WorkerStore
 from engine import limits
-from engine.engine import CachedTuples, keep_memory, warm_up
+from engine.engine import CachedTuples, keep_memory
 from engine.errors import EngineError
 from engine.results.contract import Gen, ResultsReader
 from engine.results.source import TupleSource
@@ -153,7 +154,7 @@ class Follower:
 
     def _run(self) -> None:
         try:
-            warm_up()  # so that no request waits for kernels
+            load_kernels()  # so that no request waits for kernels
             while not self._stopping.is_set():
                 self._appended.clear()
                 self._look()

@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, or the end of the terminal: somebody has asked the process to end who is not at its keyboard."""
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Make SIGTERM an interrupt, and SIGHUP (the terminal has gone) the same as SIGTERM.
@@ -16,7 +20,7 @@ def interruptible() -> Iterator[None]:
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise Terminated
 
     def terminate(_number: int, _frame: FrameType | None) -> None:
         signal.raise_signal(signal.SIGTERM)

@@ -1,11 +1,14 @@
 """Log lines through structlog: for people on a console, or one JSON object per line. No bodies, no secrets."""
 
 import logging
+import os
 import sys
 from typing import Any, Final
 
 import structlog
 from structlog.typing import Processor
+
+from app.start_sentences import on_terminal
 
 _OF_REQUESTS: Final = (
     "Invalid HTTP request received.",
@@ -16,7 +19,10 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure_logging(*, level: str, style: str) -> None:
-    """Write log lines of `level` and worse to standard error, as `style` (console or json)."""
+    """Write log lines of `level` and worse to standard error, as `style` (console or json).
+
+    Where that is a terminal and the style console, a start is told in sentences.
+    """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -26,11 +32,14 @@ def configure_logging(*, level: str, style: str) -> None:
     ]
     renderer: Any = structlog.processors.JSONRenderer()
     if style == "console":
+        colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         renderer = structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(),
+            colors=colors,
             # The default shows the variables of every frame, and with them what clients sent.
             exception_formatter=structlog.dev.plain_traceback,
         )
+        if sys.stderr.isatty():
+            renderer = on_terminal(renderer, colors=colors)
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

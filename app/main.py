@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
+from app import docs_page
 from app.backend import Backend, Phase
 from app.connection.traffic import Traffic
-from app.docs_page import add_docs_page
 from app.errors import MethodError
 from app.fold_loop import FoldLoop
 from app.follower import Follower
@@ -33,12 +33,12 @@ from app.middleware.sites import Sites
 from app.openapi.serving import describe
 from app.page_tokens import PageTokens, page_key
 from app.places import Places
-from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, close_after, run_process
+from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from app.rates import Rates
 from app.request_log import RequestLog
 from app.routes import batches, health, histories, invocations, queries, staging, streams, tuples
 from app.routes.endpoint import Context, add
-from app.server import handles_of, listen, make_server, pace_collector
+from app.server import handles_of, make_server
 from app.service import Service, WorkerParts
 from app.settings import Settings, check_settings, shared_store
 from app.store import Store, WorkerStore
@@ -237,7 +237,7 @@ def _application(
         add(app.router, context, endpoint)
     describe(app, ENDPOINTS)
     if settings.docs:
-        add_docs_page(app, context.front)
+        docs_page.add_docs_page(app, context.front)
     _answer_errors(app)
     if settings.cors_origins:
         app.add_middleware(
@@ -261,18 +261,6 @@ def places_of(settings: Settings) -> Places:
     )
 
 
-def serve(settings: Settings) -> int:
-    """Serve until a signal ends it, or another engine takes over, and return the exit code (`run_process`)."""
-    return run_process(settings, lambda: _serve(settings))
-
-
-def _serve(settings: Settings) -> int:
-    clock = SystemClock()
-    with listen(settings) as listener:
-        store = _open(settings, clock)
-        return close_after(store, lambda: _serve_on(listener, settings, clock, store))
-
-
 def _open(settings: Settings, clock: Clock) -> Store:
     """Return the store that the settings name, taken over. Raises what `open_store` does."""
     return open_store(
@@ -286,8 +274,10 @@ def _open(settings: Settings, clock: Clock) -> Store:
     )
 
 
-def _serve_on(listener: socket.socket, settings: Settings, clock: Clock, store: Store) -> int:
-    pace_collector()
+def serve_on(
+    listener: socket.socket, settings: Settings, clock: Clock, store: Store, start: Start
+) -> int:
+    """Serve on `listener`, over a store, until a signal ends it or another engine takes over; return the exit code."""
     lost: list[Phase] = []
 
     def end(phase: Phase) -> None:
@@ -296,13 +286,20 @@ def _serve_on(listener: socket.socket, settings: Settings, clock: Clock, store: 
         if phase is Phase.FENCED:
             server.should_exit = True
 
+    def note() -> Mapping[str, object]:
+        return {
+            "docs": docs_page.PATH if settings.docs else None,
+            "ready": not app.state.context.service.reasons(),
+            "seconds": round(start.end(), 3),
+        }
+
     app = create_app(settings, clock=clock, store=store, on_lost=end)
-    server = make_server(app, settings)
+    server = make_server(app, settings, note=note)
     try:
         with handles_of(listener) as handles:
             server.run(sockets=handles)
-    except KeyboardInterrupt:  # a signal, which uvicorn raises once more after its graceful end
-        return EXIT_OK
+    except KeyboardInterrupt as interrupt:  # raised once more by uvicorn after its graceful end
+        return start.code_of(interrupt)
     except SystemExit:  # uvicorn's word for a lifespan that did not start; it has logged why
         return EXIT_STORE
     return EXIT_FENCED if Phase.FENCED in lost else EXIT_OK

@@ -16,6 +16,7 @@ from app.answer_screen import AnswerScreen
 from app.cli_common import OutputFormat, write_bytes, write_line
 from app.newest_rows import NewestRows, newest_rows
 from app.terminal import QUIET, instant, rows_table, standard_error, standard_output, warnings
+from app.units import counted
 from pipeline.client import JsonObject, Service
 
 TABLE_ROWS_DEFAULT: Final = 100
@@ -172,7 +173,7 @@ def _caption(envelope: Mapping[str, Any], *, shown: str | None = None) -> Text:
     """Return one line about an answer: how many rows, or which of them are shown; of which window, as of when."""
     count = envelope["count"]
     window = envelope["window"]
-    parts = [shown or f"{count:,} row{'' if count == 1 else 's'}"]
+    parts = [shown or counted(count, "row")]
     if window["begin"] or window["end"]:
         parts.append(f"window {instant(window['begin'])} to {instant(window['end'])}")
     parts.append(f"now {instant(envelope['now'])}")

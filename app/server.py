@@ -2,9 +2,8 @@
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
-import gc
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +14,12 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from app.connection.handshakes import TlsListener
+from app.listening import url_of
 from app.protocol import BoundedProtocol, protocol_class
 from app.settings import Settings
-from app.tls import Certificate, tls_context
+from app.tls import Certificate
 
-_BACKLOG: Final = 2_048
-"""Connections that the system makes and keeps until they are taken; as many as uvicorn asks for again."""
 _TAKEN_AT_ONCE: Final = 32
-_NEW_OBJECTS_PER_LOOK: Final = 50_000
 _LOG = structlog.get_logger("psoup.server")
 
 
@@ -88,26 +85,34 @@ class WorkerServer(uvicorn.Server):
 class Server(WorkerServer):
     """The server of a process that listens by itself: it says where once it does."""
 
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        note: Callable[[], Mapping[str, object]] = dict,
+    ) -> None:
+        """Listen nowhere yet. `note` is called when it does, and returns what else is to be logged then."""
+        super().__init__(config, connections)
+        self._note = note
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening, and log the address."""
         await super().startup(sockets)
         if self.started and sockets:
-            _LOG.info("listening", url=url_of(sockets[0], tls=self.connections.by_tls))
+            url = url_of(sockets[0], tls=self.connections.by_tls)
+            _LOG.info("listening", url=url, **self._note())
 
 
-def pace_collector() -> None:
-    """Let Python look for cycles of garbage more rarely, in the whole process.
-
-    Standing queries are many small objects that live long and hang in no cycles: looking at them again and
-    again took almost half the time of a bulk registration. What requests leave behind goes by counting.
-    """
-    gc.set_threshold(_NEW_OBJECTS_PER_LOOK, 50, 100)
-
-
-def make_server(app: ASGIApp, settings: Settings, *, count_loopback: bool = False) -> Server:
-    """Return a server for `app`; nothing listens yet."""
+def make_server(
+    app: ASGIApp,
+    settings: Settings,
+    *,
+    count_loopback: bool = False,
+    note: Callable[[], Mapping[str, object]] = dict,
+) -> Server:
+    """Return a server for `app`; nothing listens yet. `note` is as for `Server`."""
     connections = Connections(settings, count_loopback=count_loopback)
-    return Server(configuration(app, settings, connections), connections)
+    return Server(configuration(app, settings, connections), connections, note)
 
 
 def configuration(
@@ -144,23 +149,3 @@ def handles_of(listener: socket.socket) -> Iterator[list[socket.socket]]:
             listener,
             *(copies.enter_context(listener.dup()) for _ in range(_TAKEN_AT_ONCE - 1)),
         ]
-
-
-def url_of(listener: socket.socket, *, tls: bool) -> str:
-    """Return the address that a listening socket answers at."""
-    host, port = listener.getsockname()[:2]
-    scheme = "https" if tls else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def listen(settings: Settings) -> socket.socket:
-    """Return a listening socket at the settings' address; port 0 lets the system choose.
-
-    Raises:
-        SettingError: the files of TLS cannot be; nothing listens.
-        OSError: the address cannot be listened on.
-    """
-    if settings.tls_cert_file is not None:
-        tls_context(settings)
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)

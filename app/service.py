@@ -14,7 +14,7 @@ from typing import Final
 from app.applied import AppliedPosition
 from app.backend import Backend, Phase
 from app.catalogue import Catalogue
-from app.errors import MemoryFullError, RecoveringError, StoreDownError
+from app.errors import DiskFullError, MemoryFullError, RecoveringError, StoreDownError
 from app.figures import Figures
 from app.filling import Filling
 from app.settings import Settings
@@ -205,13 +205,20 @@ class Service:
         still all that anybody was told, as long as no other engine can have gone on.
 
         Raises:
-            RecoveringError, StoreDownError, IntegrityError: by the backend's phase.
+            RecoveringError, StoreDownError, DiskFullError, IntegrityError: by the backend's phase.
         """
         phase = self.backend.phase
         if phase is Phase.LIVE:
             return
-        if phase is Phase.STORE_DOWN and from_memory and self.backend.is_current:
+        is_away = phase in {Phase.STORE_DOWN, Phase.DISK_FULL}
+        if is_away and from_memory and self.backend.is_current:
             return
+        if phase is Phase.DISK_FULL:
+            raise DiskFullError(
+                "The disk of the store is full, and its server has ended. Nothing was stored. Free space on it: psoup"
+                " then goes on by itself.",
+                reason=phase.value,
+            )
         if phase is Phase.RECOVERING:
             raise RecoveringError("The engine is reading its state back. Send the same again soon.")
         if phase is Phase.STANDBY:

@@ -21,8 +21,9 @@ import numpy as np
 
 from app.log_lines import configure_logging
 from app.main import create_app
+from app.process import pace_collector
 from app.routes import invocations
-from app.server import make_server, pace_collector
+from app.server import make_server
 from app.settings import Settings
 from benchmarks import postgres
 from benchmarks.workloads import ATTRIBUTES, SECOND_US

@@ -387,6 +387,8 @@ DISK_FULL_PERCENT: Final = 90.0
 """Of the disk under the store: from here on nothing is added, while removals still find room to be written."""
 DISK_ENOUGH_FREE_BYTES: Final = 32 * GIB
 """With so much free no disk is full, whatever its size: the append-only file written anew takes a part of it."""
+DISK_START_FREE_BYTES: Final = MIB
+"""With less free the embedded server is not started: it would end at its first write."""
 DISK_RESUME_SHARE: Final = 0.98
 """Of that percentage: a disk that was full is so until it is below it, or additions would stop and go."""
 DISK_HIGH_SHARE: Final = 0.95

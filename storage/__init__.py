@@ -11,6 +11,7 @@ from engine import limits
 from engine.clock import Clock
 from engine.store_address import MEMORY, UNIX, StoreUrlError, read_store_address
 from storage.cluster import ClusterMemory
+from storage.disk import refuse_spent_disk
 from storage.errors import (
     RecoveringError,
     StoreUnavailableError,
@@ -71,6 +72,7 @@ def open_store(
         StoreUnsuitableError: the server cannot keep what is promised, the message says what to set; or
             the folder cannot be used; or, but for a standby, another engine has the store.
         StoreUnavailableError: no answer.
+        StoreFullError: the disk of the embedded server's folder is full.
     """
     if url is not None and read_store_address(url).scheme == MEMORY:
         return MemoryStore(clock, streams_max=streams_max)
@@ -88,6 +90,10 @@ def open_store(
             _take_over(store)
     except OSError as error:
         raise unusable(data, error) from error
+    except StoreUnavailableError:
+        if url is None:
+            refuse_spent_disk(data)  # which is why its server has ended
+        raise
     return store
 
 

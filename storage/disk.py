@@ -10,8 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import limits
-from engine.condition import DiskUse
-from engine.limits import MIB
+from engine.condition import DISK_FULL, DiskUse
+from engine.limits import KIB, MIB
+from storage.errors import StoreFullError
+
+
+def refuse_spent_disk(folder: Path) -> None:
+    """Refuse to write where nothing is left: a server that is started there ends at its first write.
+
+    Raises:
+        StoreFullError: fewer than DISK_START_FREE_BYTES are free; its `reason` is `disk-full`.
+    """
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    if free < limits.DISK_START_FREE_BYTES:
+        raise spent_disk(folder, free)
+
+
+def spent_disk(folder: Path, free_bytes: int = 0) -> StoreFullError:
+    """Return the refusal of a disk that takes nothing more."""
+    return StoreFullError(
+        f"The disk of the data folder {folder} is full: {free_bytes // KIB} KiB are free. Nothing that is stored is lost."
+        " Free space on it, or give psoup another folder with --data.",
+        reason=DISK_FULL,
+    )
 
 
 @dataclass(frozen=True, slots=True)

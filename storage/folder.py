@@ -1,5 +1,6 @@
 """The data folder: one process at a time, nobody else's eyes, and a place for the server's socket."""
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -10,7 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from storage.errors import StoreUnsuitableError
+from storage.disk import spent_disk
+from storage.errors import StoreFullError, StoreUnsuitableError
 
 SOCKET_PATH_BYTES_MAX: Final = 100
 """Linux takes 107, macOS 103."""
@@ -91,8 +93,10 @@ def engine_id(data: Path) -> str:
     return made
 
 
-def unusable(data: Path, error: OSError) -> StoreUnsuitableError:
+def unusable(data: Path, error: OSError) -> StoreUnsuitableError | StoreFullError:
     """Return the refusal of a data folder that the system does not let psoup use."""
+    if error.errno == errno.ENOSPC:
+        return spent_disk(data)
     return StoreUnsuitableError(
         f"The data folder {data} cannot be used: {error.strerror or error}"
         f"{'' if error.filename is None else f' ({error.filename})'}."

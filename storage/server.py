@@ -20,6 +20,7 @@ from typing import Final
 from urllib.parse import quote
 
 from engine import limits
+from storage.disk import refuse_spent_disk
 from storage.errors import StoreUnavailableError, StoreUnsuitableError
 from storage.folder import lock_file, private_folder, socket_path
 from storage.redis_client import RedisClient
@@ -92,6 +93,7 @@ class EmbeddedServer:
             StoreUnsuitableError: it ended at once, the message shows the end of its log; or the socket
                 belongs to a server of another folder.
             StoreUnavailableError: one holds the folder and does not answer.
+            StoreFullError: none runs, and the disk of the folder is full.
         """
         before = self._process
         try:
@@ -124,6 +126,7 @@ class EmbeddedServer:
             with self._server_lock() as lock:
                 if lock is not None:  # no server has the files: it was never there, or has ended
                     status = 0 if self._process is None else self._process.wait()
+                    refuse_spent_disk(self._data)
                     if launched:
                         raise self._ended(status)
                     self._launch(lock)

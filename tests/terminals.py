@@ -1,5 +1,6 @@
 """A process on a terminal of its own, and what it draws there, as far as rich's escape sequences go."""
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -94,6 +95,7 @@ class Terminal:
         self.process = process
         self.screen = Screen(width, height)
         self._master = master
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.said = b""
 
     def resize(self, width: int, height: int) -> None:
@@ -127,7 +129,7 @@ class Terminal:
         except OSError:  # the other end is closed
             said = b""
         self.said += said
-        self.screen.feed(said.decode(errors="replace"))
+        self.screen.feed(self._decoder.decode(said))
         return bool(said)
 
 

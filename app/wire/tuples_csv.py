@@ -36,9 +36,14 @@ from engine.tuples.time_unit import TimeUnit
 
 INT = r"^-?[0-9]+$"
 FLOAT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_BOOLS = pa.array(["false", "true"])
 _SLICE_ROWS = 128
 """Of a column that is wrong somewhere, slices that are right are passed over: one wrong value costs so many."""
+
+
+@functools.cache
+def _bool_texts() -> pa.Array:
+    """Return the two texts of a BOOL. Not made before they are needed: the first array of a process loads pandas."""
+    return pa.array(["false", "true"])
 
 
 def arrays_from_csv(body: bytes, schema: StreamSchema) -> tuple[list[pa.Array], LinesOf]:
@@ -162,7 +167,7 @@ def _floats(cells: pa.Array) -> pa.Array | None:
 
 
 def _bools(cells: pa.Array) -> pa.Array | None:
-    codes = pc.index_in(cells, _BOOLS)
+    codes = pc.index_in(cells, _bool_texts())
     if codes.null_count > cells.null_count:
         return None
     return pc.equal(codes, 1)

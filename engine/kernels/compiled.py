@@ -6,15 +6,19 @@ that cannot be written, or nowhere where neither can; `NUMBA_CACHE_DIR` override
 source of any kernel changes, all are compiled again.
 """
 
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
-from numba.core import types
+from numba.core import event, types
 from numba.extending import intrinsic, overload
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -52,6 +56,28 @@ def sources() -> str:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+@contextmanager
+def telling_of_compilation(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` whenever a kernel begins to be compiled meanwhile, in whichever thread; not where it is loaded."""
+    with event.install_listener("numba:compile", _Teller(tell)):
+        yield
+
+
+class _Teller(event.Listener):
+    """numba's way to hear of what it does."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+
+    def on_start(self, event: object) -> None:
+        """A compilation begins."""
+        del event
+        self._tell()
+
+    def on_end(self, event: object) -> None:
+        """It has ended."""
 
 
 def inlined(function: Kernel) -> Kernel:

@@ -1,11 +1,14 @@
 """Kernels compiled, or loaded from where an earlier start has left them, before anybody waits for one."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from engine.kernels import bits, clause_hits, hits, join, json_bodies, order, pivot, row_digest
 from engine.kernels.addresses import address
 from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
+from engine.kernels.compiled import telling_of_compilation
 from engine.kernels.gather import ascends, gather
 from engine.kernels.hits import Written
 from engine.kernels.instant_text import write_instants
@@ -18,12 +21,38 @@ from engine.kernels.within import WIDTH, within
 _ROWS = 4_096
 
 
-def warm_up() -> int:
+def warm_up(
+    *, between: Callable[[], None] = lambda: None, on_compiling: Callable[[], None] = lambda: None
+) -> int:
     """Call every kernel with every type of arguments it is used with; return how many that were.
+
+    Args:
+        between: called now and then; what it raises ends the call, and the kernels that are there by then stay.
+        on_compiling: called where a kernel has to be compiled, once for each.
 
     Cost: seconds where they have to be compiled, milliseconds each where they are loaded.
     """
     words = np.zeros(CHUNK_WORDS, dtype=LITTLE)
+    bitmaps = np.zeros((_ROWS + 1, CHUNK_WORDS), dtype=LITTLE)
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: _order(words, bitmaps),
+        lambda: _match(bitmaps),
+        lambda: _scan(words),
+        _read,
+        lambda: _join(bitmaps),
+        _write,
+        _digest,
+        _search,
+    )
+    with telling_of_compilation(on_compiling):
+        for step in steps:
+            step()
+            between()
+        return 43 + json_bodies.warm_up()
+
+
+def _order(words: Words, bitmaps: Words) -> None:
+    """Put rows in order, and list the positions of no bits."""
     places = np.zeros(1, dtype=np.int32)
     numbers = np.zeros(_ROWS + 1, dtype=np.int32)
     bits.positions(words)
@@ -34,20 +63,11 @@ def warm_up() -> int:
     order.places(order.ascending(values << 32), values, up_to=True, found=numbers[1:])
     order.mark(places, numbers)
     order.number(numbers)
-    bitmaps = np.zeros((_ROWS + 1, CHUNK_WORDS), dtype=LITTLE)
     order.prefixes(ordered.rows, numbers, bitmaps)
     order.rows_of(places, numbers, 0, places)
     order.compare(values, words, values[:1], bitmaps, places, up_to=False)
-    _match(bitmaps)
     for some in (values, np.zeros(1)):
         least_most(some)
-    _scan(words)
-    _read()
-    _join(bitmaps)
-    _write()
-    _digest()
-    _search()
-    return 43 + json_bodies.warm_up()
 
 
 def _scan(words: Words) -> None:

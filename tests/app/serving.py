@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from fastapi import FastAPI
 
-from app.server import handles_of, listen, make_server
+from app.listening import listen
+from app.server import handles_of, make_server
 from app.settings import Settings
 from tests.app.support import application
 from tests.patience import WAIT_S

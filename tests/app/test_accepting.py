@@ -6,7 +6,8 @@ import socket
 
 import uvloop
 
-from app.server import handles_of, listen
+from app.listening import listen
+from app.server import handles_of
 from app.settings import Settings
 
 CLIENTS = 96

@@ -329,7 +329,7 @@ def test_workers_without_a_store_to_share_are_refused(store, said):
 
 def test_workers_whose_address_is_taken_do_not_start(said):
     """The parent says so before it starts a worker."""
-    from app.server import listen
+    from app.listening import listen
 
     with listen(Settings(port=0)) as taken:
         port = taken.getsockname()[1]

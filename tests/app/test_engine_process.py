@@ -182,7 +182,8 @@ def test_engine_whose_store_does_not_answer_ends_with_the_stores_code(tmp_path, 
     """As a service does."""
     settings = Settings(store=f"unix://{tmp_path}/nobody?db=0", data=tmp_path / "data")
     assert EXIT_STORE == run_engine(settings, listens=False)
-    assert ["store-unavailable"] == [line["code"] for line in said]
+    assert ["store-unavailable"] == [line["code"] for line in said if "code" in line]
+    assert [settings.store] * 2 == [line["store"] for line in said]
 
 
 def test_engine_at_an_address_that_is_taken_ends_with_its_code(tmp_path, said):

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from app.errors import SettingError
-from app.main import serve
 from app.process import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE
+from app.serve_process import serve
 from app.settings import SETTINGS, Settings, load_settings
 from engine.clock import ManualClock
 from storage.errors import StoreUnavailableError
@@ -91,7 +91,8 @@ def test_serve_in_a_folder_that_cannot_be_used_ends_with_the_stores_code(tmp_pat
     """A data folder that cannot be is the store's trouble, not the address's."""
     (tmp_path / "file").touch()
     assert EXIT_STORE == serve(Settings(data=tmp_path / "file" / "data", port=0))
-    (line,) = said
+    first, line = said
+    assert ("starting", str(tmp_path / "file" / "data")) == (first["event"], first["store"])
     assert ("not-started", "store-unsuitable") == (line["event"], line["code"])
 
 
@@ -103,17 +104,17 @@ def test_serve_whose_store_does_not_end_says_so(monkeypatch, said):
 
     store = FaultyStore(ManualClock(0))
     monkeypatch.setattr(store, "close", close)
-    monkeypatch.setattr("app.main.open_store", lambda *_, **__: store)
+    monkeypatch.setattr("storage.open_store", lambda *_, **__: store)
     monkeypatch.setattr("app.server.Server.run", lambda *_, **__: None)
     assert EXIT_STORE == serve(Settings(store="memory://", port=0))
-    assert ["not-stopped"] == [line["event"] for line in said]
+    assert ["starting", "not-stopped"] == [line["event"] for line in said]
 
 
 @pytest.mark.service
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_ends_as_asked_with_code_zero(number):
     """A served process says where it listens, and ends cleanly when it is told to."""
-    program = "from app.main import serve; from app.settings import Settings; import sys;"
+    program = "from app.serve_process import serve; from app.settings import Settings; import sys;"
     program += "sys.exit(serve(Settings(store='memory://', port=0, log_format='json')))"
     command = [sys.executable, "-c", program]
     with child(command, stderr=subprocess.PIPE, text=True) as process:

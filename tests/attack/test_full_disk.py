@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.process import EXIT_STORE
 from engine.limits import MIB
 from tests.app.processes import Process
 from tests.attack.target import KINDS, Kind, Target, launched
@@ -107,16 +108,45 @@ def test_reads_go_on_while_the_embedded_store_cannot_write(disk: Path, tmp_path)
             refused = ask("POST", "/v1/streams/s/rows", json=ROW * 5_000)
             assert refused.status_code == 503
             wait_until(
-                lambda: ask("GET", "/readyz").json()["reasons"] == ["store-down"],
-                "the store is away",
+                lambda: ask("GET", "/readyz").json()["reasons"] == ["disk-full"],
+                "it says why the store is away",
             )
             for _ in range(3):
                 shown = ask("GET", f"/v1/queries/{query}/results")
                 assert 200 == shown.status_code, shown.text
                 assert stored <= shown.json()["seq"]
             assert 200 == ask("GET", "/v1/streams").status_code
-            assert 503 == ask("POST", "/v1/streams/s/rows", json=ROW).status_code
+            more = ask("POST", "/v1/streams/s/rows", json=ROW)
+            assert (507, "store-full", "disk-full") == (
+                more.status_code,
+                more.json()["code"],
+                more.json()["reason"],
+            )
+            logged = front.wait_for("disk-full")
+            assert ("store-full", True) == (logged["code"], "is full" in logged["detail"])
         wait_until(lambda: ask("GET", "/readyz").status_code == 200, "it goes on by itself")
         assert ask("POST", "/v1/streams/s/rows", json=ROW).status_code == 200
         front.send(signal.SIGTERM)
         front.wait()
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_start_on_a_full_disk_says_that_it_is_full(disk: Path, tmp_path, made_before):
+    """Not that the store does not answer: which folder's disk is full, and what to do; with or without old data."""
+    data = disk / "data"
+    front = Process(
+        "serve", None, tmp_path / "serve", lease_s=5.0, settings={"disk_full_percent": 100}
+    )
+    with contextlib.ExitStack() as ends:
+        ends.callback(front.close)
+        if made_before:
+            front.start("--port", "0", "--data", str(data))
+            front.wait_for("listening")
+            front.send(signal.SIGTERM)
+            front.wait()
+        with filled(disk, 100):
+            front.start("--port", "0", "--data", str(data))
+            assert EXIT_STORE == front.wait()
+        said = front.wait_for("not-started")
+    assert "store-full" == said["code"]
+    assert f"The disk of the data folder {data} is full" in said["detail"]

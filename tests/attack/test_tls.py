@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import serve
 from app.process import EXIT_SETTINGS
+from app.serve_process import serve
 from app.settings import Settings
 from engine import limits
 from pipeline.client import Service

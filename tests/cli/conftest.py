@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import application
+from app.listening import listen
 from app.main import create_app
-from app.server import listen, make_server
+from app.server import make_server
 from app.settings import Settings
 from pipeline.client import Service
 from tests.patience import PATIENT

@@ -1,5 +1,6 @@
 """The demo: its data, its screen, and that it leaves nothing behind."""
 
+import dataclasses
 import itertools
 import os
 import re
@@ -16,9 +17,10 @@ from rich.console import Console
 
 from app.demo_data import LATEST_US, ROOMS, TICK_US, readings
 from app.demo_queries import demo_queries
-from app.demo_screen import Frame, Shown, screen, tables
+from app.demo_screen import FOCUS_S, Frame, Late, Shown, screen, tables
 from engine.limits import SECOND_US
 from tests.children import child
+from tests.terminals import terminal
 
 START_US = 1_795_255_200 * SECOND_US
 QUERIES = len(demo_queries(START_US))
@@ -85,34 +87,103 @@ def drawn(renderable_of, width, height):
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("width", "height"), [(60, 12), (80, 24), (120, 40), (200, 60)])
-@pytest.mark.parametrize("shown", [0, QUERIES - 1, QUERIES])
-def test_screen_of_any_size_fits_the_terminal(width, height, shown):
-    """The frame never outgrows the terminal, and says how many panels it left out."""
+def late(frame):
+    """Return the frame with its last query registered just before, over old data."""
+    last = dataclasses.replace(
+        frame.shown[-1], late=Late(after_s=frame.elapsed_s - 1, rows=214, milliseconds=3.6)
+    )
+    return dataclasses.replace(frame, shown=[*frame.shown[:-1], last])
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(60, 20), (80, 24), (100, 30), (120, 40), (200, 60), (300, 90)]
+)
+@pytest.mark.parametrize("shown", [1, QUERIES - 1, QUERIES])
+def test_screen_of_any_size_shows_titles_sql_and_latency(width, height, shown):
+    """The frame never outgrows the terminal; every title is whole, a query's text is there, and what answers took."""
     text = drawn(lambda console: screen(frame_of(shown), console), width, height)
     lines = text.rstrip("\n").split("\n")
-    assert len(lines) <= max(height, 12)
+    assert len(lines) <= height
     assert all(len(line) <= width for line in lines)
     assert "http://127.0.0.1:1/docs" in text
-    left_out = re.search(r"(\d+) more in a larger window", text)
-    panels = len(re.findall("rows  10:00|registered in", text))
-    assert QUERIES == panels + (int(left_out[1]) if left_out else 0)
+    assert all(query.title in text for query in demo_queries(START_US))
+    assert "SELECT" in text
+    assert shown <= text.count("1.2 ms")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+def test_screen_marks_a_query_that_was_registered_over_old_data(size):
+    """It is said when it came, and what its first answer had; on a small terminal it is the one in full."""
+    text = drawn(lambda console: screen(late(frame_of(QUERIES)), console), *size)
+    told = re.sub(r"[│\s]+", " ", text)
+    assert "registered 2 s after the start, over data that was there before: 214 rows" in told
+    assert "temperature < 18.6" in told
+    later = dataclasses.replace(late(frame_of(QUERIES)), elapsed_s=59.0)
+    assert not later.is_marked(later.shown[-1])
+
+
+def test_screen_of_a_small_terminal_shows_one_query_after_the_other():
+    """Each has its turn to be shown in full."""
+    frames = [dataclasses.replace(frame_of(QUERIES), elapsed_s=FOCUS_S * i) for i in range(QUERIES)]
+    texts = [drawn(lambda console, one=one: screen(one, console), 80, 24) for one in frames]
+    assert QUERIES == len({text[text.index("SELECT") :][:60] for text in texts})
 
 
 def test_screen_of_a_large_terminal_shows_the_queries_and_their_rows():
-    """SQL, window kind, count, bounds and the latest rows of each query."""
+    """SQL, window kind, count, bounds, latency and the latest rows of each query."""
     text = drawn(lambda console: screen(frame_of(QUERIES - 1), console), 160, 50)
+    assert QUERIES == text.count("SELECT")
     assert "SELECT DISTINCT room FROM readings" in text
-    assert "1,234 rows  10:00:00.0 to -  1.2 ms" in text
+    assert "sliding  1,234 rows  10:00:00.0 to -  1.2 ms" in text
     assert "10:00:07.5" in text
     assert "registered in 5 s" in text
 
 
 def test_tables_without_a_terminal_show_the_same():
     """In a pipe the queries follow each other as plain text."""
-    text = drawn(lambda _: tables(frame_of(QUERIES)), 200, 50)
+    text = drawn(lambda _: tables(late(frame_of(QUERIES))), 200, 50)
     assert QUERIES == text.count("SELECT")
     assert "5,678 tuples" in text
+    assert "over data that was there before: 214 rows in its first answer, in 3.6 ms" in text
+
+
+@pytest.mark.service
+def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
+    """While it runs its API pages answer; what stays on the terminal is the list of answers."""
+    with terminal([*COMMAND, "600"], width=100, height=30) as shown:
+        shown.wait_for(lambda screen: "registered 8 s" in screen.text, "the late query is marked")
+        text = shown.screen.text
+        found = re.search(r"(http://\S+)/docs", text)
+        assert found is not None
+        assert 200 == httpx.get(found[0], trust_env=False).status_code
+        assert "SELECT" in text
+        assert re.search(r"\d+\.\d ms", text)
+        shown.type(b"\x03")
+        assert 0 == shown.end()
+        left = shown.screen.text
+    assert "answered in" in left
+    assert "the service is stopped" in left
+    assert 1 == left.count("/docs")
+
+
+@pytest.mark.service
+def test_demo_that_stays_serves_until_it_is_interrupted(tmp_path):
+    """After its seconds the service goes on with its queries, and says where; Ctrl-C ends it as ever."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [*COMMAND, "1", "--stay"]
+    with child(command, stdout=subprocess.PIPE, text=True, env=environment) as demo:
+        assert demo.stdout is not None
+        line = ""
+        while "goes on at" not in line:
+            line = demo.stdout.readline()
+        (url,) = re.findall(r"goes on at (\S+) until Ctrl-C", line)
+        answer = httpx.get(url + "/v1/queries", trust_env=False)
+        assert QUERIES - 1 == len(answer.json()["queries"])
+        demo.send_signal(signal.SIGINT)
+        demo.stdout.read()
+        assert 0 == demo.wait()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url + "/healthz", trust_env=False)
 
 
 @pytest.mark.service

@@ -68,7 +68,7 @@ def installed(
             for attribute, value in list(vars(module).items()):
                 if isinstance(value, ModuleType) and value in doubles:
                     stack.enter_context(mock.patch.object(module, attribute, doubles[value]))
-                elif attribute in {"keep_memory", "warm_up"}:
+                elif attribute in {"keep_memory", "load_kernels"}:
                     stack.enter_context(mock.patch.object(module, attribute, return_value=0))
                 elif attribute == "_LOG":
                     stack.enter_context(mock.patch.object(module, attribute, Tale(tell)))

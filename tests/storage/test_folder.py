@@ -11,7 +11,7 @@ from engine.results.contract import Gen
 from engine.tuples.batch import Seq
 from storage import open_store
 from storage.cluster import ClusterMemory
-from storage.errors import StoreUnsuitableError
+from storage.errors import StoreFullError, StoreUnsuitableError
 from storage.folder import FolderLock
 from storage.redis_store import RedisStore
 from tests.storage.test_server import opened, process_id, runs
@@ -34,7 +34,7 @@ def lax_umask():
 @pytest.mark.parametrize("url", [None, "unix:///nowhere?db=0"], ids=["embedded", "address"])
 @pytest.mark.parametrize("place", ["file", "file/below", "full"])
 def test_open_in_a_folder_that_cannot_be_used_is_refused(tmp_path, monkeypatch, url, place):
-    """A file where the folder should be, or a disk that takes nothing: unsuitable, with what to do."""
+    """A file where the folder should be, or a disk that takes nothing: which of the two, with what to do."""
     (tmp_path / "file").touch()
     if place == "full":
 
@@ -42,7 +42,12 @@ def test_open_in_a_folder_that_cannot_be_used_is_refused(tmp_path, monkeypatch, 
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("storage.folder.os.open", full)
-    with pytest.raises(StoreUnsuitableError, match=r"cannot be used: .*--data"):
+    kind, said = (
+        (StoreFullError, r"is full: .*--data")
+        if place == "full"
+        else (StoreUnsuitableError, r"cannot be used: .*--data")
+    )
+    with pytest.raises(kind, match=said):
         open_store(url, data=tmp_path / place, clock=CLOCK)
 
 

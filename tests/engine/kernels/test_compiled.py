@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from engine.kernels import compiled as compiled_module
-from engine.kernels.compiled import compiled, lowest, ones, sources, without_lowest
+from engine.kernels.compiled import (
+    compiled,
+    lowest,
+    ones,
+    sources,
+    telling_of_compilation,
+    without_lowest,
+)
 
 WORDS = [1, 2, 3, 2**31, 2**32, 2**63, 2**64 - 1, 0x8000_0000_0000_0001, 0x0123_4567_89AB_CDEF]
 
@@ -73,3 +80,16 @@ def test_warm_up_leaves_nothing_to_compile():
     command = [sys.executable, "-m", "tests.engine.kernels.after_warm_up"]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "" == run.stdout.strip(), "a kernel that is left out, or other types of its arguments"
+
+
+def test_compilation_is_told_of_and_loading_is_not():
+    """A kernel that is new is compiled, which is told before it takes long; called again, it is there."""
+    new = numba.njit(lambda one: one + 1)
+    told: list[str] = []
+    with telling_of_compilation(lambda: told.append("compiles")):
+        assert 2 == new(1)
+        first = len(told)
+        assert 3 == new(2)
+    assert 1 <= first == len(told)
+    assert 1.5 == new(0.5)
+    assert first == len(told)

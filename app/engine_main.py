@@ -1,0 +1,96 @@
+"""What `psoup engine` does once its store is open: it folds, and answers operators."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import structlog
+
+from app.backend import Phase
+from app.engine_endpoint import engine_application
+from app.fold_loop import FoldLoop
+from app.guesses import client_address
+from app.keys import load_keys
+from app.meters import Values
+from app.middleware.sites import Sites
+from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
+from app.request_log import RequestLog
+from app.scaling import Executors, settled_ahead
+from app.server import make_server
+from app.settings import Settings
+from app.store import Store
+
+_CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
+
+_LOG = structlog.get_logger("psoup.engine")
+
+
+def fold_until_ended(
+    settings: Settings, store: Store, listener: socket.socket | None, start: Start
+) -> int:
+    """Fold until asked to end or unable to go on. Return the exit code."""
+    with settled_ahead(settings, store) as executors:
+        return _fold_with(executors, settings, store, listener, start)
+
+
+def _fold_with(
+    executors: Executors | None,
+    settings: Settings,
+    store: Store,
+    listener: socket.socket | None,
+    start: Start,
+) -> int:
+    lost = threading.Event()
+    loop = FoldLoop(
+        store=store,
+        answers=False,
+        on_lost=lambda _: lost.set(),
+        lease_s=settings.lease_s,
+        settled=None if executors is None else executors.settled,
+    )
+    counters: Callable[[], Values] = dict if executors is None else executors.counters
+    with _answering(settings, loop, store, listener, counters):
+        loop.start()
+        start.end()
+        try:
+            lost.wait()
+        except KeyboardInterrupt:
+            _LOG.info("ending", applied=loop.figures().applied)
+        finally:
+            loop.stop()
+    return _CODES.get(loop.phase, EXIT_OK)
+
+
+@contextlib.contextmanager
+def _answering(
+    settings: Settings,
+    loop: FoldLoop,
+    store: Store,
+    listener: socket.socket | None,
+    counters: Callable[[], Values],
+) -> Iterator[None]:
+    """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
+    if listener is None:
+        yield
+        return
+    app = engine_application(
+        loop,
+        store,
+        load_keys(settings.keys_file),
+        counters,
+        admit=Sites(settings).admit,
+        observe=RequestLog(settings).ended,
+        address_of=client_address(settings),
+    )
+    server = make_server(app, settings)
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [listener]}, name="psoup-endpoint", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()

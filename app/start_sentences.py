@@ -1,0 +1,94 @@
+"""What a start looks like on a terminal: sentences in the place of the log lines that tell of it.
+
+The events are those of the log, with the same members: elsewhere, and with `log_format json`, each is a log line.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from structlog import DropEvent
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from app.units import counted, spoken_seconds
+
+Event = Mapping[str, Any]
+LONG_S: Final = 1.0
+"""Kernels that were there sooner are not worth a line."""
+_BOLD, _QUIET, _RED, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
+_CODE: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_terminal(otherwise: Processor, *, colors: bool) -> Processor:
+    """Return a renderer that writes events of a start as sentences, and leaves every other to `otherwise`."""
+
+    def render(logger: WrappedLogger, method: str, event: EventDict) -> Any:  # noqa: ANN401 (structlog's)
+        if not _is_worth_a_line(event):
+            raise DropEvent
+        sentence = SENTENCES.get(str(event["event"]))
+        if sentence is None:
+            return otherwise(logger, method, event)
+        return sentence(event) if colors else _CODE.sub("", sentence(event))
+
+    return render
+
+
+def _is_worth_a_line(event: Event) -> bool:
+    if event["event"] == "kernels-ready":
+        return bool(event["seconds"] >= LONG_S)
+    return str(event["event"]) != "taken-over"
+
+
+def _starting(event: Event) -> str:
+    store = str(event["store"])
+    embedded = store.startswith("/")
+    place = f"data in {store}" if embedded else f"store at {store}"
+    doing = {
+        "serve": "starting the store",
+        "engine": "opening the store",
+        "api": "starting workers",
+    }
+    said = f"{_QUIET}{doing[event['process']]}{_PLAIN}"
+    return f"{_BOLD}psoup {event['version']}{_PLAIN}  {place}\n{said}"
+
+
+def _reading_back(event: Event) -> str:
+    what = f"{counted(event['rows'], 'row')} and {counted(event['queries'], 'query', 'queries')}"
+    behind = f", then {counted(event['operations'], 'operation')}" if event["operations"] else ""
+    return f"{_QUIET}reading {what} back{behind}{_PLAIN}"
+
+
+def _listening(event: Event) -> str:
+    url = f"{_BOLD}{event['url']}{_PLAIN}"
+    after = f" after {spoken_seconds(event['seconds'])}" if "seconds" in event else ""
+    docs = f"\n{_QUIET}API pages{_PLAIN} {event['url']}{event['docs']}" if event.get("docs") else ""
+    if "workers" in event:
+        return f"listening at {url}; {counted(event['workers'], 'worker')} to start{docs}"
+    if not event.get("ready", True):
+        return f"listening at {url}; it is ready once everything is read back{docs}"
+    return f"ready at {url}{after}; Ctrl-C ends it{docs}"
+
+
+def _not_started(event: Event) -> str:
+    where = f" (store: {event['store']})" if str(event.get("code", "")).startswith("store-") else ""
+    return f"{_RED}error{_PLAIN} psoup has not started: {event['detail']}{where}"
+
+
+SENTENCES: Final[Mapping[str, Callable[[Event], str]]] = {
+    "starting": _starting,
+    "reading-back": _reading_back,
+    "compiling-kernels": lambda _: (
+        f"{_QUIET}compiling kernels: on the first start only, about half a minute{_PLAIN}"
+    ),
+    "kernels-ready": lambda event: (
+        f"{_QUIET}kernels are ready after {spoken_seconds(event['seconds'])}{_PLAIN}"
+    ),
+    "standby": lambda _: "another engine has the store; this one waits to take its place",
+    "recovered": lambda event: (
+        f"{_QUIET}{counted(event['tuples'], 'row')} in memory, up to operation {event['applied']:,}{_PLAIN}"
+    ),
+    "listening": _listening,
+    "not-started": _not_started,
+    "worker-started": lambda event: f"{_QUIET}worker {event['worker']} has started{_PLAIN}",
+    "ended": lambda _: f"{_QUIET}psoup has ended{_PLAIN}",
+}

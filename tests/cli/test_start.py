@@ -1,0 +1,222 @@
+"""The start of `serve`, `engine` and `api`: what is said first, what is not loaded, and how it is given up."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+from structlog import DropEvent
+
+from app.loading import Loading, UnwantedError
+from app.process import EXIT_ADDRESS, EXIT_INTERRUPTED, EXIT_OK, EXIT_STORE
+from app.start_sentences import SENTENCES, on_terminal
+from engine.checkpoint import checkpoint
+from tests.children import child
+from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
+from tests.terminals import terminal
+
+PSOUP = (sys.executable, "-P", "-m", "app")
+HEAVY = (
+    *("pandas", "pyspark", "py4j", "matplotlib", "polars", "duckdb", "httpx", "schemathesis"),
+    *("pyarrow.parquet", "pyarrow.dataset", "IPython"),
+)
+"""Installed or not: a start has no use for them."""
+JARGON = ("taken-over", "kernels-ready", "recovered", "[info")
+
+
+def rendered(event, *, colors=False):
+    def otherwise(*_):
+        return "a log line"
+
+    return on_terminal(otherwise, colors=colors)(None, "info", dict(event))
+
+
+def starting(*arguments, **options):
+    return child([*PSOUP, *map(str, arguments)], stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.service
+def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
+    """Log lines tell of the store and the address first, and of the API pages when it is ready."""
+    arguments = ("serve", "--port", 0, "--data", tmp_path / "data", "--log-format", "json")
+    with starting(*arguments) as process:
+        assert process.stderr is not None
+        events: list[dict[str, object]] = []
+        while not events or events[-1]["event"] != "listening":
+            events.append(json.loads(process.stderr.readline()))
+        process.send_signal(signal.SIGTERM)
+        assert EXIT_OK == process.wait(WAIT_S)
+    first, last = events[0], events[-1]
+    assert ("starting", "serve", str(tmp_path / "data")) == (
+        first["event"],
+        first["process"],
+        first["store"],
+    )
+    assert (first["url"], "/docs", True) == (last["url"], last["docs"], last["ready"])
+    assert "reading-back" in {one["event"] for one in events}
+
+
+@pytest.mark.service
+def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
+    """Until it is ready, none of the large packages that a start has no use for is loaded, by Python's own list."""
+    data = ("--data", str(tmp_path / "data"))
+    seen = set()
+    for _ in range(2):  # an empty store, then one with rows and a query
+        command = [sys.executable, "-X", "importtime", *PSOUP[1:], "serve", "--port", "0", *data]
+        with child(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            url = None
+            while url is None:
+                line = process.stderr.readline()
+                seen |= set(re.findall(r"^import time: .*\| +(\S+)$", line))
+                found = re.search(r"listening .*url=(\S+)", line)
+                url = found and found[1]
+            reader = threading.Thread(target=process.stderr.read)
+            reader.start()
+            with httpx.Client(base_url=url, trust_env=False, timeout=WAIT_S) as client:
+                wait_until(lambda: client.get("/readyz").status_code == 200, "it is ready")
+                columns = {"columns": [{"name": "x", "type": "int64"}]}
+                assert client.put("/v1/streams/s", json=columns).status_code in {200, 201}
+                assert 200 == client.post("/v1/streams/s/rows", json=[{"x": 1}]).status_code
+                sql = {"sql": "SELECT * FROM s WHERE x > 0"}
+                assert client.post("/v1/queries", json=sql).status_code in {200, 201}
+            process.send_signal(signal.SIGTERM)
+            assert EXIT_OK == process.wait(WAIT_S)
+            reader.join()
+    assert {"app.main", "engine.engine", "storage"} <= seen
+    assert [] == [name for name in HEAVY if name in seen]
+
+
+@pytest.mark.parametrize("command", ["serve", "api", "engine"])
+def test_start_at_a_port_in_use_says_so_before_the_store_is_touched(command, tmp_path):
+    """The sentence names the port and what to do; no data folder was made."""
+    store = () if command == "serve" else ("--store", "redis://127.0.0.1:1/0")
+    data = () if command == "api" else ("--data", tmp_path / "data")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*PSOUP, command, "--port", str(port), *map(str, (*store, *data))],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert EXIT_ADDRESS == done.returncode
+    assert f"Port {port} is in use" in done.stderr
+    assert "--port 0" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_start_without_its_store_names_the_address_and_no_password(tmp_path, nowhere):
+    """Which store could not be reached is said; its password is not."""
+    port = nowhere.rpartition(":")[2]
+    done = subprocess.run(
+        [*PSOUP, "serve", "--port", "0", "--data", str(tmp_path / "data"), "--log-format", "json"],
+        env={**PATIENT_ENVIRONMENT, "PSOUP_STORE": f"redis://me:geheim@127.0.0.1:{port}/3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    last = json.loads(done.stderr.splitlines()[-1])
+    assert EXIT_STORE == done.returncode
+    assert ("not-started", "store-unavailable") == (last["event"], last["code"])
+    assert f"redis://me@127.0.0.1:{port}/3" == last["store"]
+    assert "geheim" not in done.stderr
+
+
+@pytest.mark.service
+def test_start_on_a_terminal_is_told_in_sentences(tmp_path):
+    """Version, folder, URL and API pages for people; no word of the log. Ctrl-C ends what serves with 0."""
+    command = [*PSOUP, "serve", "--port", "0", "--data", str(tmp_path / "data")]
+    with terminal(command, width=200) as shown:
+        shown.wait_for(lambda screen: "API pages" in screen.text, "it is ready")
+        text = shown.screen.text
+        shown.type(b"\x03")
+        assert EXIT_OK == shown.end()
+        assert "psoup has ended" in shown.screen.text
+    url = re.search(r"ready at (http://127\.0\.0\.1:\d+) after .* s; Ctrl-C ends it", text)
+    assert url is not None
+    assert f"API pages {url[1]}/docs" in text
+    assert f"data in {tmp_path / 'data'}" in text
+    assert "starting the store" in text
+    assert [] == [word for word in JARGON if word in text]
+
+
+@pytest.mark.service
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, EXIT_INTERRUPTED), (signal.SIGTERM, EXIT_OK)]
+)
+@pytest.mark.parametrize("later_s", [0.0, 0.1, 0.4, 0.8])
+def test_start_that_is_given_up_ends_in_order(tmp_path, number, code, later_s):
+    """At whatever moment: Ctrl-C is 130, a polite kill 0, never a traceback; the next start finds the folder free."""
+    arguments = ("serve", "--port", 0, "--data", tmp_path / "data", "--log-format", "json")
+    with starting(*arguments) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert "starting" == json.loads(said)["event"]
+        time.sleep(later_s)  # the moment is the subject: this waits for nothing
+        process.send_signal(number)
+        rest = process.stderr.read()
+        ended = process.wait(WAIT_S)
+    assert "Traceback" not in rest
+    assert ended == (EXIT_OK if '"listening"' in rest else code), rest
+    assert not (tmp_path / "data" / "server.pid").exists()
+
+
+def test_every_event_of_a_start_is_a_sentence_for_people():
+    """What is said is plain, and has no colours where none are wanted; what is no news has no line."""
+    assert "reading 12,000 rows and 1 query back, then 3 operations" == rendered(
+        {"event": "reading-back", "rows": 12_000, "queries": 1, "operations": 3}
+    )
+    assert "first start only" in rendered({"event": "compiling-kernels"})
+    assert "28 s" in rendered({"event": "kernels-ready", "seconds": 28.0, "kernels": 47})
+    assert "ready once everything is read back" in rendered(
+        {"event": "listening", "url": "http://a", "ready": False, "seconds": 5.0, "docs": None}
+    )
+    assert "listening at http://a; 2 workers to start\nAPI pages http://a/docs" == rendered(
+        {"event": "listening", "url": "http://a", "workers": 2, "docs": "/docs"}
+    )
+    assert rendered({"event": "standby", "lease_s": 1.0}).startswith("another engine")
+    assert "a log line" == rendered({"event": "store-down"})
+    assert "\x1b" in rendered({"event": "ended"}, colors=True)
+    for quiet in ({"event": "taken-over"}, {"event": "kernels-ready", "seconds": 0.1}):
+        with pytest.raises(DropEvent):
+            rendered(quiet)
+    assert {"starting", "listening", "not-started"} <= set(SENTENCES)
+
+
+def test_loading_returns_what_was_loaded_and_gives_kernels_up(monkeypatch):
+    """The end of the block waits for both threads; kernels that are not wanted any more are given up."""
+    entered, given_up = threading.Event(), []
+
+    def load_kernels():
+        entered.set()
+        try:
+            while True:
+                checkpoint()
+                time.sleep(0.001)
+        except UnwantedError:
+            given_up.append("kernels")
+            raise
+
+    monkeypatch.setattr("app.kernels.load_kernels", load_kernels)
+    with Loading(lambda: "loaded") as loading:
+        assert "loaded" == loading.wait()
+        assert entered.wait(WAIT_S)
+    assert ["kernels"] == given_up
+
+
+def test_loading_that_fails_is_told_where_it_is_waited_for(monkeypatch):
+    """An error at import is no silent thread, and the end of the block does not hang."""
+    monkeypatch.setattr("app.kernels.load_kernels", lambda: 0)
+
+    def fail():
+        raise ImportError("no such module")
+
+    with Loading(fail) as loading, pytest.raises(ImportError, match="no such module"):
+        loading.wait()
