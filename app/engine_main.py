@@ -84,7 +84,7 @@ def _answering(
         observe=RequestLog(settings).ended,
         address_of=client_address(settings),
     )
-    server = make_server(app, settings)
+    server = make_server(app, settings, note=lambda: {"ready": loop.phase is Phase.LIVE})
     thread = threading.Thread(
         target=server.run, kwargs={"sockets": [listener]}, name="psoup-endpoint", daemon=True
     )

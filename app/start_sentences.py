@@ -13,6 +13,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from app.units import counted, spoken_seconds
 
 Event = Mapping[str, Any]
+_FOR_OPERATORS: Final = frozenset({"taken-over", "history", "live", "ending"})
+"""Nothing that somebody at a terminal would miss."""
 LONG_S: Final = 1.0
 """Kernels that were there sooner are not worth a line."""
 _BOLD, _QUIET, _RED, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
@@ -36,7 +38,7 @@ def on_terminal(otherwise: Processor, *, colors: bool) -> Processor:
 def _is_worth_a_line(event: Event) -> bool:
     if event["event"] == "kernels-ready":
         return bool(event["seconds"] >= LONG_S)
-    return str(event["event"]) != "taken-over"
+    return event["event"] not in _FOR_OPERATORS
 
 
 def _starting(event: Event) -> str:
@@ -64,8 +66,8 @@ def _listening(event: Event) -> str:
     docs = f"\n{_QUIET}API pages{_PLAIN} {event['url']}{event['docs']}" if event.get("docs") else ""
     if "workers" in event:
         return f"listening at {url}; {counted(event['workers'], 'worker')} to start{docs}"
-    if not event.get("ready", True):
-        return f"listening at {url}; it is ready once everything is read back{docs}"
+    if not event["ready"]:
+        return f"listening at {url}; ready once everything is read back{docs}"
     return f"ready at {url}{after}; Ctrl-C ends it{docs}"
 
 

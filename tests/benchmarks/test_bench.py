@@ -12,6 +12,7 @@ from benchmarks import (
     bench_http,
     bench_pubsub,
     bench_routing,
+    bench_start,
     goals,
     process,
     report,
@@ -231,7 +232,7 @@ def test_routing_evaluates_what_figure_8_says():
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in command_line.found() if name not in ("http", "processes", "spark")],
+    [name for name in command_line.found() if name not in ("http", "processes", "spark", "start")],
 )
 def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
     """Every benchmark runs through, ours and its peers giving one answer, whoever is installed."""
@@ -247,6 +248,15 @@ def test_http_benchmark_at_smoke_size_measures_the_service():
     assert found["-cpu"] > 0
     assert found["-wall"] > 0
     assert np.isfinite(list(found.values())).all()
+
+
+@pytest.mark.service
+def test_start_benchmark_at_smoke_size_measures_a_start():
+    """It starts a service twice and finds seconds of the second start, wall and CPU; the process is gone afterwards."""
+    (survey,) = bench_start.contests(Size.SMOKE)
+    found = {figure.key: figure.value for figure in survey.run()}
+    assert 0 < found["start-cpu-least"] <= found["start-cpu"]
+    assert 0 < found["start-ready-least"] <= found["start-ready"]
 
 
 def _is_of(goal, one):

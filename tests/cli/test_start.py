@@ -175,7 +175,7 @@ def test_every_event_of_a_start_is_a_sentence_for_people():
     )
     assert "first start only" in rendered({"event": "compiling-kernels"})
     assert "28 s" in rendered({"event": "kernels-ready", "seconds": 28.0, "kernels": 47})
-    assert "ready once everything is read back" in rendered(
+    assert "; ready once everything is read back" in rendered(
         {"event": "listening", "url": "http://a", "ready": False, "seconds": 5.0, "docs": None}
     )
     assert "listening at http://a; 2 workers to start\nAPI pages http://a/docs" == rendered(
