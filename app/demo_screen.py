@@ -1,4 +1,4 @@
-"""What the demo shows: a header with the service's figures, and one panel for each standing query."""
+"""What the demo shows: the service's figures, and standing queries: all in full, or in turn beside a list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from app.terminal import ACCENT, QUIET, rows_table
 
 _HEADER_LINES: Final = 5
 _PANEL_LINES_MIN: Final = 11
-"""Of a panel with its query's text: four lines of SQL and a blank one, the headings, three rows, the border."""
+"""Four lines of SQL, two about a late registration, the headings, two rows, the border."""
 _PANEL_COLUMNS_MIN: Final = 56
 _SQL_LINES: Final = 4
 _KIND_COLUMNS_MIN: Final = 70
