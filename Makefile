@@ -67,8 +67,9 @@ torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, HTT
 sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim SEED=7 [STEPS=60]
 	@$(BIN)/python -m tests.simulation $(SEED) $(STEPS)
 
-docs: $(VENV)/.installed-dev ## write anew the tables in docs/settings.md and the examples of the OpenAPI
+docs: $(VENV)/.installed-dev ## write anew: tables of docs/settings.md, pictures of docs/windows.md, examples of the OpenAPI
 	@$(BIN)/python -m tests.house.settings_tables
+	@$(BIN)/python -m tests.docs.window_pictures
 	@$(BIN)/python -m tests.app.openapi_examples
 
 lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashes, from constraints.txt

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.sql_pages import send_table, shown_answer
 from tests.app.support import MOVES_THE_CLOCK, Api, assert_problem
 
 pytestmark = [pytest.mark.anyio, MOVES_THE_CLOCK]
@@ -19,25 +20,13 @@ REFUSED, WARNED = (
     ]
     for part in PAGE.partition("## What is not offered")[2].split("## Warnings")
 )
-NUMBERS = {"px": "float64", "bid": "float64", "qty": "int64"}
 
 
 @pytest.fixture
 async def page(api: Api) -> Api:
     """Yield a service that holds the page's streams."""
     for name, rows in STREAMS.items():
-        columns = [
-            {
-                "name": column,
-                "type": {"ts": "timestamp", "sym": "string"}.get(column) or NUMBERS[column],
-            }
-            for column in rows.partition("\n")[0].split(",")
-        ]
-        answer = await api.send(
-            "PUT", f"/v1/streams/{name}", json={"columns": columns, "time": "ts"}
-        )
-        assert 201 == answer.status_code
-        assert 200 == (await api.body(rows.encode(), "text/csv", name=name)).status_code
+        await send_table(api, name, rows)
     return api
 
 
@@ -53,10 +42,7 @@ def test_the_page_has_what_is_run():
 async def test_query_of_the_page_answers_what_it_shows(page: Api, sql, expected):
     """The rows, in their order, as CSV without `_id` and `_x`."""
     query_id = await page.register(sql)
-    answer = await page.get(
-        f"/v1/queries/{query_id}/results", params={"format": "csv", "meta": "0"}
-    )
-    assert expected == answer.text.replace("\r\n", "\n")
+    assert expected == await shown_answer(page, query_id)
 
 
 @pytest.mark.parametrize(("sql", "code"), REFUSED, ids=lambda text: text[:60])
