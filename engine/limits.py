@@ -1,7 +1,4 @@
-"""Every bound of psoup: name, value, unit last in the name, and the reason.
-
-`docs/settings.md` lists them and `GET /v1/limits` answers them; a test compares all three.
-"""
+"""Every bound of psoup, with its unit and its reason; `docs/settings.md` lists them, `GET /v1/limits` answers them."""
 
 from typing import Final
 
@@ -16,7 +13,6 @@ CHUNK_ROWS: Final = 4_096
 """The unit of a result page: its bitmap takes 512 bytes."""
 SEGMENT_ROWS: Final = 65_536
 """16 chunks: an offset inside a segment fits 16 bits."""
-
 BODY_PLANS_MAX: Final = 64
 """Of bodies that begin alike, for each stream: how to read one is kept. Batches of one size mostly begin alike."""
 MEMORY_TOUCHED_BYTES: Final = 64 * MIB

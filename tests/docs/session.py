@@ -14,12 +14,17 @@ from pathlib import Path
 
 import httpx
 
+from tests.children import child
 from tests.docs.blocks import Block
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 
 HOST = "localhost:8000"
 """Where the pages expect the service."""
+PATH = "/usr/bin:/bin:/usr/local/bin"
 COLUMNS = "150"
+INSTALLED = "/srv/psoup"
+"""Where lines for cron expect the clone."""
+_CRON = re.compile(r"(?:[\d*/,-]+ ){5}(?P<command>.+)\n")
 RUN_BY = {"python": (".venv/bin/python",), "js": ("node",)}
 _WRITTEN = re.compile(r"\x1b\[(?P<count>[0-9;?]*)(?P<control>[A-Za-z])|\r|\n|[^\x1b\r\n]+")
 _HANDLE = re.compile(r"q_[0-9A-Za-z]{22}")
@@ -30,7 +35,8 @@ class Session(contextlib.ExitStack):
 
     A block `sh service` starts the service, or starts it anew; other `sh` blocks run in a shell that knows the
     variables of those before. There a refusal of the service fails curl, unless the block is `sh refused`. `python` and
-    `js` run, or are saved where a file name stands behind the language. Any other block with a file name is saved.
+    `js` run, or are saved where a file name stands behind the language. Any other block with a file name is saved. A
+    line for cron runs once.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,6 +57,10 @@ class Session(contextlib.ExitStack):
             return None
         if block.language == "sh":
             shown, code = self._shell(block.text, refused="refused" in block.words)
+        elif block.language == "cron":
+            line = _CRON.fullmatch(block.text)
+            assert line, f"{block.place}: not five fields of time and a command"
+            shown, code = self._shell(line["command"].replace(INSTALLED, str(self._folder)))
         elif names := [word for word in block.words if "." in word]:
             (self._folder / names[0]).write_text(self._here(block.text), encoding="utf-8")
             return None
@@ -74,7 +84,7 @@ class Session(contextlib.ExitStack):
             ["bash", "-c", shell + self._here(text)],
             folder=self._folder,
             environment={
-                "PATH": "/usr/bin:/bin:/usr/local/bin",
+                "PATH": PATH,
                 "HOME": str(self._folder),
                 "TERM": "xterm",
                 "NO_COLOR": "1",
@@ -138,7 +148,7 @@ def on_a_terminal(
     """Return the lines that a command leaves on a terminal, and its exit code."""
     ours, theirs = pty.openpty()
     shown = b""
-    with subprocess.Popen(
+    with child(
         command,
         cwd=folder,
         env=environment,
