@@ -4,8 +4,9 @@
 What is read belongs to one snapshot; what was dropped while it was read is noticed, and refused.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from engine.results.segment_hits import NO_ROWS
 from engine.results.source import Run, TupleSource
 
 Rows = NDArray[np.int64]
+Found = TypeVar("Found")
 
 
 class Invocation:
@@ -64,17 +66,7 @@ class Invocation:
 
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
-        total, oldest_row = 0, None
-        with self._settled() as finding:
-            for first_row, past_row, inside in self._runs():
-                if inside:
-                    count, first = finding.count(first_row, past_row)
-                else:
-                    parts = self._dated(finding.rows(first_row, past_row))
-                    count = sum(map(len, parts))
-                    first = next((int(part[0]) for part in parts if len(part)), None)
-                total += count
-                oldest_row = first if oldest_row is None else oldest_row
+        total, oldest_row = self._settled(self._number)
         oldest_row = self._at.parts[0].past_row if oldest_row is None else oldest_row
         at = self._at.behind(self._at.offset, (oldest_row,))
         leaves_us = NO_ROWS if self._window.slides else None
@@ -164,14 +156,32 @@ class Invocation:
 
     def _shown(self) -> Rows:
         """Return the rows of the answer, ascending."""
-        found: list[Rows] = []
-        with self._settled() as finding:
-            for first_row, past_row, inside in self._runs():
-                parts = finding.rows(first_row, past_row)
-                found += parts if inside else self._dated(parts)
+        found = self._settled(self._rows)
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else NO_ROWS
+
+    def _rows(self, finding: Finding) -> list[Rows]:
+        """Return the rows of the answer, run by run."""
+        found: list[Rows] = []
+        for first_row, past_row, inside in self._runs():
+            parts = finding.rows(first_row, past_row)
+            found += parts if inside else self._dated(parts)
+        return found
+
+    def _number(self, finding: Finding) -> tuple[int, int | None]:
+        """Return the number of the answer's rows and the oldest one; None = there is none."""
+        total, oldest_row = 0, None
+        for first_row, past_row, inside in self._runs():
+            if inside:
+                count, first = finding.count(first_row, past_row)
+            else:
+                parts = self._dated(finding.rows(first_row, past_row))
+                count = sum(map(len, parts))
+                first = next((int(part[0]) for part in parts if len(part)), None)
+            total += count
+            oldest_row = first if oldest_row is None else oldest_row
+        return total, oldest_row
 
     def _runs(self) -> Sequence[Run]:
         """Return where the rows of the answer lie. Raises PageExpiredError if they are not all held any more."""
@@ -197,20 +207,21 @@ class Invocation:
             found.append(rows[inside])
         return found
 
-    @contextmanager
-    def _settled(self) -> Iterator[Finding]:
-        """Find the hits of the clause; what was found is settled in the end, also where a checkpoint ends it.
+    def _settled(self, look: Callable[[Finding], Found]) -> Found:
+        """Return what `look` finds among the hits of the clause, and remember those, also where a checkpoint ends it.
 
-        Whoever asks again for what took too long so goes on from there.
+        Whoever asks again for what took too long so goes on from there. No context manager: it would take
+        longer than a count.
         """
         finding = Finding(self._results, self._source, self._snapshot, self._clauses)
         try:
-            yield finding
+            found = look(finding)
         except OverloadedError:
             with suppress(NotFoundError, PageExpiredError):
                 self._settle(finding)
             raise
         self._settle(finding)
+        return found
 
     def _settle(self, finding: Finding) -> None:
         """Remember what was found; refuse it if part of it may have been dropped while it was looked for.
