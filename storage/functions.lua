@@ -1156,7 +1156,7 @@ end
 
 -- keys: meta head log      args: epoch nonce head_seq gen library durability (lost_first lost_last)
 -- The engine has compared the log up to head_seq with what it knows: appends, publishes and reads may go on. What it found
--- lost stays in META: first and last seq, when, and how many operations were lost in all.
+-- lost stays in META: first and last seq, when, how many operations were lost in all, and the generation that begins.
 local function open(k, a)
   local refused = fenced(k[1], a)
   if refused then return refused end
@@ -1169,9 +1169,9 @@ local function open(k, a)
     end
   end
   if a[7] then
-    local before = string.match(redis.call('HGET', k[1], 'lost') or '0', '%d+$')
+    local before = string.match(redis.call('HGET', k[1], 'lost') or '0 0 0 0', '^%d+ %d+ %d+ (%d+)')
     local total = int(tonumber(before) + tonumber(a[8]) - tonumber(a[7]) + 1)
-    redis.call('HSET', k[1], 'lost', table.concat({a[7], a[8], int(now_us()), total}, ' '))
+    redis.call('HSET', k[1], 'lost', table.concat({a[7], a[8], int(now_us()), total, a[4]}, ' '))
   end
   redis.call('HDEL', k[1], 'settings')
   redis.call('HSET', k[1], 'gen', a[4], 'library', a[5], 'durability', a[6], 'run', run_id())

@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.condition import Loss, StoreCondition
 from engine.errors import IntegrityError
 from engine.limits import SECOND_US
+from engine.results.contract import Gen
 from storage import keys, refusals
 from storage.disk import DiskWatch
 from storage.redis_client import RedisClient
@@ -24,16 +25,25 @@ class Guard:
     full: str
 
 
-def read_loss(client: RedisClient) -> Loss | None:
+@dataclass(frozen=True, slots=True)
+class CountedLoss:
+    """What META says of the latest loss, and which generation began with it (0 = an earlier psoup has not said)."""
+
+    loss: Loss
+    gen: Gen
+
+
+def read_loss(client: RedisClient) -> CountedLoss | None:
     """Return the latest loss that was counted, None = none ever. Raises IntegrityError where it is damaged."""
     text = client.fetch_one("HGET", keys.META, "lost")
     if text is None:
         return None
     try:
-        first, last, at_us, total = map(int, text.split())
+        first, last, at_us, total, *gens = map(int, text.split())
+        (gen,) = gens or [0]
     except ValueError as error:
         raise IntegrityError(f"{keys.META} is damaged: {error}.") from error
-    return Loss(first, last, at_us, total)
+    return CountedLoss(Loss(first, last, at_us, total), Gen(gen))
 
 
 class ConditionLook:
@@ -76,7 +86,8 @@ class ConditionLook:
     def begin(self, promised: Durability) -> None:
         """Look for the first time since the store was opened: before that nothing is appended."""
         with self._looking:
-            self._loss = read_loss(self._client)
+            counted = read_loss(self._client)
+            self._loss = None if counted is None else counted.loss
             self._guard = None
             self._seen(promised)
 

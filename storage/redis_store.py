@@ -298,13 +298,14 @@ class RedisStore:
         """Return `told` without operations whose loss was counted already.
 
         An engine that ends between counting them in the store and writing its folder leaves a folder that knows of
-        them still; so does one with a folder of its own that went on meanwhile. Either has begun a later generation.
+        them still; so does one with a folder of its own that went on meanwhile. Either has begun a later generation
+        with that loss. A later generation alone tells nothing: one that is reserved may never have been begun.
         """
         file = self._known.file
-        if file is None or state.gen <= file.gen or state.head is None or state.head >= told.head:
+        if file is None or state.head is None or state.head >= told.head:
             return told
         counted = read_loss(self._client)
-        if counted is None or counted.last < told.head:
+        if counted is None or counted.gen <= file.gen or counted.loss.last < told.head:
             return told
         return replace(told, head=state.head)
 

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from engine import limits
+from engine.condition import Loss
 from engine.errors import IntegrityError
 from engine.log.operation import Drop, Remove, Tick
 from engine.tuples.batch import Seq
@@ -16,7 +17,9 @@ from storage.errors import StoreFullError, StoreUnsuitableError
 from storage.redis_client import RedisClient
 from storage.redis_look import read_loss
 from storage.redis_settings import verified_changes
+from storage.redis_store import RedisStore
 from storage.redis_token import WriteToken
+from storage.upgrade import seal_rows
 from tests.patience import wait_until
 from tests.storage.driver import do
 from tests.storage.fold import Fold
@@ -231,16 +234,54 @@ def test_loss_is_counted_once_though_its_engine_is_killed(server, tmp_path, monk
     assert (2, 9, 14) == (loss.first, loss.last, loss.total)
 
 
+def test_loss_that_was_not_counted_yet_is_not_taken_for_an_earlier_one(
+    server, tmp_path, monkeypatch
+):
+    """Its engine is killed when the next generation has a number, and is not begun; an earlier loss went further."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    store.close()
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seq": 9}))
+    server.store(tmp_path).close()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seq": 7}))
+    server.say("run", "an earlier one")
+    with monkeypatch.context() as killed:
+        killed.setattr(RedisStore, "_open_run", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            server.store(tmp_path)
+    loss = server.store(tmp_path).look().loss
+    assert loss is not None
+    assert (2, 7, 8 + 6) == (loss.first, loss.last, loss.total)
+
+
 def _killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_loss_that_cannot_be_read_is_damage(server, tmp_path):
+@pytest.mark.parametrize("lost", ["2 x 3 4", "2 3 4", "2 3 4 5 6 7"])
+def test_loss_that_cannot_be_read_is_damage(server, tmp_path, lost):
     """It is named as such."""
     server.empty_store(tmp_path)
-    server.client.fetch_one("HSET", keys.META, "lost", "2 x 3 4")
+    server.client.fetch_one("HSET", keys.META, "lost", lost)
     with pytest.raises(IntegrityError, match="damaged"):
         read_loss(server.client)
+
+
+def test_loss_that_an_earlier_psoup_has_counted_is_gone_on_with(server, tmp_path):
+    """It did not say which generation began with it: that it had, is taken from nothing."""
+    server.empty_store(tmp_path).log.append(declare("a"))
+    server.client.fetch_one("HSET", keys.META, "lost", "2 9 5 8")
+    counted = read_loss(server.client)
+    assert counted is not None
+    assert (Loss(2, 9, 5, 8), 0) == (counted.loss, counted.gen)
+    ((_, field, total),) = seal_rows(server.client, keys.META)
+    server.say(field, total.decode())
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seq": 7}))
+    loss = server.store(tmp_path).look().loss
+    assert loss is not None
+    assert (2, 7, 8 + 6) == (loss.first, loss.last, loss.total)
 
 
 def test_look_at_a_store_that_is_as_it_was_brings_no_news(server, tmp_path):
