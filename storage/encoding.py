@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 
 import orjson
 
-from engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_MAX
+from engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_CEILING
 from engine.log.operation import (
     Content,
     Declare,
@@ -115,7 +115,7 @@ def _decode_txn(value: list[Any] | None) -> Txn | None:
     return None if value is None else Txn(value[0], value[1], bytes.fromhex(value[2]))
 
 
-@functools.lru_cache(maxsize=STREAMS_COUNT_MAX)
+@functools.lru_cache(maxsize=STREAMS_COUNT_CEILING)
 def declaration_digest(schema: StreamSchema) -> str:
     """Return what is equal for identical declarations: SHA-256 of their one written form, in hex.
 

@@ -65,7 +65,8 @@ class Log(Protocol):
         Checks by kind:
             every kind: the backlog (committed and not yet applied) is below its limits.
             Declare: an identical declaration in force -> duplicate; another one of that name ->
-                StreamDiffersError (extra `stream_id`); STREAMS_COUNT_MAX -> QuotaExceededError.
+                StreamDiffersError (extra `stream_id`); beside as many streams as the setting `streams`
+                allows -> QuotaExceededError.
             every kind that names a stream: it is in force as far as the name has that id, and, where `declared`
                 is given, is declared so.
             Drop: `stream_id` is in force, else NotFoundError; `queries` are exactly the standing

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from engine.kernels.bits import LITTLE
-from engine.limits import CHUNK_ROWS
+from engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
 from engine.log.operation import Materialize, QueryId, Tick
 from engine.query.window import Window
 from engine.results.delta import (
@@ -170,3 +170,12 @@ def test_operation_of_an_unknown_kind_or_version_is_refused():
         encoding.decode_content("tock", header, body)
     with pytest.raises(AssertionError):
         encoding.decode_content(kind, header.replace(b"1", b"2"), body)
+
+
+def test_digests_of_as_many_declarations_are_kept_as_there_may_be_streams():
+    """Whatever the setting says: rows of each, one after the other, find all of them."""
+    declared = [declare(f"s{number}").schema for number in range(STREAMS_COUNT_CEILING)]
+    encoding.declaration_digest.cache_clear()
+    digests = [encoding.declaration_digest(schema) for schema in declared]
+    assert digests == [encoding.declaration_digest(schema) for schema in declared]
+    assert STREAMS_COUNT_CEILING == encoding.declaration_digest.cache_info().hits
