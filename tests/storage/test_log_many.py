@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+import hypothesis
 import pytest
+from hypothesis import HealthCheck, given, strategies as st
 
 from engine import limits
 from engine.clock import ManualClock
@@ -41,6 +43,38 @@ MIXED = [
     register(2, 1, sql="other", name="n"),
 ]
 
+STREAMS = st.sampled_from([(1, "a"), (1, "a"), (1, "a"), (2, "b"), (3, "a")])
+TXNS = st.builds(txn, st.sampled_from("xyz"), st.integers(0, 5), st.sampled_from(["one", "other"]))
+BATCHES = st.builds(
+    lambda stream, count, made: rows(*stream, count=count, body=b"x" * count, txn=made),
+    STREAMS,
+    st.integers(0, 2),
+    st.none() | TXNS,
+)
+REGISTRATIONS = st.builds(
+    lambda number, stream, name: register(number, *stream, name=name),
+    st.integers(0, 9),
+    STREAMS,
+    st.sampled_from([None, None, "n"]),
+)
+DROPS = st.builds(
+    lambda stream, queries: Drop(StreamId(stream[0]), stream[1], tuple(map(query_id, queries))),
+    STREAMS,
+    st.lists(st.integers(0, 3), max_size=1),
+)
+ANYTHING = st.one_of(
+    BATCHES,
+    BATCHES,
+    BATCHES,
+    REGISTRATIONS,
+    REGISTRATIONS,
+    st.builds(declare, st.sampled_from("abc"), st.integers(1, 2)),
+    st.builds(lambda number: Remove(query_id(number)), st.integers(0, 9)),
+    DROPS,
+    st.just(Tick()),
+)
+"""Operations of all kinds, most of which repeat, contradict or undo another."""
+
 
 def plain(outcomes):
     """Return what became of each without arrival times, which are the clock's."""
@@ -76,6 +110,29 @@ def test_append_many_is_as_one_after_the_other(store):
     assert read_back(model) == read_back(store)
     assert model.log.statistics() == store.log.statistics()
     store.log.check()
+
+
+@pytest.mark.redis
+@hypothesis.settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(together=st.lists(ANYTHING, min_size=40, max_size=80), called=st.sampled_from([1, 3, 64]))
+def test_any_operations_together_are_as_one_after_the_other(server, tmp_path, together, called):
+    """Wherever calls cut them: a producer that finds no place, a query whose end frees one, a stream that goes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("storage.redis_append.CALLED_TOGETHER", called)
+        for name, most in (
+            ("APPS_COUNT_MAX", 2),
+            ("APP_DIGESTS_KEPT", 2),
+            ("QUERIES_COUNT_MAX", 2),
+        ):
+            patch.setattr(limits, name, most)
+        store = server.empty_store(tmp_path, streams_max=2)
+        model = MemoryStore(ManualClock(START_US), streams_max=2)
+        contents = [declare("a"), declare("b"), *together]
+        assert plain(one_by_one(model, contents)) == plain(store.log.append_many(contents))
+        assert read_back(model) == read_back(store)
+        store.log.check()
 
 
 def test_append_many_of_nothing_is_nothing(store):
