@@ -203,6 +203,14 @@ class OverloadedProblem(Problem):
     reason: str = Field(description="Of what there is no more.")
 
 
+class StoreFullProblem(Problem):
+    """The store takes nothing more."""
+
+    reason: str | None = Field(
+        default=None, description="`disk-full` where its server has ended for that."
+    )
+
+
 class NotVisibleProblem(Problem):
     """The position is not applied yet."""
 
@@ -243,6 +251,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "now-out-of-range": NowProblem,
     "overloaded": OverloadedProblem,
     "not-yet-visible": NotVisibleProblem,
+    "store-full": StoreFullProblem,
 }
 PROBLEM_BODIES: Final[Mapping[str, type[Problem]]] = {
     code: _BY_CODE.get(code, SimpleProblem) for code in PROBLEM_TYPES
