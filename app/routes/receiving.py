@@ -146,7 +146,8 @@ def check_rows(
             max_bytes=limits.ENTRY_BYTES_MAX,
             max_rows=max(1, batch.num_rows * limits.ENTRY_BYTES_MAX // len(encoded)),
         )
-    return CheckedRows(declaration, batch.num_rows, encoded, digest, row_warnings(batch, schema))
+    warnings = row_warnings(batch, schema, b"" if media_type == ARROW else body)
+    return CheckedRows(declaration, batch.num_rows, encoded, digest, warnings)
 
 
 async def declaration(call: Call, name: str) -> Declaration:

@@ -13,12 +13,24 @@ _PLAUSIBLE_S: Final = (946_684_800, 4_102_444_800)
 _FINER: Final = {TimeUnit.S: 1, TimeUnit.MS: 1_000}
 
 
-def row_warnings(batch: pa.RecordBatch, schema: StreamSchema) -> list[dict[str, object]]:
+_WRITTEN_OUT: Final = (b"1970-0", b"1969-12")
+"""How a text of one of these instants begins: early 1970 in UTC, and to the west of it."""
+
+
+def row_warnings(
+    batch: pa.RecordBatch, schema: StreamSchema, text: bytes = b""
+) -> list[dict[str, object]]:
     """Return a warning for each timestamp column that was sent in another unit than it is read in, as it seems.
 
-    It seems so where all values are dated as seconds or milliseconds of this century are, read as microseconds.
+    It seems so where all values are dated as seconds or milliseconds of this century are, read as microseconds. A body
+    that writes such an instant out means it.
 
-    Cost: two passes over the timestamp columns.
+    Args:
+        batch: the rows.
+        schema: what they are read as.
+        text: the body, where it is of a format in which instants can be written out.
+
+    Cost: two passes over the timestamp columns, and one over `text` where they look so.
     """
     found: list[dict[str, object]] = []
     for column, values in zip(schema.columns, batch.columns, strict=True):
@@ -31,7 +43,7 @@ def row_warnings(batch: pa.RecordBatch, schema: StreamSchema) -> list[dict[str, 
                 f'the column with "unit": "{unit}", or send RFC 3339'
             )
             found.append({"code": TIMESTAMP_UNIT, "detail": detail})
-    return found
+    return [] if found and any(begun in text for begun in _WRITTEN_OUT) else found
 
 
 def _likely_unit(values: pa.Array) -> TimeUnit | None:

@@ -142,6 +142,17 @@ async def test_instants_that_are_plausible_are_not_warned_of(api: Api):
         assert "warnings" not in answer.json()
 
 
+@pytest.mark.parametrize("media_type", [one for one in bodies([]) if "arrow" not in one])
+@pytest.mark.parametrize("written", ["1970-01-11T00:00:00Z", "1970-01-01T00:20:00Z"])
+async def test_instants_of_1970_that_are_written_out_are_meant(api: Api, written, media_type):
+    """A text says its unit: no count has been mistaken, whatever century it is of."""
+    await declared(api)
+    answer = await api.body(bodies([written] * 3)[media_type], media_type, name="phone")
+    assert 200 == answer.status_code, answer.text
+    assert "warnings" not in answer.json()
+    assert {"1970"} == {one[:4] for one in await stored(api)}
+
+
 async def test_staged_rows_are_warned_of_as_sent_ones(api: Api):
     """A part of a commit is checked alike."""
     await declared(api)
