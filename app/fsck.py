@@ -13,6 +13,7 @@ from engine.results.contract import Checkpoint
 from engine.tuples.batch import Seq
 from engine.verify.difference import Difference, Kept, Tally
 from engine.verify.verification import Verification
+from pipeline.wording import counted
 
 DIFFERENCES_SHOWN_MAX: Final = 20
 
@@ -85,14 +86,18 @@ def _show(
     console: Console, tally: Tally, differences: list[Difference], *, keys_compared: bool
 ) -> None:
     rows = [
-        ("streams", tally.streams, f"{tally.batches:,} batches, {tally.tuples:,} tuples"),
-        ("queries", tally.queries, f"{tally.clauses:,} clauses"),
+        (
+            "streams",
+            tally.streams,
+            f"{counted(tally.batches, 'batch')}, {counted(tally.tuples, 'tuple')}",
+        ),
+        ("queries", tally.queries, counted(tally.clauses, "clause")),
         (
             "chunks",
             tally.chunks,
-            f"{tally.hits:,} hits; {tally.unkept:,} of which the columns tell",
+            f"{counted(tally.hits, 'hit')}; {tally.unkept:,} of which the columns tell",
         ),
-        ("composites", tally.composites, f"{tally.suspended:,} clauses suspended"),
+        ("composites", tally.composites, f"{counted(tally.suspended, 'clause')} suspended"),
         ("left out", tally.left_out, "clauses of damaged streams, or whose join is too large"),
         ("moved", tally.moved, "clauses that were dropped or lost tuples meanwhile"),
         ("differences", len(differences), ""),

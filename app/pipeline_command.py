@@ -24,6 +24,7 @@ from pipeline.spark.jobs.backfill import backfill
 from pipeline.spark.jobs.history import HistoryProgress, history
 from pipeline.spark.jobs.ingest import ingest
 from pipeline.spark.jobs.running import Job, JobEnd, JobProgress, P, run_job
+from pipeline.wording import counted
 
 R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 
@@ -36,7 +37,7 @@ def run_ingest(request: IngestRequest) -> None:
     """
     console = _console()
     end = _run(console, ingest, request, lambda done: console.print(micro_batch(done)))
-    _sum_up(console, end, f"rows into {request.stream}")
+    _sum_up(console, end, f"into {request.stream}")
 
 
 def run_backfill(request: BackfillRequest) -> None:
@@ -49,7 +50,7 @@ def run_backfill(request: BackfillRequest) -> None:
     console = _console()
     with _bar(console) as report:
         end = _run(console, backfill, request, report)
-    _sum_up(console, end, f"rows into {request.stream}")
+    _sum_up(console, end, f"into {request.stream}")
     if end.stopped:
         _heard(console).print("the same command goes on from there", style="yellow")
         raise KeyboardInterrupt
@@ -63,7 +64,7 @@ def run_archive(request: ArchiveRequest) -> None:
     """
     console = _console()
     end = _run(console, archive, request, lambda done: console.print(micro_batch(done)))
-    _sum_up(console, end, f"rows of {request.stream} into {request.path}")
+    _sum_up(console, end, f"of {request.stream} into {request.path}")
 
 
 def run_history(request: HistoryRequest) -> None:
@@ -76,7 +77,7 @@ def run_history(request: HistoryRequest) -> None:
     with _histories(console) as report:
         end = _run(console, history, request, report)
     ended = "stopped after" if end.stopped else "done:"
-    text = f"{end.rows:,} rows in {end.batches:,} answers"
+    text = f"{counted(end.rows, 'row')} in {counted(end.batches, 'answer')}"
     _heard(console).print(Text.assemble((f"{ended} ", "bold green"), text))
 
 
@@ -110,11 +111,12 @@ def _histories(console: Output) -> Iterator[Callable[[HistoryProgress], None]]:
     yield tell
 
 
-def _sum_up(console: Output, end: JobEnd, what: str) -> None:
+def _sum_up(console: Output, end: JobEnd, where: str) -> None:
     ended = "stopped after" if end.stopped else "done:"
     _heard(console).print(
         Text.assemble(
-            (f"{ended} ", "bold green"), f"{end.rows:,} {what} in {end.batches:,} micro-batches"
+            (f"{ended} ", "bold green"),
+            f"{counted(end.rows, 'row')} {where} in {counted(end.batches, 'micro-batch')}",
         )
     )
 

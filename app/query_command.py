@@ -16,8 +16,8 @@ from app.answer_screen import AnswerScreen
 from app.cli_common import OutputFormat, write_bytes, write_line
 from app.newest_rows import NewestRows, newest_rows
 from app.terminal import QUIET, instant, rows_table, standard_error, standard_output, warnings
-from app.units import counted
 from pipeline.client import JsonObject, Service
+from pipeline.wording import counted
 
 TABLE_ROWS_DEFAULT: Final = 100
 PAGE_ROWS: Final = 10_000

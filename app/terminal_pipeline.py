@@ -10,13 +10,14 @@ from rich.text import Text
 from app.terminal import ACCENT, QUIET, files_bar
 from pipeline.spark.jobs.history import HistoryProgress
 from pipeline.spark.jobs.running import JobProgress
+from pipeline.wording import counted
 
 
 def micro_batch(done: JobProgress) -> Text:
     """Return one line: number, rows, rate, position, and all rows so far."""
     parts: list[str | tuple[str, str]] = [
         (f"{done.batch:>7,}", f"bold {ACCENT}"),
-        f"  {done.rows:>12,} rows  {done.rows_per_s:>11,.0f} rows/s",
+        f"  {counted(done.rows, 'row'):>17}  {done.rows_per_s:>11,.0f} rows/s",
     ]
     if done.seq is not None:
         parts.append(f"  seq {done.seq:,}")
@@ -37,7 +38,7 @@ def backfill_bar(console: Console) -> Iterator[Callable[[JobProgress], None]]:
                 task,
                 completed=done.bytes_done,
                 total=done.bytes_all or None,
-                rows=f"{done.rows_all:,} rows",
+                rows=counted(done.rows_all, "row"),
                 rate=f"{done.rows_per_s:,.0f} rows/s{seq}",
             )
 
@@ -47,7 +48,7 @@ def backfill_bar(console: Console) -> Iterator[Callable[[JobProgress], None]]:
 def one_history(told: HistoryProgress) -> Text:
     """Return one line: which history, what became of it, rows, position, seconds, and why."""
     style = {"done": "green", "failed": "red"}.get(told.state, "yellow")
-    rows = f"  {told.rows:>12,} rows" if told.state == "done" else ""
+    rows = f"  {counted(told.rows, 'row'):>17}" if told.state == "done" else ""
     return Text.assemble(
         (told.history, f"bold {ACCENT}"),
         "  ",

@@ -43,7 +43,7 @@ def test_equal_store_ends_with_0(folder):
     run = fsck("--data", folder)
     assert 0 == run.exit_code, run.output
     assert "operation 3" in run.output
-    assert "1 batches, 4,099 tuples" in run.output
+    assert "1 batch, 4,099 tuples" in run.output
 
 
 def test_difference_is_named_and_ends_with_1(folder):

@@ -89,7 +89,7 @@ def test_pipeline_history_tells_what_became_of_each(monkeypatch):
         "starting Spark",
         "h_1 done 2,000 rows 1.5 s seq 1,000",
         "h_2 failed 0.0 s seq 1,000 Archive it.",
-        "stopped after 2,000 rows in 1 answers",
+        "stopped after 2,000 rows in 1 answer",
     ] == lines
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=120, color_system=None)

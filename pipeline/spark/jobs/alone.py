@@ -16,12 +16,13 @@ from pipeline.spark.jobs.asked import (
     IngestRequest,
 )
 from pipeline.spark.jobs.running import Job, JobProgress, P, run_job
+from pipeline.wording import counted
 
 R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 
 
 def run_alone(
-    request: type[R], job: Job[R, P], *, line: Callable[[P], str], done: str = "micro-batches"
+    request: type[R], job: Job[R, P], *, line: Callable[[P], str], done: str = "micro-batch"
 ) -> None:
     """Run a job as the process's arguments say, a line for each micro-batch on standard output.
 
@@ -37,7 +38,7 @@ def run_alone(
 
     def act(asked: R) -> None:
         end = run_job(job, asked, lambda told: _write(line(told)), quiet=False)
-        _write(f"{end.rows:,} rows in {end.batches:,} {done}")
+        _write(f"{counted(end.rows, 'row')} in {counted(end.batches, done)}")
 
     command = command_of(request, act)
 
@@ -56,9 +57,7 @@ def line_of(done: JobProgress) -> str:
     """Return a micro-batch's progress as one line of text."""
     seq = "" if done.seq is None else f", seq {done.seq:,}"
     share = f", {done.bytes_done / done.bytes_all:.0%} of the files" if done.bytes_all else ""
-    return (
-        f"micro-batch {done.batch:,}: {done.rows:,} rows, {done.rows_per_s:,.0f} rows/s{seq}{share}"
-    )
+    return f"micro-batch {done.batch:,}: {counted(done.rows, 'row')}, {done.rows_per_s:,.0f} rows/s{seq}{share}"
 
 
 def _write(line: str) -> None:

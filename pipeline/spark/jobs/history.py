@@ -31,6 +31,7 @@ from pipeline.spark.jobs.alone import run_alone
 from pipeline.spark.jobs.asked import HistoryRequest, archive_places, seconds_of
 from pipeline.spark.jobs.running import JobEnd, Stop, can_go_on, spark_errors_told
 from pipeline.spark.options import Connection
+from pipeline.wording import counted
 
 EVERY_S: Final = 2.0
 """Between two looks at what is asked for."""
@@ -95,7 +96,7 @@ def line_of(told: HistoryProgress) -> str:
     if told.state == "running":
         return ""
     detail = f": {told.detail}" if told.detail else ""
-    rows = f"{told.rows:,} rows, " if told.state == "done" else ""
+    rows = f"{counted(told.rows, 'row')}, " if told.state == "done" else ""
     return f"{told.history}: {told.state}, {rows}{told.seconds:,.1f} s, seq {told.seq:,}{detail}"
 
 
@@ -276,4 +277,4 @@ def _service(request: HistoryRequest) -> Service:
 
 
 if __name__ == "__main__":
-    run_alone(HistoryRequest, history, line=line_of, done="answers")
+    run_alone(HistoryRequest, history, line=line_of, done="answer")
