@@ -57,6 +57,7 @@ Token = Annotated[
     str | None,
     typer.Option("--token", envvar="PSOUP_TOKEN", help="Key, where the service asks for one."),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Handle = Annotated[str, typer.Argument(help="A query's handle: q_...")]
 URL_DEFAULT = "http://127.0.0.1:8000"
 
@@ -72,6 +73,7 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
         from app.interrupts import interruptible
         from pipeline.errors import (
             AddressError,
+            AlreadyLoadedError,
             DataFileError,
             DefinitionError,
             JavaMissingError,
@@ -86,6 +88,8 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
                 return command(*args, **kwargs)
         except ServiceProblem as problem:
             raise _ended(ExitCode.REFUSED, problem) from problem
+        except AlreadyLoadedError as error:
+            raise _ended(ExitCode.REFUSED, error) from error
         except ServiceUnreachableError as error:
             raise _ended(ExitCode.UNREACHABLE, error) from error
         except DataFileError as error:

@@ -1,12 +1,11 @@
-"""`psoup load`: a file into a stream; repeated after an interruption it goes on where it stopped."""
+"""`psoup load`: files into a stream; repeated after an interruption it goes on where it stopped."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli_common import URL_DEFAULT, Token, Url, exits
+from app.cli_common import URL_DEFAULT, Token, Url, Yes, exits
 from engine.tuples.schema import ClockKind
 from pipeline.files.options import BATCH_ROWS_DEFAULT, EpochUnit, FileFormat, ReadOptions
 
@@ -21,15 +20,28 @@ class Compression(StrEnum):
     ZSTD = "zstd"
 
 
-File = Annotated[
-    Path, typer.Argument(help="CSV, NDJSON, JSON or Parquet; also .gz, .xz, .bz2, .zst.")
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="CSV, NDJSON, JSON or Parquet; also .gz, .xz, .bz2, .zst. Several, 'day-*.csv', or - for"
+        " standard input.",
+    ),
 ]
 Stream = Annotated[str, typer.Option("--stream", "-s", help="Where the rows go.")]
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace",
+        help="Take the place of what the stream holds: drop it, declare it anew. Asks first.",
+        rich_help_panel=_STREAM,
+    ),
+]
 Schema = Annotated[
     str | None,
     typer.Option(
         help='"ts timestamp, id string, mag float64", or a JSON file as in PUT. Default: as the stream'
-        " is declared, else inferred from the whole file.",
+        " is declared, else inferred from all of the files.",
         rich_help_panel=_STREAM,
     ),
 ]
@@ -104,7 +116,7 @@ TimeFormat = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option(
-        help="Load so many rows from the front of the file.", min=1, rich_help_panel=_READING
+        help="Load so many rows from the front of each file.", min=1, rich_help_panel=_READING
     ),
 ]
 Null = Annotated[
@@ -132,17 +144,17 @@ Sort = Annotated[
     bool, typer.Option("--sort", help="Send in order of --time.", rich_help_panel=_READING)
 ]
 BatchRows = Annotated[
-    int, typer.Option(help="Rows sent at once; part of a load's identity.", min=1)
+    int, typer.Option(help="Rows sent at once. Keep it when a load is repeated.", min=1)
 ]
 Compress = Annotated[Compression | None, typer.Option(help="Compress on the way.")]
 Producer = Annotated[
-    str | None, typer.Option(help="Another name for this load, to load a file once more.")
+    str | None, typer.Option(help="A name for this load, to store a file once more.")
 ]
 
 
 @exits
 def load(
-    file: File,
+    files: Files,
     *,
     stream: Stream,
     schema: Schema = None,
@@ -169,59 +181,45 @@ def load(
     batch_rows: BatchRows = BATCH_ROWS_DEFAULT,
     compress: Compress = None,
     producer: Producer = None,
+    replace: Replace = False,
+    yes: Yes = False,
     url: Url = URL_DEFAULT,
     token: Token = None,
 ) -> None:
-    """Load a file into a stream, declaring the stream where it does not exist.
+    """Load files into a stream, declaring the stream where it does not exist.
 
     Interrupted at any moment and repeated with the same options, it loads nothing twice.
     """
     from app.load_command import run
     from pipeline.definition import read_definition
-    from pipeline.files.asked import charset_of, time_options, types_of
-    from pipeline.load import LoadRequest
+    from pipeline.files.asked import charset_of, delimiter_of, names_of, time_options, types_of
+    from pipeline.load import LoadRequest, retention_of
 
-    retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
-    reading = ReadOptions(
-        format=input_format,
-        delimiter=_character(delimiter),
-        charset=charset_of(charset),
-        comment=comment or None,
-        decimal_comma=decimal_comma,
-        nulls=tuple(null or ()),
-        header=header,
-        columns=_listed(columns) or None,
-        skip=frozenset(_listed(skip_columns)),
-        types=types_of(types),
-        flatten=flatten,
-        epoch=epoch,
-        limit=limit,
-        **time_options(time, time_format),
-    )
     request = LoadRequest(
-        path=file,
         stream=stream,
-        read=reading,
+        read=ReadOptions(
+            format=input_format,
+            delimiter=delimiter_of(delimiter),
+            charset=charset_of(charset),
+            comment=comment or None,
+            decimal_comma=decimal_comma,
+            nulls=tuple(null or ()),
+            header=header,
+            columns=names_of(columns) or None,
+            skip=frozenset(names_of(skip_columns)),
+            types=types_of(types),
+            flatten=flatten,
+            epoch=epoch,
+            limit=limit,
+            **time_options(time, time_format),
+        ),
         schema=None if schema is None else read_definition(schema),
-        clock=None if clock is None else clock.value,
-        retention={name: value for name, value in retention.items() if value is not None} or None,
+        clock=clock,
+        retention=retention_of(retention_rows, retention_time, retention_bytes),
         batch_rows=batch_rows,
         sort=sort,
-        encoding=None if compress is None else compress.value,
-        app=producer,
+        encoding=compress,
+        producer=producer,
+        replace=replace,
     )
-    run(request, url=url, token=token)
-
-
-def _listed(given: str | None) -> tuple[str, ...]:
-    """Return the names of a comma-separated list, without the blanks around them."""
-    return tuple(name.strip() for name in given.split(",")) if given else ()
-
-
-def _character(given: str | None) -> str | None:
-    from pipeline.errors import DefinitionError
-
-    found = {"tab": "\t", "\\t": "\t"}.get(given or "", given)
-    if found is not None and len(found) != 1:
-        raise DefinitionError(f"--delimiter is {given!r}: expected one character, or tab.")
-    return found
+    run(request, files, yes=yes, url=url, token=token)

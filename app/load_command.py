@@ -1,54 +1,85 @@
-"""What `psoup load` does: looks at the file, shows the columns, sends the batches, sums up.
+"""What `psoup load` does: looks at the files, shows the columns, sends the batches, sums up.
 
 The rows are the purpose, what is printed is not: where nobody reads it any more, loading goes on.
 """
 
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 
 from rich.console import Console
-from rich.text import Text
 
+from app.consent import require_consent, what_is_dropped
 from app.terminal import Output, discard, standard_error, standard_output
-from app.terminal_load import notes_of, progress_of, show_plan, show_summary, warnings_of
+from app.terminal_load import (
+    copying,
+    looking,
+    notes_of,
+    progress_of,
+    show_plan,
+    show_summary,
+    warnings_of,
+)
 from pipeline.client import Service
-from pipeline.load import LoadProgress, LoadRequest, plan_load, run_load
+from pipeline.load import LoadPlan, LoadRequest, Look, plan_load
+from pipeline.loading import LoadProgress, run_load
+from pipeline.sources import sources
+from pipeline.wording import counted
 
 
-def run(request: LoadRequest, *, url: str, token: str | None) -> None:
-    """Load a file and print what happens to standard output, or to standard error once that is closed.
+def run(
+    request: LoadRequest, files: Sequence[str], *, yes: bool, url: str, token: str | None
+) -> None:
+    """Load files and print what happens to standard output, or to standard error once that is closed.
+
+    Args:
+        request: what is asked for.
+        files: paths and patterns, `-` for standard input.
+        yes: whether to replace a stream without asking.
+        url: where the service is.
+        token: for it.
 
     Raises:
         PipelineError: any of them; `app.cli_common.exits` turns them into exit codes.
         KeyboardInterrupt: after a line that says how to go on.
     """
     console = standard_output(on_closed=_say_that_it_goes_on)
-    with Service(url, token=token) as service:
-        with console.status(Text(f"looking at {request.path.name}")):
-            plan = plan_load(service, request)
+    with Service(url, token=token) as service, ExitStack() as stack:
+        with copying(console) as on_copied:
+            found = stack.enter_context(sources(files, on_copied))
+        look = Look()
+        with looking(console, look, time.monotonic):
+            plan = plan_load(service, request, found, look)
         show_plan(console, plan)
         for note in notes_of(plan):
             standard_error().print(note)
-        started = time.monotonic()
-        latest = LoadProgress()
-        said: set[str] = set()
-        try:
-            with progress_of(console, plan, time.monotonic) as report:
+        if plan.replaces and plan.existing is not None:
+            require_consent(what_is_dropped(plan.existing), yes=yes)
+        _load(service, plan, console)
 
-                def follow(done: LoadProgress) -> None:
-                    nonlocal latest
-                    latest = done
-                    for warning in warnings_of(plan, done):
-                        if warning.plain not in said:
-                            said.add(warning.plain)
-                            standard_error().print(warning)
-                    report(done)
 
-                done = run_load(service, plan, follow)
-        except KeyboardInterrupt:
-            _say_how_to_go_on(_heard(console), latest)
-            raise
-        show_summary(_heard(console), plan, done, time.monotonic() - started)
+def _load(service: Service, plan: LoadPlan, console: Output) -> None:
+    started = time.monotonic()
+    latest = LoadProgress()
+    said: set[str] = set()
+    try:
+        with progress_of(console, plan, time.monotonic) as report:
+
+            def follow(done: LoadProgress) -> None:
+                nonlocal latest
+                latest = done
+                for warning in warnings_of(plan, done):
+                    if warning.plain not in said:
+                        said.add(warning.plain)
+                        standard_error().print(warning)
+                report(done)
+
+            done = run_load(service, plan, follow)
+    except KeyboardInterrupt:
+        _say_how_to_go_on(_heard(console), plan, latest)
+        raise
+    show_summary(_heard(console), plan, done, time.monotonic() - started)
 
 
 def _say_that_it_goes_on() -> None:
@@ -61,8 +92,8 @@ def _heard(console: Output) -> Console:
     return standard_error() if console.quiet else console
 
 
-def _say_how_to_go_on(console: Console, latest: LoadProgress) -> None:
-    console.print(
-        f"stopped after {latest.rows:,} rows; the same command goes on from there",
-        style="yellow",
-    )
+def _say_how_to_go_on(console: Console, plan: LoadPlan, latest: LoadProgress) -> None:
+    again = "the same command goes on from there"
+    if plan.replaces and latest.batches:
+        again = "the same command without --replace goes on from there; with it, it begins anew"
+    console.print(f"stopped after {counted(latest.rows, 'row')}; {again}", style="yellow")

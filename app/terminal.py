@@ -183,11 +183,28 @@ def _details(body: Mapping[str, object]) -> list[str]:
             " ".join(f"{name}={value}" for name, value in one.items())
             for one in (errors if isinstance(errors, list) else [])
         ),
-        *(
-            f"{one.get('member')}: declared {one.get('declared')}, given {one.get('given')}"
-            for one in (diff if isinstance(diff, list) else [])
-        ),
+        *(line for one in (diff if isinstance(diff, list) else []) for line in _differences(one)),
     ]
+
+
+def _differences(one: Mapping[str, Any]) -> list[str]:
+    """Return in what a member of a declaration differs, one line each: of columns those that do."""
+    member, declared, given = one.get("member"), one.get("declared"), one.get("given")
+    if member != "columns" or not (isinstance(declared, list) and isinstance(given, list)):
+        return [f"{member}: declared {declared}, given {given}"]
+    before, after = ({c["name"]: _column(c) for c in columns} for columns in (declared, given))
+    if before == after:
+        return ["columns: declared in another order"]
+    return [
+        f"column {name}: declared {before.get(name, 'nothing')}, given {after.get(name, 'nothing')}"
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _column(column: Mapping[str, Any]) -> str:
+    unit = f" in {column['unit']}" if column.get("unit") else ""
+    return f"{column['type']}{unit}{'' if column['nullable'] else ' not null'}"
 
 
 def files_bar(console: Console, *, done: str) -> Progress:

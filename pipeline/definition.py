@@ -1,5 +1,6 @@
 """A stream's definition as `PUT /v1/streams/{name}` takes it: from text, from a file, from a service."""
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from engine.tuples.schema import ColumnSchema, ColumnType
+from engine.tuples.schema import STREAM_NAME, ColumnSchema, ColumnType
+from engine.tuples.time_unit import TimeUnit
 from pipeline.errors import DefinitionError
 
 _COLUMN: Final = re.compile(
@@ -18,6 +20,18 @@ _COLUMN: Final = re.compile(
 _FORM: Final = 'Write it as "ts timestamp, id string, mag float64", or name a JSON file as in PUT.'
 _SQL_TYPES: Final = {kind.sql_name.lower(): kind for kind in ColumnType}
 _SQL_TYPES["text"] = ColumnType.STRING
+
+
+def check_stream_name(name: str) -> None:
+    """Refuse what cannot name a stream: it would lead to another path of the service, or to none.
+
+    Raises:
+        DefinitionError: says what a name is.
+    """
+    if not STREAM_NAME.fullmatch(name):
+        raise DefinitionError(
+            f"{name!r} is no name of a stream: expected a letter or _ and up to 63 letters, digits or _."
+        )
 
 
 def read_definition(given: str) -> dict[str, Any]:
@@ -52,6 +66,60 @@ def parse_columns(text: str) -> tuple[ColumnSchema, ...]:
     return tuple(columns)
 
 
+def definition_from(
+    columns: Sequence[str],
+    schema: str | None,
+    *,
+    not_null: Sequence[str] = (),
+    unit: TimeUnit | None = None,
+    **members: object | None,
+) -> dict[str, Any]:
+    """Return the definition that the options of a command line make.
+
+    Args:
+        columns: `name:type` of each.
+        schema: instead of them, as `read_definition` takes it.
+        not_null: names of columns that allow no NULL; the time column is one by itself.
+        unit: what integers count that are sent for any of the timestamps.
+        members: others, such as `time` and `retention`; None = not given. They go before those of a JSON file.
+
+    Raises:
+        DefinitionError: neither or both of `columns` and `schema`, or one of them is unclear.
+    """
+    if bool(columns) == (schema is not None):
+        raise DefinitionError(
+            "Pass the columns by --column name:type, once for each, or by --schema."
+        )
+    given = (
+        {"columns": [_spelt_column(one) for one in columns]}
+        if schema is None
+        else read_definition(schema)
+    )
+    named = {name: value for name, value in members.items() if value is not None}
+    time = named.get("time", given.get("time"))
+    found = columns_of({**given, "time": time})
+    unknown = [name for name in not_null if name not in {column.name for column in found}]
+    if unknown:
+        raise DefinitionError(f"--not-null names {unknown[0]!r}, which is none of the columns.")
+    made = [
+        dataclasses.replace(
+            column,
+            nullable=column.nullable and column.name not in not_null,
+            unit=unit if unit and column.type is ColumnType.TIMESTAMP else column.unit,
+        )
+        for column in found
+    ]
+    kept = {name: value for name, value in given.items() if name != "columns"}
+    return definition_body(made, **{**kept, **named})
+
+
+def _spelt_column(given: str) -> dict[str, str]:
+    name, colon, kind = given.rpartition(":")
+    if not (name and colon and kind):
+        raise DefinitionError(f"--column is {given!r}: expected name:type, such as ts:timestamp.")
+    return {"name": name, "type": kind.strip()}
+
+
 def columns_of(definition: Mapping[str, Any]) -> tuple[ColumnSchema, ...]:
     """Return the columns of a definition, or of a service's description of a stream.
 
@@ -69,7 +137,8 @@ def columns_of(definition: Mapping[str, Any]) -> tuple[ColumnSchema, ...]:
         name = column["name"]
         nullable = column.get("nullable")
         nullable = name != time if nullable is None else bool(nullable)
-        found.append(ColumnSchema(name, _type_named(str(column.get("type")), name), nullable))
+        kind = _type_named(str(column.get("type")), name)
+        found.append(ColumnSchema(name, kind, nullable, _unit_named(column.get("unit"), name)))
     return tuple(found)
 
 
@@ -80,7 +149,23 @@ def definition_body(columns: Sequence[ColumnSchema], **members: object | None) -
 
 
 def _column_body(column: ColumnSchema) -> dict[str, Any]:
-    return {"name": column.name, "type": column.type.value, "nullable": column.nullable}
+    body: dict[str, Any] = {
+        "name": column.name,
+        "type": column.type.value,
+        "nullable": column.nullable,
+    }
+    return body if column.unit is None else {**body, "unit": column.unit.value}
+
+
+def _unit_named(given: object, column: str) -> TimeUnit | None:
+    """Return the unit that integers for a timestamp count in; None where the definition names none."""
+    try:
+        return None if given is None else TimeUnit(str(given))
+    except ValueError:
+        expected = ", ".join(TimeUnit)
+        raise DefinitionError(
+            f"Column {column!r} has the unit {given!r}: expected one of {expected}."
+        ) from None
 
 
 def _type_named(given: str, column: str) -> ColumnType:

@@ -5,7 +5,7 @@ A root of its own beside `EngineError`: none of these is ever an answer of the s
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class PipelineError(Exception):
@@ -52,6 +52,35 @@ class DataFileError(PipelineError):
         where = "" if column is None else f" column {column!r}:"
         got = "" if value is None else f", got {_shortened(value)!r}"
         super().__init__(f"{place}:{where} {reason}{got}. {hint}".rstrip())
+
+    def renamed(self, file: str, *, hint: str | None = None) -> Self:
+        """Return the same error with the file called `file`, and with another hint where one is given."""
+        return type(self)(
+            self.reason,
+            file=file,
+            line=self.line,
+            column=self.column,
+            value=self.value,
+            hint=self.hint if hint is None else hint,
+        )
+
+
+class NoRowsError(DataFileError):
+    """A file has no rows, and nothing else tells the types of its columns."""
+
+
+class AlreadyLoadedError(PipelineError):
+    """The stream has the rows of this file from another load, which read or cut it otherwise."""
+
+    code = "already-loaded"
+
+    def __init__(self, file: str, stream: str) -> None:
+        """Name both, and what can be done."""
+        super().__init__(
+            f"{file} was loaded into {stream} before, with other options (--batch-rows, --sort, or one that says how it"
+            " is read). Nothing of it is stored now. Repeat the command with the options of then; or pass --replace to"
+            f" put this load in the place of all that {stream} holds, or --producer NAME to store the file once more."
+        )
 
 
 class JavaMissingError(PipelineError):

@@ -1,4 +1,4 @@
-"""Options as they are written on the command line: a joined time, the formats of columns, an encoding."""
+"""Options as they are written on the command line: a joined time, formats of columns, lists, an encoding."""
 
 import codecs
 from collections.abc import Sequence
@@ -94,3 +94,22 @@ def charset_of(given: str | None) -> str | None:
             f"--charset is {given!r}: expected an encoding such as utf-8, utf-16, latin-1 or cp1252."
         ) from None
     return codecs.lookup(given).name
+
+
+def names_of(given: str | None) -> tuple[str, ...]:
+    """Return the names of a comma-separated list, without the blanks around them."""
+    return tuple(name.strip() for name in given.split(",")) if given else ()
+
+
+def delimiter_of(given: str | None) -> str | None:
+    """Return the character between fields, of itself or of the word `tab`.
+
+    Raises:
+        DefinitionError: it is not one character, or one that stands for something else.
+    """
+    found = {"tab": "\t", "\\t": "\t"}.get(given or "", given)
+    if found is not None and (len(found) != 1 or not found.isascii() or found in '"\r\n'):
+        raise DefinitionError(
+            f"--delimiter is {given!r}: expected one character of ASCII that is no quote and no line end, or tab."
+        )
+    return found

@@ -20,6 +20,7 @@ from pipeline.files import casting
 from pipeline.files.csv_head import read_head, records_of
 from pipeline.files.csv_records import whole_records
 from pipeline.files.deciding import decided
+from pipeline.files.hints import misfit_hint
 from pipeline.files.joined_time import JoinedTime
 from pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
 from pipeline.files.markers import counted
@@ -120,13 +121,14 @@ class CsvRows:
         try:
             return casting.text_as(array, column.type, readings[column.name])
         except casting.Misfit as misfit:
+            value = array[misfit.index].as_py()
             raise DataFileError(
                 misfit.reason,
                 file=str(self._path),
                 line=self.line_of(first_row + misfit.index),
                 column=column.name,
-                value=array[misfit.index].as_py(),
-                hint=misfit.hint or _remedy(column, array[misfit.index].as_py()),
+                value=value,
+                hint=misfit.hint or misfit_hint(column.name, column.type, value, nulls=True),
             ) from None
 
     def _blocks(self) -> Iterator[pa.RecordBatch]:
@@ -231,10 +233,3 @@ class CsvRows:
             if row >= last:
                 break
         return found
-
-
-def _remedy(column: ColumnSchema, value: str) -> str:
-    """Return what to pass where a value does not fit its column."""
-    if column.type is ColumnType.STRING:
-        return f"Correct it, or pass --skip-columns {column.name!r} to leave the column out."
-    return f'Pass --null {value!r} or --types "{column.name} string".'

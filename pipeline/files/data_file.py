@@ -11,13 +11,13 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import DataFileError
+from pipeline.errors import DataFileError, NoRowsError
 from pipeline.files.csv_rows import CsvRows
 from pipeline.files.deciding import wanted_types
 from pipeline.files.geojson import format_of_json
 from pipeline.files.json_rows import JsonRows
 from pipeline.files.kinds import InferredColumn
-from pipeline.files.notes import ambiguity, notes_on
+from pipeline.files.notes import ambiguity
 from pipeline.files.opening import ByteCount, digest_of, format_of
 from pipeline.files.options import FileFormat, ReadOptions
 from pipeline.files.parquet_rows import ParquetRows
@@ -79,6 +79,16 @@ class DataFile:
         self._surveyed: tuple[InferredColumn, ...] = ()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the head of the file names; empty for JSON, whose rows name their own."""
+        return self._rows.names
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are; None = not known before a pass over the file."""
+        return self._rows.total
+
+    @property
     def bytes_read(self) -> int:
         """How far the pass that runs now has read the file, in bytes on disk."""
         return min(self._count.read, self.size_bytes)
@@ -94,51 +104,70 @@ class DataFile:
 
     def digest(self) -> str:
         """Return the SHA-256 of the content, in hexadecimal digits."""
-        return digest_of(self.path)
+        return digest_of(self.path, self._count)
 
     def survey(
         self, declared: Mapping[str, ColumnType] | None = None
     ) -> tuple[InferredColumn, ...]:
         """Return every column with the narrowest type that holds all its values, or the one it is given.
 
-        What the whole file shows then decides how `batches` reads it.
+        What the whole file shows then decides how `batches` reads it, unless `settle` says otherwise.
 
         Args:
             declared: the types of the stream's columns, where it has them.
 
         Raises:
-            DataFileError: the file is damaged, has no rows that tell the types, or times that may mean two things.
+            NoRowsError: the file has no rows that tell the types.
+            DataFileError: the file is damaged.
         """
         wanted = wanted_types(self.options, declared or {})
         found = self._rows.survey(wanted)
         typed = self.format is FileFormat.PARQUET  # by itself, with rows or without
         if declared is None and (not found or not (typed or self._rows.total)):
             example = ", ".join(f"{column.name} string" for column in found) or "name type, ..."
-            raise DataFileError(
+            raise NoRowsError(
                 "it has no rows to tell the columns' types from",
                 file=str(self.path),
                 hint=f'Pass --schema "{example}" with the types there will be.',
             )
-        for column in found:
-            if column.ambiguous and column.name in wanted:
-                raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
         self._surveyed = found
-        undated = any(c.name == self.options.time and (c.nulls or c.markers) for c in found)
-        if undated or any(column.misfits for column in found):
-            # Reading says which value it is, and where, before anything is sent.
-            time = self.options.time
-            for _ in self._checked([ColumnSchema(c.name, c.type, c.name != time) for c in found]):
-                pass
         return found
+
+    def settle(self, found: Sequence[InferredColumn], types: Mapping[str, ColumnType]) -> None:
+        """Read the file as the survey of all files of a load found it, having looked for times that are none.
+
+        Args:
+            found: the columns of this file, read as the other files allow.
+            types: of the columns of all files.
+
+        Raises:
+            DataFileError: times may mean two things, are not written as they are to be read, or are missing.
+        """
+        self._surveyed = tuple(found)
+        times = [c for c in found if types[c.name] is ColumnType.TIMESTAMP]
+        for column in times:
+            if column.ambiguous:
+                raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
+        time = self.options.time
+        if any(c.misfits for c in times) or (time in types and self._is_undated(found)):
+            # Reading says which value it is, and where, before anything is sent.
+            columns = [ColumnSchema(name, kind, name != time) for name, kind in types.items()]
+            for _ in self._checked(columns):
+                pass
+
+    def _is_undated(self, found: Sequence[InferredColumn]) -> bool:
+        """Return whether a row lacks its time."""
+        own = next((c for c in found if c.name == self.options.time), None)
+        return own is None or bool(own.nulls or own.markers)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the survey decided that the user may not expect, in sentences; empty before it."""
+        """What was decided about the file as a whole that the user may not expect, in sentences."""
         log = self.format is FileFormat.ZEEK
         header = (
             ("fields, types and what is NULL are those that the log's header names",) if log else ()
         )
-        return (*header, *self._rows.notes, *notes_on(self._surveyed))
+        return (*header, *self._rows.notes)
 
     def check_columns(self, columns: Sequence[ColumnSchema]) -> None:
         """Refuse columns of the file that are none of `columns`, before a row is read.

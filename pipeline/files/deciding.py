@@ -1,11 +1,12 @@
 """From what a column showed to how it is read: its type, the form of its times, and what the user should know."""
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from engine.tuples.schema import ColumnType
-from pipeline.files.kinds import TYPES, ColumnSurvey, InferredColumn, Kind
+from pipeline.files.kinds import KINDS, TYPES, ColumnSurvey, InferredColumn, Kind
 from pipeline.files.options import ReadOptions
 from pipeline.files.readings import Reading, asked_form, asked_reading
 from pipeline.files.time_candidates import COMPACT, is_date_name
@@ -49,6 +50,8 @@ def decided(
         survey.name,
         kind,
         survey.nulls,
+        survey.kind if wanted is None else KINDS[wanted],
+        survey.largest,
         note=_note(survey, line, kind, reading),
         witness=survey.witness if survey.before is not Kind.NOTHING else "",
         markers=dict(survey.markers),
@@ -57,6 +60,18 @@ def decided(
         warning=_warning(survey, kind, ambiguous) if wanted is None else "",
         misfits=kind is ColumnType.TIMESTAMP and _misfits(survey, forms[0]),
         ambiguous=ambiguous,
+    )
+
+
+def read_as(column: InferredColumn, form: TimeForm) -> InferredColumn:
+    """Return a column whose times may mean several things, read in one of these ways."""
+    return dataclasses.replace(
+        column,
+        type=ColumnType.TIMESTAMP,
+        note=f"read as {written_as(form, column.sample)}",
+        reading=dataclasses.replace(column.reading, form=form),
+        warning="",
+        ambiguous=(),
     )
 
 

@@ -17,6 +17,7 @@ from pipeline.errors import DataFileError
 from pipeline.files import casting
 from pipeline.files.flattening import Flattener, Row, depth_of
 from pipeline.files.geojson import WHOLE, feature_row
+from pipeline.files.hints import misfit_hint
 from pipeline.files.joined_time import JoinedTime
 from pipeline.files.json_documents import ELEMENT_CHARACTERS_MAX, DocumentError, elements, features
 from pipeline.files.json_survey import JsonSurvey
@@ -121,12 +122,15 @@ class JsonRows:
             try:
                 arrays.append(array_of(values, column.type, readings[column.name], self._nulls))
             except casting.Misfit as misfit:
+                value = values[misfit.index]
+                shown = json_text(value)
                 raise self._refusal(
                     misfit.reason,
                     lines[misfit.index],
                     column=column.name,
-                    value=json_text(values[misfit.index]),
-                    hint=misfit.hint,
+                    value=shown,
+                    hint=misfit.hint
+                    or misfit_hint(column.name, column.type, shown, nulls=isinstance(value, str)),
                 ) from None
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 

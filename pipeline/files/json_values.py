@@ -97,7 +97,6 @@ def _timestamps(values: Sequence[Any], reading: Reading) -> pa.Array:
 def _check(values: Sequence[Any], fits: Any, reason: str, hint: str = "") -> None:  # noqa: ANN401 (a predicate)
     for index, value in enumerate(values):
         if value is not None and not fits(value):
-            hint = hint or "Pass --types with string for it."
             raise casting.Misfit(index, reason, hint)
 
 

@@ -32,14 +32,14 @@ class Kind(IntEnum):
     TEXT = 5
 
 
-TYPES: Final = {
-    Kind.NOTHING: ColumnType.STRING,
-    Kind.BOOL: ColumnType.BOOL,
-    Kind.TIMESTAMP: ColumnType.TIMESTAMP,
-    Kind.INT: ColumnType.INT64,
-    Kind.FLOAT: ColumnType.FLOAT64,
-    Kind.TEXT: ColumnType.STRING,
+KINDS: Final = {
+    ColumnType.BOOL: Kind.BOOL,
+    ColumnType.TIMESTAMP: Kind.TIMESTAMP,
+    ColumnType.INT64: Kind.INT,
+    ColumnType.FLOAT64: Kind.FLOAT,
+    ColumnType.STRING: Kind.TEXT,
 }
+TYPES: Final = {Kind.NOTHING: ColumnType.STRING} | {kind: name for name, kind in KINDS.items()}
 
 
 def widened(one: Kind, other: Kind) -> Kind:
@@ -55,7 +55,7 @@ def widened(one: Kind, other: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """One column as the whole file shows it, or as it was asked for.
+    """One column as a file shows it, or several together, or as it was asked for.
 
     `nulls` counts its empty cells, `markers` the words for nothing: NULL but in text. `witness` is the value that made
     it text after others had looked narrower; `note` says so with its line, or how its times are read.
@@ -64,6 +64,10 @@ class InferredColumn:
     name: str
     type: ColumnType
     nulls: int
+    kind: Kind = Kind.NOTHING
+    """What the type was told by; NOTHING where there is no value."""
+    largest: int = 0
+    """The largest magnitude among its integers."""
     note: str = ""
     witness: str = ""
     markers: Mapping[str, int] = field(default_factory=dict)

@@ -213,15 +213,15 @@ def plain_file(path: Path, count: ByteCount) -> Iterator[Path]:
             yield Path(unpacked.name)
 
 
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of the file as it lies on disk, in hexadecimal digits.
+def digest_of(path: Path, count: ByteCount) -> str:
+    """Return the SHA-256 of the file as it lies on disk, in hexadecimal digits; `count` follows.
 
     Raises:
         DataFileError: the file cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with count.watch(path) as raw:
+            return hashlib.file_digest(raw, "sha256").hexdigest()
     except OSError as error:
         raise DataFileError(
             f"it cannot be read: {error.strerror or error}", file=str(path)

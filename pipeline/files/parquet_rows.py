@@ -19,7 +19,7 @@ from pipeline.errors import DataFileError
 from pipeline.files import casting
 from pipeline.files.deciding import decided
 from pipeline.files.joined_time import JoinedTime
-from pipeline.files.kinds import ColumnSurvey, InferredColumn
+from pipeline.files.kinds import KINDS, ColumnSurvey, InferredColumn, Kind
 from pipeline.files.markers import counted
 from pipeline.files.opening import DAMAGE, ByteCount, plain_file
 from pipeline.files.options import ReadOptions
@@ -64,9 +64,9 @@ class ParquetRows:
             if own is ColumnType.STRING and kind is not own:
                 found.append(self._surveyed(name, kind))
             else:
-                found.append(
-                    InferredColumn(name, kind, 0, reading=asked_reading(self._options, name))
-                )
+                told = KINDS[kind] if self.total else Kind.NOTHING
+                reading = asked_reading(self._options, name)
+                found.append(InferredColumn(name, kind, 0, told, reading=reading))
         return tuple(found)
 
     def _surveyed(self, name: str, kind: ColumnType) -> InferredColumn:
@@ -142,6 +142,7 @@ class ParquetRows:
                 f"{array.type} does not become {column.type}: {error}",
                 file=str(self._path),
                 column=column.name,
+                hint=f'Pass "{column.name} {self._types[column.name]}" to --types or --schema.',
             ) from None
 
     def _type_of(self, field: pa.Field) -> ColumnType:

@@ -12,28 +12,25 @@ def csv_file(tmp_path):
     return path
 
 
-ANOTHER = "rows, none from this load"
-
-
-def test_load_into_rows_of_another_load_says_so_after_its_first_batch(psoup, csv_file):
-    """Other batches, or a file that has grown, are another load: the warning names what the stream holds."""
+def test_load_of_a_file_that_has_grown_says_so_before_its_first_batch(psoup, csv_file):
+    """The stream has rows and none of this content: said before one is stored, as the figure shows."""
     command = ("load", csv_file, "--stream", "s", "--batch-rows", 10)
-    assert ANOTHER not in psoup(*command).stderr
-    assert ANOTHER not in psoup(*command).stderr
-    result = psoup(*command[:-1], 20)
-    assert f"the stream already holds 100 {ANOTHER}" in result.stderr
-    assert 1 == result.stderr.count("warning")
+    assert "already holds" not in psoup(*command).stderr
+    assert "already holds" not in psoup(*command).stderr
     with csv_file.open("a") as file:
         file.write("2024-01-02T00:00:00Z,100\n")
-    assert f"the stream already holds 200 {ANOTHER}" in psoup(*command).stderr
+    result = psoup(*command)
+    assert f"s already holds 100 rows, none of them from {csv_file}" in result.stderr
+    assert "--replace" in result.stderr
+    assert 1 == result.stderr.count("warning")
+    assert 201 == psoup.rows("s")
 
 
 def test_load_going_on_after_an_interruption_does_not_warn(psoup, csv_file):
     """Rows of this load are there: its first batch is a duplicate, and nothing comes in twice."""
     command = ("load", csv_file, "--stream", "s", "--batch-rows", 60)
-    head = csv_file.read_text().splitlines(keepends=True)
-    psoup(*command)
-    assert len(head) - 1 == psoup.rows("s")
+    psoup(*command, "--time", "ts")
+    assert 100 == psoup.rows("s")
     assert "" == psoup(*command).stderr
 
 
@@ -83,4 +80,21 @@ def test_load_in_another_unit_shows_the_warning_of_the_service_once(psoup, tmp_p
     assert "1970" not in psoup(*command[:3], "t", *command[4:], "--epoch", "ms").stderr
     said = psoup(*command, "--epoch", "us").stderr
     assert "look like milliseconds" in said
-    assert 1 == said.count("warning")
+    assert "read by --epoch us" in said
+    assert 1 == said.count("look like")
+
+
+def test_load_of_dates_of_1970_does_not_warn_of_their_unit(psoup, tmp_path):
+    """A file that writes its instants out has mistaken no unit."""
+    path = tmp_path / "a.csv"
+    path.write_text("at,n\n1970-01-20T12:00:00Z,1\n1970-01-21,2\n")
+    assert "" == psoup("load", path, "--stream", "s", "--time", "at").stderr
+    assert 2 == psoup.rows("s")
+
+
+def test_load_that_declares_a_timestamp_without_time_shows_the_warning(psoup, csv_file):
+    """What the service warns of in a declaration is shown, with the option of this command."""
+    said = psoup("load", csv_file, "--stream", "s").stderr
+    assert "rows are dated by their arrival" in said
+    assert "--time" in said
+    assert "" == psoup("load", csv_file, "--stream", "t", "--time", "ts").stderr

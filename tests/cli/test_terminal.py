@@ -1,7 +1,6 @@
 """What people see: problems with their place, progress with and without a terminal, no markup read."""
 
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -12,7 +11,9 @@ from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import ServiceProblem
 from pipeline.files.data_file import DataFile
 from pipeline.files.options import ReadOptions
-from pipeline.load import LoadPlan, LoadProgress, LoadRequest
+from pipeline.load import LoadFile, LoadPlan, LoadRequest
+from pipeline.loading import LoadProgress
+from pipeline.sources import Source
 
 
 def shown(renderable, *, terminal=False, width=100):
@@ -29,14 +30,16 @@ def plan(tmp_path):
     file = DataFile(path, ReadOptions(time="ts"))
     inferred = file.survey()
     return LoadPlan(
-        request=LoadRequest(path=Path(path), stream="s"),
-        file=file,
+        request=LoadRequest(stream="s"),
+        files=(LoadFile(Source(path, str(path)), file, "load-1", "load-2", path.stat()),),
         columns=tuple(ColumnSchema(c.name, c.type, c.name != "ts") for c in inferred),
         time="ts",
         body=None,
         inferred=inferred,
-        rows_before=0,
-        app="load-1",
+        notes=(),
+        existing=None,
+        replaces=False,
+        copies=(),
     )
 
 
@@ -126,7 +129,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(plan):
             seconds[0] += LINE_EVERY_S / 2
             report(LoadProgress(rows=batch * 1_000, skipped_rows=500, fraction=batch / 10))
     lines = out.getvalue().splitlines()
-    assert [f" {20 * i}% read, {2 * i},000 rows sent" for i in (1, 2, 3)] == [
+    assert [f" {20 * i}% loaded, {2 * i},000 rows sent" for i in (1, 2, 3)] == [
         line[: line.index(" sent") + 5] for line in lines
     ]
     assert all("1,000 rows/s, 500 there already" in line for line in lines)

@@ -14,6 +14,7 @@ import zstandard
 
 from engine.tuples.schema import ColumnSchema
 from pipeline.files.data_file import DataFile
+from pipeline.files.notes import notes_on
 from pipeline.files.options import ReadOptions
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -51,11 +52,13 @@ class Inferred:
 def inferred(path: Path, **options: Any) -> Inferred:
     """Survey a file and read it as it was surveyed."""
     file = DataFile(path, ReadOptions(**options))
-    columns = [ColumnSchema(column.name, column.type) for column in file.survey()]
+    found = file.survey()
+    file.settle(found, {column.name: column.type for column in found})
+    columns = [ColumnSchema(column.name, column.type) for column in found]
     rows: list[tuple[Any, ...]] = []
     for batch in file.batches(columns, rows=1_000):
         arrays = [
             a.cast(pa.string()) if pa.types.is_timestamp(a.type) else a for a in batch.columns
         ]
         rows += zip(*(array.to_pylist() for array in arrays), strict=True)
-    return Inferred({c.name: c.type.value for c in columns}, file.notes, rows)
+    return Inferred({c.name: c.type.value for c in columns}, (*file.notes, *notes_on(found)), rows)
