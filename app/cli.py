@@ -12,6 +12,8 @@ import typer
 
 from app.child_python import keep_out_current_folder
 from app.cli_common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
+from app.cli_define import declare, drop, register
+from app.cli_key import key
 from app.cli_load import load
 from app.cli_pipeline import pipeline
 from app.cli_query import invoke, query
@@ -327,7 +329,7 @@ def fsck(
 
 COMMANDS = (
     *(serve, engine, api, fsck, demo),
-    *(load, query, invoke, streams, queries, status, remove),
+    *(declare, load, drop, register, query, invoke, streams, queries, status, remove, key),
 )
 for command in COMMANDS:
     application.command()(command)

@@ -4,9 +4,10 @@ The file holds one JSON object per line: `{"id": "spark", "sha256": "<hex of the
 "scopes": ["ingest:*"]}`. Only hashes are kept: a key is 256 random bits, so a fast hash is right.
 """
 
+import base64
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,9 @@ INGEST: Final = "ingest"
 SCOPES: Final = (READ, REGISTER, ADMIN)
 _PREFIX: Final = "bearer "
 _NOBODY: Final = bytes(32)
+_KEY_BYTES: Final = 32
+_KEY_PREFIX: Final = "psoup_"
+"""By which a key is told that lies where none belongs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,27 @@ def load_keys(path: Path | None, *, processes: int = 1) -> Keys:
         raise SettingError(f"keys_file {path} cannot be read: {error.strerror}.") from error
     callers = dict(_key(line, f"{path}:{i}") for i, line in enumerate(lines, 1) if line.strip())
     return Keys(callers, required=True, guesses=Guesses(processes=processes))
+
+
+def new_key(
+    key_id: str, scopes: Sequence[str], random: Callable[[int], bytes]
+) -> tuple[str, bytes]:
+    """Return a new key, and its line of the keys file.
+
+    Args:
+        key_id: by which rates are counted and the log names it.
+        scopes: what it opens.
+        random: returns so many random bytes, which nobody can guess.
+
+    Raises:
+        SettingError: the id is too long, or a scope is none.
+    """
+    secret = base64.urlsafe_b64encode(random(_KEY_BYTES)).rstrip(b"=").decode()
+    key = f"{_KEY_PREFIX}{secret}"
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    line = orjson.dumps({"id": key_id, "sha256": digest, "scopes": list(dict.fromkeys(scopes))})
+    _key(line, key_id)
+    return key, line
 
 
 def _key(line: bytes, place: str) -> tuple[bytes, Caller]:
