@@ -54,8 +54,9 @@ def run(
         show_plan(console, plan)
         for note in notes_of(plan):
             standard_error().print(note)
-        if plan.replaces and plan.existing is not None:
-            require_consent(what_is_dropped(plan.existing), yes=yes)
+        dropped = plan.existing if plan.replaces else None
+        if dropped is not None and (dropped["rows"] or dropped["queries"]):
+            require_consent(what_is_dropped(dropped), yes=yes)
         _load(service, plan, console)
 
 

@@ -55,7 +55,8 @@ class LoadFile:
     app: str
     other_app: str
     """That of a load of the same content in the other order: by time, or as it stands in the file."""
-    _seen: os.stat_result
+    seen: os.stat_result
+    """As it was when its digest was taken."""
 
     def check_unchanged(self) -> None:
         """Refuse a file that was written to since its digest was taken. One that was removed is read to its end.
@@ -67,8 +68,8 @@ class LoadFile:
             now = self.source.path.stat()
         except OSError:
             return
-        same_file = now.st_ino == self._seen.st_ino
-        if same_file and _version(now) != _version(self._seen):
+        same_file = now.st_ino == self.seen.st_ino
+        if same_file and _version(now) != _version(self.seen):
             raise DataFileError(
                 "it was written to while it was loaded",
                 file=self.source.name,

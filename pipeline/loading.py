@@ -281,8 +281,8 @@ def _with_hint(problem: ServiceProblem, stream: str) -> ServiceProblem:
 
 
 _HINTS: Final = {
-    "too-far-in-future": "Is the time right, and --epoch? A stream takes later rows that is declared with a larger"
-    ' "future" (psoup declare --future).',
+    "too-far-in-future": 'Is the time right (--epoch)? A larger "future" in the declaration takes later rows:'
+    " psoup declare --future.",
     "too-long": "Pass --skip-columns to leave texts out.",
 }
 """By the code of a rejected row: what to do about it."""

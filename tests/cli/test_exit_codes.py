@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from app import load_command
+from app.cli import COMMANDS
 from app.cli_common import ExitCode
 from tests.house import tree
 
@@ -113,4 +114,12 @@ def test_exit_codes_are_documented():
     page = (tree.ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
     assert [code.value for code in ExitCode] == [
         int(number) for number in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
+    ]
+
+
+def test_commands_are_documented():
+    """Each of them has its place in a table of the documentation."""
+    page = (tree.ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    assert [] == [
+        command.__name__ for command in COMMANDS if f"`psoup {command.__name__}" not in page
     ]

@@ -11,6 +11,9 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from app.cli_common import ExitCode
+from pipeline.load import LoadRequest, Look, plan_load
+from pipeline.loading import run_load
+from pipeline.sources import sources
 from tests.children import child
 
 CSV = "ts,name,n,x,ok\n" + "".join(
@@ -125,6 +128,33 @@ def test_load_sorted_newest_first_file_ends_at_its_largest_time(psoup, tmp_path)
     rows = rows_of(psoup, "SELECT n FROM s")
     assert list(range(1, 29)) == [row["n"] for row in rows]
     psoup("load", path, "--stream", "t", "--sort", code=ExitCode.USAGE)
+
+
+def test_load_is_done_by_all_only_once_everything_is_acknowledged(psoup, csv_file):
+    """The share grows with what the service has taken, and is whole behind the last answer."""
+    shares = []
+    request = LoadRequest(stream="s", batch_rows=100)
+    with (
+        psoup.service() as service,
+        sources([str(csv_file), str(csv_file)], lambda *_: None) as found,
+    ):
+        plan = plan_load(service, request, found, Look())
+        run_load(service, plan, lambda done: shares.append(done.fraction))
+        assert 500 == (service.stream("s") or {})["rows"]
+    assert sorted(shares) == shares
+    assert 1.0 == shares[-1]
+    assert 6 <= len([share for share in shares if share < 1.0])
+
+
+def test_loads_of_one_file_at_the_same_time_store_it_once(psoup, tmp_path):
+    """Two processes: each batch is the one's or the other's, and neither fails or takes the stream away."""
+    path = tmp_path / "a.csv"
+    path.write_text("n\n" + "".join(f"{i}\n" for i in range(2_000)))
+    command = [sys.executable, "-m", "app.cli", "load", str(path), "--stream", "s"]
+    command += ["--batch-rows", "20", "--url", psoup.url]
+    with child(command, stdout=subprocess.PIPE) as one, child(command) as other:
+        assert [0, 0] == [process.wait(120) for process in (one, other)]
+    assert list(range(2_000)) == sorted(row["n"] for row in rows_of(psoup, "SELECT n FROM s"))
 
 
 @pytest.mark.service

@@ -3,6 +3,8 @@
 import os
 import signal
 import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -78,6 +80,24 @@ def test_load_that_ends_in_its_first_append_takes_its_declaration_back(
     monkeypatch.setattr(Service, "append", append)
     code = ExitCode.INTERRUPTED if raised is KeyboardInterrupt else ExitCode.REFUSED
     psoup("load", csv_file, "--stream", "s", code=code)
+    assert declared(psoup) is None
+
+
+def test_load_interrupted_while_it_declares_takes_its_declaration_back(
+    psoup, csv_file, monkeypatch
+):
+    """Ctrl-C before the answer is there: it is waited for, since the stream may be new by then."""
+    declare = Service.declare
+    main = threading.main_thread().ident or 0
+
+    def interrupted(self, *arguments):
+        while sys._current_frames()[main].f_code.co_name != "wait":
+            pass  # the command does not wait for this yet
+        os.kill(os.getpid(), signal.SIGINT)
+        return declare(self, *arguments)
+
+    monkeypatch.setattr(Service, "declare", interrupted)
+    psoup("load", csv_file, "--stream", "s", code=ExitCode.INTERRUPTED)
     assert declared(psoup) is None
 
 

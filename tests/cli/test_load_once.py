@@ -130,6 +130,13 @@ def test_replacing_load_infers_anew_and_keeps_the_time_column(psoup, csv_file):
     assert (300, "ts", "float64") == (found["rows"], found["time"], found["columns"][1]["type"])
 
 
+def test_replacing_load_of_an_empty_stream_asks_nobody(psoup, csv_file):
+    """Nothing is lost with it."""
+    psoup("declare", "s", "--column", "x:string")
+    psoup("load", csv_file, "--stream", "s", "--replace")
+    assert 300 == psoup.rows("s")
+
+
 def test_replacing_load_of_a_file_that_cannot_be_read_drops_nothing(psoup, csv_file):
     """The first batch is read before anything is changed."""
     psoup("load", csv_file, "--stream", "s")

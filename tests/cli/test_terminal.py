@@ -1,17 +1,19 @@
 """What people see: problems with their place, progress with and without a terminal, no markup read."""
 
+import itertools
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
+from app import terminal_load
 from app.terminal import instant, plain_table, problem, rows_table
-from app.terminal_load import LINE_EVERY_S, progress_of, show_plan
+from app.terminal_load import LINE_EVERY_S, looking, progress_of, show_plan
 from engine.tuples.schema import ColumnSchema, ColumnType
 from pipeline.errors import ServiceProblem
 from pipeline.files.data_file import DataFile
 from pipeline.files.options import ReadOptions
-from pipeline.load import LoadFile, LoadPlan, LoadRequest
+from pipeline.load import LoadFile, LoadPlan, LoadRequest, Look
 from pipeline.loading import LoadProgress
 from pipeline.sources import Source
 
@@ -147,3 +149,20 @@ def test_progress_on_a_terminal_is_a_bar_with_rate_and_time_left(plan):
     assert "1,000 rows" in text
     assert "500 rows/s" in text
     assert "28/57 bytes" in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_looking_shows_how_far_the_files_are_read(plan, terminal, monkeypatch):
+    """A bar on a terminal, a line now and then elsewhere; the bytes are those of all passes."""
+    monkeypatch.setattr(terminal_load, "LINE_EVERY_S", 0.001)
+    out = StringIO()
+    console = Console(file=out, width=140, force_terminal=terminal, color_system=None)
+    look = Look()
+    look.total_bytes = 2 * plan.size_bytes
+    with looking(console, look, itertools.count().__next__):
+        with look.over(plan.files[0].data):
+            plan.files[0].data.digest()
+        while not terminal and "looked at" not in out.getvalue():
+            pass  # another thread prints it
+    assert "50% looked at" in out.getvalue()
+    assert plan.size_bytes == look.done_bytes

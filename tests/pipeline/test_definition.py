@@ -54,3 +54,13 @@ def test_read_definition_of_a_broken_file_is_refused(tmp_path, content):
         read_definition(str(path))
     with pytest.raises(DefinitionError):
         read_definition(str(tmp_path / "none.json"))
+
+
+def test_units_of_timestamps_are_part_of_a_definition():
+    """They come back as they were written; a unit that is none is named with its column."""
+    columns = [{"name": "ts", "type": "timestamp", "unit": "ms"}, {"name": "n", "type": "int64"}]
+    body = definition_body(columns_of({"columns": columns, "time": "ts"}), time="ts")
+    assert ["ms", None] == [column.get("unit") for column in body["columns"]]
+    columns[0]["unit"] = "h"
+    with pytest.raises(DefinitionError, match="'ts' has the unit 'h'"):
+        columns_of({"columns": columns})
