@@ -2,7 +2,10 @@
 
 import os
 import pty
+import re
 import subprocess
+import sys
+from pathlib import Path
 
 import orjson
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from app.cli_common import ExitCode
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
+from tests.house import tree
 
 
 def described(psoup, name="s"):
@@ -194,3 +198,24 @@ def test_streams_are_made_and_dropped_by_processes(psoup):
     assert "" == run("invoke", handle).stdout
     run("drop", "s", "--yes")
     assert "" == run("queries").stdout
+
+
+def test_examples_of_the_documentation_run(psoup, tmp_path):
+    """Each block of shell that needs no other host, as it stands there, by processes."""
+    page = (tree.ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    blocks = [one for one in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "curl" not in one]
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for block in blocks:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block],
+            cwd=tmp_path,
+            env={**os.environ, "PSOUP_URL": psoup.url, "PATH": places},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert 0 == done.returncode, done.stderr
+    with psoup.service() as service:
+        assert ["phones"] == [one["name"] for one in service.streams()]
+    assert (tmp_path / "keys.ndjson").is_file()
