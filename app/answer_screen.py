@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from app.terminal import QUIET, rows_table
-from app.units import counted
+from pipeline.wording import counted
 
 _BESIDE_ROWS: Final = 2
 """Lines that are no rows: the headings and the caption."""

@@ -10,7 +10,8 @@ from typing import Any, Final
 from structlog import DropEvent
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from app.units import counted, spoken_seconds
+from app.units import spoken_seconds
+from pipeline.wording import counted
 
 Event = Mapping[str, Any]
 _FOR_OPERATORS: Final = frozenset({"taken-over", "history", "live", "ending"})
@@ -55,7 +56,7 @@ def _starting(event: Event) -> str:
 
 
 def _reading_back(event: Event) -> str:
-    what = f"{counted(event['rows'], 'row')} and {counted(event['queries'], 'query', 'queries')}"
+    what = f"{counted(event['rows'], 'row')} and {counted(event['queries'], 'query')}"
     behind = f", then {counted(event['operations'], 'operation')}" if event["operations"] else ""
     return f"{_QUIET}reading {what} back{behind}{_PLAIN}"
 

@@ -26,11 +26,6 @@ def spoken_number(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else _short(number)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number of things: `1 row`, `12,000 rows`; `many` where it is not `one` and an s."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def _scaled(number: float, units: Sequence[tuple[int, str]]) -> str | None:
     """Return the number in the first unit that it fills; None = it fills none."""
     for size, name in units:
