@@ -296,10 +296,6 @@ HISTORY_DETAIL_LENGTH_MAX: Final = 1_000
 HISTORY_CACHE_BYTES_MAX: Final = 64 * MIB
 """Parts that a process keeps while their pages are read: a part is fetched once, not for each page."""
 
-# Loading files.
-LOAD_PIPE_BYTES_MAX: Final = 4 * GIB
-"""Copied of what `psoup load` reads through a pipe: temporary folders are small, and often in memory."""
-
 # Hits.
 HITS_MEMORY_BYTES_MAX: Final = 6 * GIB
 """What hits may take in the engine's memory; past it appends are refused and removals still run."""

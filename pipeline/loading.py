@@ -165,17 +165,18 @@ class _Load:
     def _declared(self, body: Mapping[str, Any]) -> tuple[Warned, ...]:
         """Declare the stream; return the warnings. An interruption waits for the answer: `undo` needs it."""
         name = self._plan.request.stream
+
+        def declare() -> JsonObject:
+            described, is_new = self._service.declare(name, body)
+            self._created = described if is_new else None
+            return described
+
+        # Leaving the pool waits for its thread, wherever the interruption came.
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="psoup-declare") as pool:
-            asked = pool.submit(self._service.declare, name, body)
             try:
-                described, is_new = asked.result()
+                described = pool.submit(declare).result()
             except ServiceProblem as problem:
                 raise _with_hint(problem, name) from problem
-            except KeyboardInterrupt:
-                described, is_new = asked.result()
-                self._created = described if is_new else None
-                raise
-        self._created = described if is_new else None
         return tuple(described.get("warnings", ()))
 
     def _look(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.limits import MIB
+from engine.limits import COLUMN_NAME_LENGTH_MAX, MIB
 from pipeline.errors import DataFileError
 from pipeline.files.csv_records import Dialect, comments_blanked
 from pipeline.files.opening import ByteCount, open_text, plain_suffix
@@ -17,6 +17,7 @@ from pipeline.files.options import SKIPPED, ReadOptions
 SAMPLE_BYTES: Final = MIB
 """Looked at to tell the delimiter; the header is shorter."""
 _SAMPLE_RECORDS: Final = 20
+_NAME_SHOWN: Final = 24
 _TAB: Final = "\t"
 _DELIMITERS: Final = {",": "a comma", ";": "a semicolon", _TAB: "a tab", "|": "a bar"}
 _HASHED: Final = re.compile(r"#\s*(\S.*)")
@@ -173,6 +174,12 @@ def _field_names(
                 f"the header names {len(names)} columns, the first record has {fields} fields", hint
             )
     used = [name for name in names if name != SKIPPED]
+    longest = max(used, key=len, default="")
+    if len(longest) > COLUMN_NAME_LENGTH_MAX:
+        raise refuse(
+            f"the column {longest[:_NAME_SHOWN]!r}... has a name of {len(longest):,} characters, {COLUMN_NAME_LENGTH_MAX} at most",
+            "Is the delimiter right (--delimiter)? Pass --columns with names of your own.",
+        )
     twice = sorted({name for name in used if used.count(name) > 1})
     if twice or "" in used:
         what = (

@@ -35,7 +35,7 @@ def test_failed_load_declares_nothing_and_its_hint_is_the_type_that_fits(psoup, 
     """A float in a column of integers asks for float64; passing it loads the file."""
     command = ("load", csv_file, "--stream", "s", "--time", "ts", "--schema")
     result = psoup(*command, "ts timestamp, n int64", code=ExitCode.DATA_FILE)
-    assert '--schema "... n float64 ..."' in result.stderr
+    assert 'Pass "n float64" to --types or --schema' in result.stderr
     assert declared(psoup) is None
     psoup(*command, "ts timestamp, n float64")
     assert 2 == psoup.rows("s")

@@ -160,7 +160,7 @@ def test_named_pipe_is_read_once_by_its_name(psoup, tmp_path):
 
 def test_pipe_with_more_than_is_kept_of_one_is_refused(psoup, tmp_path, monkeypatch):
     """The bound is told with what to do instead; nothing is loaded."""
-    monkeypatch.setattr(sources, "LOAD_PIPE_BYTES_MAX", 1_000)
+    monkeypatch.setattr(sources, "PIPE_BYTES_MAX", 1_000)
     path = tmp_path / "rows.csv"
     os.mkfifo(path)
     writer = threading.Thread(target=lambda: path.write_text("n\n" + "1\n" * 1_000))

@@ -171,3 +171,32 @@ def test_file_that_is_written_to_while_it_is_loaded_is_refused(psoup, csv_file, 
     result = psoup(*command, code=ExitCode.DATA_FILE)
     assert "written to while it was loaded" in result.stderr
     assert 0 < psoup.rows("s") < 300
+
+
+def test_question_whether_a_file_is_known_leaves_no_answer_behind(psoup, csv_file, monkeypatch):
+    """Refused and asked again, or asked twice because an answer was lost: only rows make a file known."""
+    other = csv_file.with_name("b.csv")
+    other.write_text("ts,n\n2024-01-02T00:00:00Z,1\n")
+    psoup("load", csv_file, "--stream", "s", "--time", "ts")
+    command = ("load", other, "--stream", "s", "--time", "ts")
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 0)
+        for _ in range(2):
+            result = psoup(*command, code=ExitCode.INTERRUPTED)
+            assert "none of them from" in result.stderr
+    append = Service.append
+    third = csv_file.with_name("c.csv")
+    third.write_text("ts,n\n2024-01-03T00:00:00Z,1\n")
+    asked = []
+    with monkeypatch.context() as patch:
+
+        def append_lost(self, *arguments, txn, **options):
+            if txn is not None and not asked:
+                asked.append(append(self, *arguments, txn=txn, **options))
+            return append(self, *arguments, txn=txn, **options)
+
+        patch.setattr(Service, "append", append_lost)
+        result = psoup("load", third, "--stream", "s", "--time", "ts")
+    assert "none of them from" in result.stderr
+    psoup(*command, "--sort")
+    assert 302 == psoup.rows("s")
