@@ -28,16 +28,16 @@ def test_counted_is_one_of_a_noun_or_several(number, noun, expected):
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        ("int64", "2.5", 'Pass --schema "... n float64 ...".'),
-        ("int64", "1e3", 'Pass --schema "... n float64 ...".'),
-        ("int64", "-.5", 'Pass --schema "... n float64 ...".'),
-        ("int64", "9" * 20, 'Pass --schema "... n string ...". An int64 ends at'),
-        ("int64", "NA", "Pass --null 'NA' or --schema \"... n string ...\"."),
-        ("int64", "x" * 60, 'Pass --schema "... n string ...".'),
-        ("float64", "n/a", "Pass --null 'n/a' or --schema \"... n string ...\"."),
-        ("bool", "1", 'Pass --schema "... n int64 ...".'),
-        ("bool", "yes", "Pass --null 'yes' or --schema \"... n string ...\"."),
-        ("timestamp", "soon", "Pass --null 'soon' or --schema \"... n string ...\"."),
+        ("int64", "2.5", 'Pass "n float64" to --types or --schema.'),
+        ("int64", "1e3", 'Pass "n float64" to --types or --schema.'),
+        ("int64", "-.5", 'Pass "n float64" to --types or --schema.'),
+        ("int64", "9" * 20, 'Pass "n string" to --types or --schema. An int64 ends at'),
+        ("int64", "NA", "Pass --null 'NA', or \"n string\" to --types or --schema."),
+        ("int64", "x" * 60, 'Pass "n string" to --types or --schema.'),
+        ("float64", "n/a", "Pass --null 'n/a', or \"n string\" to --types or --schema."),
+        ("bool", "1", 'Pass "n int64" to --types or --schema.'),
+        ("bool", "yes", "Pass --null 'yes', or \"n string\" to --types or --schema."),
+        ("timestamp", "soon", "Pass --null 'soon', or \"n string\" to --types or --schema."),
         ("string", "x" * 9_000, "Pass --skip-columns 'n' to leave the column out."),
     ],
 )
@@ -47,5 +47,5 @@ def test_hint_names_the_type_that_holds_the_value(kind, value, expected):
 
 
 def test_hint_names_no_word_for_null_where_the_format_has_none():
-    """JSON has null itself."""
+    """A number of JSON that does not fit is no word."""
     assert "--null" not in misfit_hint("n", ColumnType.INT64, "NA", nulls=False)
