@@ -187,7 +187,7 @@ def test_question_whether_a_file_is_known_leaves_no_answer_behind(psoup, csv_fil
     append = Service.append
     third = csv_file.with_name("c.csv")
     third.write_text("ts,n\n2024-01-03T00:00:00Z,1\n")
-    asked = []
+    asked: list[object] = []
     with monkeypatch.context() as patch:
 
         def append_lost(self, *arguments, txn, **options):
