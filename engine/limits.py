@@ -113,6 +113,8 @@ STAGE_MARK_BYTES: Final = 512
 """What a part counts beside its body until its life has ended, committed or not: so many tiny ones are bounded too."""
 COMMIT_STAGES_MAX: Final = 1_024
 """Parts of one commit: more than a job has partitions, and one call of the store looks at all of them."""
+LOAD_PIPE_BYTES_MAX: Final = 4 * GIB
+"""Copied of what `psoup load` reads through a pipe: temporary folders are small, and often in memory."""
 COMMIT_BYTES_MAX: Final = 256 * MIB
 """Bodies of one commit: as much as may wait to be applied, and the engine reads all of it before it applies any."""
 
@@ -296,13 +298,11 @@ HISTORY_DETAIL_LENGTH_MAX: Final = 1_000
 HISTORY_CACHE_BYTES_MAX: Final = 64 * MIB
 """Parts that a process keeps while their pages are read: a part is fetched once, not for each page."""
 
-# Hits.
+# Hits and joins.
 HITS_MEMORY_BYTES_MAX: Final = 6 * GIB
 """What hits may take in the engine's memory; past it appends are refused and removals still run."""
 HITS_MEMORY_HIGH_PERCENT: Final = 85
 """From here on the service reports `memory-high`, as for the store's memory."""
-
-# Joins.
 JOIN_MATCHES_MAX: Final = 1_000_000
 """Composite tuples that one entrant (a chunk of tuples, a query) may find for one clause; past it that is suspended."""
 JOIN_STEPS_MAX: Final = 50_000_000

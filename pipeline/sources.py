@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from engine import limits
 from engine.limits import APPS_COUNT_MAX, GIB, MIB
 from pipeline.errors import DataFileError, DefinitionError
 
-PIPE_BYTES_MAX: Final = 4 * GIB
-"""Copied of what comes through a pipe: temporary folders are small, and often in memory."""
 STANDARD_INPUT: Final = "standard input"
 _INPUT_NAMES: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _INPUT_FD: Final = 0
@@ -122,7 +121,7 @@ def _temporary_folder(stack: ExitStack) -> Path:
 def _copied(
     opened: str | int, name: str, path: Path, on_copied: Callable[[str, int], None]
 ) -> Source:
-    """Copy what comes through a pipe to `path`, up to PIPE_BYTES_MAX."""
+    """Copy what comes through a pipe to `path`, up to LOAD_PIPE_BYTES_MAX."""
     copied = 0
     on_copied(name, copied)
     try:
@@ -132,9 +131,9 @@ def _copied(
         ):
             while block := pipe.read(MIB):
                 copied += len(block)
-                if copied > PIPE_BYTES_MAX:
+                if copied > limits.LOAD_PIPE_BYTES_MAX:
                     raise DataFileError(
-                        f"more than {PIPE_BYTES_MAX // GIB} GiB came through a pipe",
+                        f"more than {limits.LOAD_PIPE_BYTES_MAX // GIB} GiB came through a pipe",
                         file=name,
                         hint="Write it to a file, and load that.",
                     )

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from app.cli import application
 from app.listening import listen
+from app.log_lines import configure_logging
 from app.main import create_app
 from app.server import make_server
 from app.settings import Settings
@@ -43,7 +44,8 @@ class Psoup:
 
 @pytest.fixture
 def psoup() -> Iterator[Psoup]:
-    """Yield the command line against a fresh service on memory://, in a thread."""
+    """Yield the command line against a fresh service on memory://, in a thread, which logs apart from it."""
+    configure_logging(level="info", style="console")
     settings = Settings(store="memory://", port=0, **PATIENT)
     with listen(settings) as listener:
         server = make_server(create_app(settings), settings)

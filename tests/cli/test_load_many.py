@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.cli_common import ExitCode
-from engine.limits import APPS_COUNT_MAX
-from pipeline import sources
+from engine import limits
 from tests.cli.test_pipes import PSOUP
 
 
@@ -160,7 +159,7 @@ def test_named_pipe_is_read_once_by_its_name(psoup, tmp_path):
 
 def test_pipe_with_more_than_is_kept_of_one_is_refused(psoup, tmp_path, monkeypatch):
     """The bound is told with what to do instead; nothing is loaded."""
-    monkeypatch.setattr(sources, "PIPE_BYTES_MAX", 1_000)
+    monkeypatch.setattr(limits, "LOAD_PIPE_BYTES_MAX", 1_000)
     path = tmp_path / "rows.csv"
     os.mkfifo(path)
     writer = threading.Thread(target=lambda: path.write_text("n\n" + "1\n" * 1_000))
@@ -173,7 +172,7 @@ def test_pipe_with_more_than_is_kept_of_one_is_refused(psoup, tmp_path, monkeypa
 
 def test_more_files_than_a_stream_counts_are_refused_before_one_is_read(psoup, tmp_path):
     """A stream has places for so many producers."""
-    names = [tmp_path / f"{i}.csv" for i in range(APPS_COUNT_MAX + 1)]
+    names = [tmp_path / f"{i}.csv" for i in range(limits.APPS_COUNT_MAX + 1)]
     result = psoup("load", *names, "--stream", "s", code=ExitCode.USAGE)
     assert "1,001 files" in result.stderr
 
