@@ -58,7 +58,18 @@ Token = Annotated[
     typer.Option("--token", envvar="PSOUP_TOKEN", help="Key, where the service asks for one."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Handle = Annotated[str, typer.Argument(help="A query's handle: q_...")]
+
+
+def _handle(given: str) -> str:
+    """Return the handle as it is; refuse what cannot be one, such as the query's name."""
+    if not given.startswith("q_"):
+        raise typer.BadParameter(
+            f"{given!r} is not a handle: a handle begins with q_. `psoup queries` lists names and handles."
+        )
+    return given
+
+
+Handle = Annotated[str, typer.Argument(help="A query's handle: q_...", callback=_handle)]
 URL_DEFAULT = "http://127.0.0.1:8000"
 
 

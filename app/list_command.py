@@ -16,10 +16,14 @@ _NAMES: Final = frozenset({"gen"})
 
 
 def show_streams(service: Service, output: ListFormat | None) -> None:
-    """Print every stream: its columns, clock, rows and times."""
+    """Print every stream: its columns, clock, rows and times; from when it is complete, where one has dropped rows."""
     console = standard_output()
-    if _written(console, output, service.streams()):
+    streams = list(service.streams())
+    if _written(console, output, streams):
         return
+    dropped = any(
+        one.get("complete_from") for one in streams
+    )  # else a terminal has no room to spare
     rows = [
         (
             one["name"],
@@ -27,13 +31,17 @@ def show_streams(service: Service, output: ListFormat | None) -> None:
             spoken_size(one["bytes"]),
             f"{one['queries']:,}",
             instant(one.get("newest")),
-            instant(one.get("complete_from")),
+            *((instant(one.get("complete_from")),) if dropped else ()),
             f"{one['time'] or 'arrival'} ({one['clock']})",
             ", ".join(f"{column['name']} {column['type']}" for column in one["columns"]),
         )
-        for one in service.streams()
+        for one in streams
     ]
-    headings = ("stream", "rows", "size", "queries", "newest", "complete from", "time", "columns")
+    headings = (
+        *("stream", "rows", "size", "queries", "newest"),
+        *(("complete from",) if dropped else ()),
+        *("time", "columns"),
+    )
     console.print(plain_table(headings, rows, right="rows size queries"))
 
 

@@ -294,7 +294,7 @@ def check_settings(settings: Settings) -> None:
             least, most = setting.bounds
             if not least <= value <= most:
                 raise SettingError(
-                    f"{one.name} is {value}: expected {least} to {most} {setting.unit}."
+                    f"{one.name} is {value}: expected {setting.unit} from {least} to {most}."
                 )
     wrong = [name for name in settings.hosts if not (_NAME.fullmatch(name) or _is_address(name))]
     if wrong:

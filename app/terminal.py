@@ -9,6 +9,7 @@ services, so they are never read as markup.
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from typing import IO, Any, Final
 
 from rich.console import Console, Group, RenderableType
@@ -147,6 +148,8 @@ def problem(found: ServiceProblem) -> Group:
         lines += [Text(f"  {line}", style=_excerpt_style(line)) for line in excerpt.split("\n")]
     if isinstance(body.get("hint"), str) and str(body["hint"]) not in found.detail:
         lines.append(Text.assemble(("hint ", f"bold {ACCENT}"), str(body["hint"])))
+    if found.status == HTTPStatus.UNAUTHORIZED:
+        lines.append(Text("Commands take a key from PSOUP_TOKEN, or from --token.", style=QUIET))
     lines += [Text(f"  {line}") for line in _details(body)]
     if found.retryable:
         lines.append(Text("The same request may succeed later.", style=QUIET))

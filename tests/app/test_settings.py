@@ -48,10 +48,10 @@ def test_settings_come_from_the_command_line_before_the_environment():
     [
         ({"PSOUP_PROT": "1"}, "no such setting"),
         ({"PSOUP_PORT": "many"}, "PSOUP_PORT is 'many'"),
-        ({"PSOUP_PORT": "70000"}, "0 to 65535"),
+        ({"PSOUP_PORT": "70000"}, "expected port from 0 to 65535."),
         ({"PSOUP_DOCS": "maybe"}, "expected on or off"),
         ({"PSOUP_LOG_LEVEL": "loud"}, "debug, info, warning, error"),
-        ({"PSOUP_REQUESTS_IN_FLIGHT": "0"}, "1 to 1024"),
+        ({"PSOUP_REQUESTS_IN_FLIGHT": "0"}, "expected requests from 1 to 1024."),
         ({"PSOUP_STORE": "redis://h:0"}, "a port is 1 to 65535"),
         ({"PSOUP_STORE_PASSWORD_FILE": "f"}, "no store that asks for a password"),
         ({"PSOUP_STORE": "memory://", "PSOUP_STORE_PASSWORD_FILE": "f"}, "no store that asks"),

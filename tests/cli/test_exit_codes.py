@@ -51,6 +51,14 @@ def test_command_line_that_cannot_be_ends_with_2(psoup, arguments):
     assert "" != result.stderr
 
 
+@pytest.mark.parametrize("command", ["invoke", "remove"])
+def test_name_in_the_place_of_a_handle_ends_with_2_and_says_where_handles_are(psoup, command):
+    """A query is known by its handle alone: its name is refused before anything is asked of the service."""
+    result = psoup(command, "warm", code=ExitCode.USAGE)
+    assert "'warm' is not a handle" in result.stderr
+    assert "psoup queries" in result.stderr
+
+
 def test_service_that_does_not_answer_ends_with_3(psoup, nowhere):
     """The message names the address and what to look for."""
     for command in (("status",), ("streams",), ("query", "SELECT * FROM s")):

@@ -187,7 +187,17 @@ def test_streams_and_status_as_tables_and_as_data(loaded):
     table = loaded("streams", "--format", "table").stdout
     assert "ts (high-water)" in table
     assert "2024-01-01 00:00:04" in table
+    assert "complete from" not in table
     assert isinstance(orjson.loads(loaded("status").stdout_bytes), dict)
+
+
+def test_streams_as_a_table_says_from_when_it_is_complete_where_rows_were_dropped(loaded, tmp_path):
+    """One stream that has dropped a row is enough for the column to be there."""
+    path = tmp_path / "short.csv"
+    path.write_text("ts\n2024-01-01\n2024-01-02\n2024-01-03\n")
+    loaded("load", path, "--stream", "short", "--time", "ts", "--retention-rows", "2")
+    table = loaded("streams", "--format", "table").stdout
+    assert "complete" in table
 
 
 def test_status_as_a_table_is_in_units_for_people_and_raw_as_json(loaded):

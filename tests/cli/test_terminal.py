@@ -87,6 +87,13 @@ def test_problem_without_a_body_shows_its_status():
     assert "may succeed later" in shown(problem(ServiceProblem(503, {})))
 
 
+def test_problem_of_a_missing_key_says_how_a_command_is_given_one():
+    """The service speaks of its header; who types commands has an option and a variable for it."""
+    body = {"code": "unauthenticated", "detail": "Send a key.", "retryable": False}
+    assert "PSOUP_TOKEN" in shown(problem(ServiceProblem(401, body)))
+    assert "PSOUP_TOKEN" not in shown(problem(ServiceProblem(403, body)))
+
+
 def test_tables_never_read_values_as_markup():
     """Names and values with brackets are printed as they are."""
     columns = [{"name": "[bold]n", "type": "string"}]
