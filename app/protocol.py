@@ -278,7 +278,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._dropping = self.loop.call_later(LINGER_S, self.transport.close)
         else:
             self.refuse(no_place(), with_body=with_body)
-        self.cycle = None  # type: ignore[assignment] # as before the first request
+        self.cycle = self.scope = None  # type: ignore[assignment] # as before the first request
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body; that of a request that was turned away is dropped."""

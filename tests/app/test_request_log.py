@@ -178,6 +178,21 @@ def test_requests_without_a_place_have_one_line_each(lines, monkeypatch):
     ]
 
 
+def test_a_line_names_no_request_that_was_answered_before(lines, monkeypatch):
+    """Behind one that found no place, and has its line, only ends of lines come: nothing of another request."""
+    request = head("POST", ROWS, "Content-Length: 2") + b"[]"
+    with served_application(SETTINGS) as (address, app), connected(address) as connection:
+        monkeypatch.setattr(app.state.context.front.places, "expect", lambda *_, **__: False)
+        connection.sendall(request)
+        assert 503 == read_answer(connection)[0]
+        connection.sendall(b"\r\n" * limits.BLANK_BYTES_MAX)
+        assert 400 == read_answer(connection)[0]
+        wait_until(lambda: len(requests(lines)) == 2, "both are logged")
+    assert [(503, ROWS), (400, None)] == [
+        (one["status"], one.get("path")) for one in requests(lines)
+    ]
+
+
 @pytest.mark.parametrize(
     ("begun", "path"),
     [
