@@ -107,7 +107,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_dropping()
         if self._leaving is not None:
             self._leaving.cancel()
+        self._unset_keepalive_if_required()  # after a reset uvicorn keeps it, and with it all of the connection
         super().connection_lost(exc)
+        self.transport.end()  # type: ignore[attr-defined] # the one that `connection_made` has made
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Refuse a request that ends before it is whole; let a whole one be answered, where only one side has ended.
@@ -208,9 +210,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unparsed.settle()
         except OverloadedError as error:
             self._unparsed.drop()
-            if (
-                self._running() and not self._in_body()
-            ):  # its answer tells what was done; the connection ends behind it
+            if self._running() and not self._in_body():
+                # Its answer tells what was done; the connection ends behind it.
                 self._refused, self.cycle.keep_alive = True, False
             else:
                 self.refuse(error)

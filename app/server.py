@@ -2,6 +2,7 @@
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
+import asyncio
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from app.connection.handshakes import TlsListener
+from app.connection.lingering import LINGER_S
 from app.listening import url_of
 from app.protocol import BoundedProtocol, protocol_class
 from app.settings import Settings
@@ -80,6 +82,16 @@ class WorkerServer(uvicorn.Server):
             app_state=self.lifespan.state,
         )
         self.servers.append(listener)  # type: ignore[arg-type] # of a server it is closed and waited for alone
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End gracefully; a client of TLS that idles, and does not see that it is told so, is waited for a little."""
+        if self.connections.by_tls:
+            loop = asyncio.get_running_loop()
+            for one in self.server_state.connections:
+                cycle: Any = getattr(one, "cycle", None)  # before the first request there is none
+                if cycle is None or cycle.response_complete:
+                    loop.call_later(LINGER_S, one.transport.abort)
+        await super().shutdown(sockets)
 
 
 class Server(WorkerServer):

@@ -52,6 +52,14 @@ class LingeringTransport:
         self._transport.resume_reading()
         asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
 
+    def end(self) -> None:
+        """End with the connection: nothing is unread any more.
+
+        What tells of unread bytes holds the connection, and the connection this transport: left alone they would keep
+        each other, and the buffers of TLS, until Python looks for such circles.
+        """
+        self._unread = bool
+
     def discard(self, count: int) -> None:
         """Throw `count` received bytes away; past a bound the connection is closed at once."""
         self._discarded += count

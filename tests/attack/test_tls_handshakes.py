@@ -1,15 +1,18 @@
 """Connections that begin TLS and never end its handshake: counted as all others are, and given up soon."""
 
 import contextlib
+import gc
 import shutil
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from app.protocol import BoundedProtocol
 from app.settings import Settings
 from engine import limits
 from tests.app.raw_http import connected, head, read_answer
@@ -114,6 +117,61 @@ def test_what_is_no_tls_ends_the_connection(target: Target, certificate: Files):
             plain.sendall(HEALTH)
             assert b"HTTP" not in received(plain)
     assert 200 == asked(target.address, certificate[0])
+
+
+def close(client: ssl.SSLSocket) -> None:
+    """End the connection after a request that was answered."""
+    client.sendall(HEALTH)
+    assert 200 == read_answer(client)[0]
+    client.close()
+
+
+def reset(client: ssl.SSLSocket) -> None:
+    """Cut an idle connection."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def protocols() -> int:
+    """Return how many connections are kept in memory."""
+    return sum(isinstance(one, BoundedProtocol) for one in gc.get_objects())
+
+
+@pytest.mark.parametrize("leave", [close, reset])
+def test_a_connection_that_has_ended_leaves_nothing_in_memory(
+    certificate: Files, leave: Callable[[ssl.SSLSocket], None]
+):
+    """Its buffers of TLS, some 50 KiB, wait neither for a timer nor for Python's look for circles, which is rare."""
+    with served(by_tls(certificate)) as address:
+        gc.collect()
+        gc.disable()
+        try:
+            before = protocols()
+            client = trusting(certificate[0]).wrap_socket(
+                connected(address), server_hostname="localhost"
+            )
+            wait_until(lambda: protocols() == before + 1, "it is there")
+            leave(client)
+            wait_until(lambda: protocols() == before, "nothing keeps it")
+        finally:
+            gc.enable()
+        assert 200 == asked(address, certificate[0])
+
+
+def test_a_process_that_ends_waits_for_no_idle_client(
+    certificate: Files, caplog: pytest.LogCaptureFixture
+):
+    """A client that looks at nothing does not answer the end of TLS; nothing is cancelled for it."""
+    with contextlib.ExitStack() as clients:
+        with served(by_tls(certificate, shutdown_s=10)) as address:
+            client = clients.enter_context(
+                trusting(certificate[0]).wrap_socket(
+                    connected(address), server_hostname="localhost"
+                )
+            )
+            client.sendall(HEALTH)
+            assert 200 == read_answer(client)[0]
+        assert [] == [one.getMessage() for one in caplog.records if one.name == "uvicorn.error"]
 
 
 def is_kept(target: Target) -> bool:
