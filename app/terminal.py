@@ -210,8 +210,11 @@ def _column(column: Mapping[str, Any]) -> str:
     return f"{column['type']}{unit}{'' if column['nullable'] else ' not null'}"
 
 
-def files_bar(console: Console, *, done: str) -> Progress:
-    """Return a bar of bytes of files; its tasks have the fields `rows` and `rate`. `done` says what a share is of."""
+def files_bar(console: Console, *, done: str, stays: bool = True) -> Progress:
+    """Return a bar of bytes of files; its tasks have the fields `rows` and `rate`. `done` says what a share is of.
+
+    Unless it `stays` it goes when it has ended: what follows on the screen says more.
+    """
     return Progress(
         BarColumn(bar_width=None, complete_style=ACCENT),
         TaskProgressColumn(f"[progress.percentage]{{task.percentage:>3.0f}}% {done}"),
@@ -221,4 +224,5 @@ def files_bar(console: Console, *, done: str) -> Progress:
         TimeRemainingColumn(compact=True),
         console=console,
         expand=True,
+        transient=not stays,
     )

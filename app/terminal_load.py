@@ -52,7 +52,7 @@ def looking(console: Console, look: Look, clock: Callable[[], float]) -> Iterato
     The block is busy with the files, so another thread looks at `look`.
     """
     if console.is_terminal:
-        with files_bar(console, done="looked at") as bar:
+        with files_bar(console, done="looked at", stays=False) as bar:
             task = bar.add_task("", total=None, rate="", rows="")
             with _polled(LOOK_EVERY_S, lambda: _advance(bar, task, look)):
                 yield
