@@ -171,8 +171,9 @@ class _Load:
             self._created = described if is_new else None
             return described
 
-        # Leaving the pool waits for its thread, wherever the interruption came.
+        # Leaving the pool waits for its thread, wherever the interruption came: if it has begun, so it does before.
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="psoup-declare") as pool:
+            pool.submit(int).result()
             try:
                 described = pool.submit(declare).result()
             except ServiceProblem as problem:
