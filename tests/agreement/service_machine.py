@@ -46,9 +46,9 @@ class ServiceMachine(RuleBasedStateMachine):
         """Standing queries: their streams, and what they were drawn as."""
         self.names: dict[str, QueryId] = {}
         self.versions: dict[tuple[str, str], int] = {}
+        """Last version committed, by stream and app."""
         self.known: set[tuple[str, str]] = set()
         """Streams and apps of which a row was stored."""
-        """Last version committed, by stream and app."""
         self.pagings: list[Paging] = []
 
     def open_world(self) -> World:

@@ -8,11 +8,12 @@ import pytest
 
 from tests.app.processes import Process
 from tests.app.support import STREAM
-from tests.patience import WAIT_S
+from tests.patience import WAIT_S, wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.redis]
 
-LEASE_S = 1.0
+LEASE_S = 10.0
+"""So long that an engine keeps it on a machine that stands still: nothing here waits for its end."""
 NAMES = ("a", "b", "c")
 ROW = {"ts": "2020-09-13T12:27:29Z", "qty": 7}
 
@@ -36,6 +37,7 @@ class Front:
     def __init__(self, process: Process, *options: str) -> None:
         process.start("--port", "0", *options)
         self.url = process.wait_for("listening")["url"]
+        wait_until(lambda: self.ask("GET", "/streams").status_code == 200, "it answers")
 
     def ask(self, method: str, path: str, **more: object) -> httpx.Response:
         return httpx.request(method, f"{self.url}/v1{path}", timeout=WAIT_S, **more)  # type: ignore[arg-type]
@@ -52,9 +54,12 @@ class Front:
         assert limit == self.ask("GET", "/limits").json()["limits"]["streams_count_max"]
 
     def assert_works(self) -> None:
-        """Every stream is there, and takes rows."""
-        listed = self.ask("GET", "/streams").json()["streams"]
-        assert list(NAMES) == [one["name"] for one in listed]
+        """Every stream is there, once the process has followed its log so far, and takes rows."""
+
+        def listed() -> list[str]:
+            return [one["name"] for one in self.ask("GET", "/streams").json()["streams"]]
+
+        wait_until(lambda: listed() == list(NAMES), "all streams are listed")
         for name in NAMES:
             assert 200 == self.declare(name).status_code
             assert 200 == self.ask("POST", f"/streams/{name}/rows", json=ROW).status_code
