@@ -95,14 +95,14 @@ class Plan:
 
 
 _KNOWN: dict[tuple[str, tuple[StreamId, ...]], Plan] = {}
-"""Plans by the clause's text and streams, which say all of it."""
+"""Plans by the clause's text and streams. Where a log begins anew its streams may have the numbers of older ones."""
 
 
 def plan_of(clause: StandingQueryClause) -> Plan:
     """Return the plan of a clause; of equal ones mostly the same. Any thread."""
     key = clause.text, tuple(source.stream_id for source in clause.sources)
     known = _KNOWN.get(key)
-    if known is not None:
+    if known is not None and known.clause == clause:
         return known
     if len(_KNOWN) >= PLANS_KEPT_MAX:
         _KNOWN.clear()

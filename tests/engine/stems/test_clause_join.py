@@ -1,5 +1,7 @@
 """The join of one clause over rows that are there: its limits, and rows that are not there any more."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.errors import AnswerTooLargeError, PageExpiredError
@@ -7,7 +9,8 @@ from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from engine.results.source import Span
 from engine.stems import clause_join
 from engine.stems.clause_join import joining, joining_count, plan_of
-from tests.engine.joins import BLANK, FOREVER, Tables, row
+from engine.tuples.schema import ColumnType, StreamId
+from tests.engine.joins import BLANK, FOREVER, SCHEMA, Tables, row
 
 
 def world():
@@ -83,3 +86,18 @@ def test_sides_of_a_plan_have_what_satisfies_their_factors_within_the_span():
     conditions = plan.conditions()
     assert 1 <= len(conditions) <= 2, "those that are no band"
     assert {frozenset({0, 1})} == {one.sources for one in conditions}
+
+
+def test_plan_is_of_the_columns_that_the_streams_have():
+    """A log that begins anew gives a stream the number of another one, whose columns had other types."""
+    before, after = Tables("r"), Tables("r")
+    columns = tuple(
+        replace(one, type=ColumnType.FLOAT64) if one.name == "i" else one for one in SCHEMA.columns
+    )
+    after.streams = {"r": (StreamId(1), replace(SCHEMA, columns=columns))}
+    first, second = (
+        tables.clause("SELECT x.i FROM r AS x, r AS y WHERE x.i <= y.i")
+        for tables in (before, after)
+    )
+    assert first.text == second.text
+    assert [first, second, first] == [plan_of(one).clause for one in (first, second, first)]
