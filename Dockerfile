@@ -14,6 +14,7 @@ COPY engine engine
 COPY storage storage
 COPY pipeline pipeline
 COPY app app
+COPY psoup psoup
 COPY pyspark_psoup pyspark_psoup
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir dist . \
     && /opt/psoup/bin/pip install --no-deps --no-index dist/*.whl

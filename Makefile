@@ -26,7 +26,7 @@ LOCK := $(BIN)/uv pip compile --quiet --constraint constraints.txt --universal -
 INSTALLED_BY := pyproject.toml constraints.txt
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := echo "3 of 3: compiling kernels: half a minute, once"; \
-	$(BIN)/python -c 'from engine.engine import warm_up; warm_up()'
+	$(BIN)/python -c 'from psoup.engine.engine import warm_up; warm_up()'
 
 .PHONY: help install demo demo-spark test check format bench torture sim docs lock clean
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from app.terminal import QUIET, rows_table
-from pipeline.wording import counted
+from psoup.app.terminal import QUIET, rows_table
+from psoup.pipeline.wording import counted
 
 _BESIDE_ROWS: Final = 2
 """Lines that are no rows: the headings and the caption."""

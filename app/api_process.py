@@ -25,13 +25,13 @@ from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE, Config
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
-from app.keys import load_keys
-from app.listening import listen, url_of
-from app.log_lines import configure_logging
-from app.page_tokens import page_key
-from app.process import EXIT_OK, EXIT_STORE, Start, note_starting, pace_collector, run_process
-from app.server import Connections, WorkerServer, configuration, handles_of
-from app.settings import Settings, shared_store
+from psoup.app.keys import load_keys
+from psoup.app.listening import listen, url_of
+from psoup.app.log_lines import configure_logging
+from psoup.app.page_tokens import page_key
+from psoup.app.process import EXIT_OK, EXIT_STORE, Start, note_starting, pace_collector, run_process
+from psoup.app.server import Connections, WorkerServer, configuration, handles_of
+from psoup.app.settings import Settings, shared_store
 
 METERS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """prometheus_client looks at it when it is loaded."""
@@ -66,7 +66,7 @@ class WorkerApplication:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to judge
         threading.Thread(target=_end_with_parent, args=(self.meters,), daemon=True).start()
         pace_collector()
-        from app.main import create_worker_app  # noqa: PLC0415 (the parent does without)
+        from psoup.app.main import create_worker_app  # noqa: PLC0415 (the parent does without)
 
         try:
             application = create_worker_app(self.settings, meters=self.meters, on_failed=_end)

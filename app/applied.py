@@ -7,8 +7,8 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from app.places import waiting
-from engine.tuples.batch import Seq
+from psoup.app.places import waiting
+from psoup.engine.tuples.batch import Seq
 
 UNMOVED_WAIT_S: Final = 1.0
 """While nothing applies operations, this is how long it is worth to wait for what would."""

@@ -3,10 +3,10 @@
 from enum import StrEnum
 from typing import Protocol
 
-from app.figures import Figures
-from engine.condition import DISK_FULL
-from engine.results.contract import ResultsReader
-from engine.results.source import TupleSource
+from psoup.app.figures import Figures
+from psoup.engine.condition import DISK_FULL
+from psoup.engine.results.contract import ResultsReader
+from psoup.engine.results.source import TupleSource
 
 
 class Phase(StrEnum):

@@ -9,11 +9,11 @@ import threading
 import time
 from dataclasses import dataclass
 
-from app.errors import BodyTooLargeError, FramingError, RequestTimeoutError
-from app.middleware.edge import Receive
-from app.settings import Settings
-from engine import limits
-from engine.errors import OverloadedError
+from psoup.app.errors import BodyTooLargeError, FramingError, RequestTimeoutError
+from psoup.app.middleware.edge import Receive
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.engine.errors import OverloadedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine import limits
-from engine.errors import StaleDeclarationError
-from engine.results.contract import ResultsReader
-from engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine import limits
+from psoup.engine.errors import StaleDeclarationError
+from psoup.engine.results.contract import ResultsReader
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 Result = TypeVar("Result")
 

@@ -14,7 +14,7 @@ _SAFE_PATH: Final = "PYTHONSAFEPATH"
 
 def psoup_command(*arguments: str) -> list[str]:
     """Return the command line of a `psoup` with these arguments, by this interpreter."""
-    return [sys.executable, "-P", "-m", "app", *arguments]
+    return [sys.executable, "-P", "-m", "psoup", *arguments]
 
 
 def keep_out_current_folder() -> None:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.child_python import keep_out_current_folder
-from app.cli_common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
-from app.cli_define import declare, drop, register
-from app.cli_key import key
-from app.cli_load import load
-from app.cli_pipeline import pipeline
-from app.cli_query import invoke, query
+from psoup.app.child_python import keep_out_current_folder
+from psoup.app.cli_common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
+from psoup.app.cli_define import declare, drop, register
+from psoup.app.cli_key import key
+from psoup.app.cli_load import load
+from psoup.app.cli_pipeline import pipeline
+from psoup.app.cli_query import invoke, query
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from psoup.app.settings import Settings
 
 _CLIENT_VARIABLES = frozenset({"PSOUP_URL", "PSOUP_TOKEN"})
 """Settings of the command line alone; every other PSOUP_ variable is one of the service."""
@@ -41,7 +41,7 @@ application = typer.Typer(
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from app.version import version_line
+        from psoup.app.version import version_line
 
         print(version_line())
         raise typer.Exit(ExitCode.DONE)
@@ -91,9 +91,9 @@ AccessLog = Annotated[bool | None, _text("Log each request, not only those that 
 
 def _settings(**given: object) -> "Settings":
     """Return the settings of this start; where they cannot be, say so and end."""
-    from app.errors import SettingError
-    from app.settings import load_settings
-    from app.terminal import failure, standard_error
+    from psoup.app.errors import SettingError
+    from psoup.app.settings import load_settings
+    from psoup.app.terminal import failure, standard_error
 
     environment = {k: v for k, v in os.environ.items() if k not in _CLIENT_VARIABLES}
     try:
@@ -126,7 +126,7 @@ def serve(
 
     Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
     """
-    from app.serve_process import serve as run
+    from psoup.app.serve_process import serve as run
 
     settings = _settings(
         store=store,
@@ -168,7 +168,7 @@ def engine(
 
     Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
     """
-    from app.engine_process import run_engine
+    from psoup.app.engine_process import run_engine
 
     settings = _settings(
         store=store,
@@ -207,7 +207,7 @@ def api(
 
     Every setting can also be given as PSOUP_ and its name; docs/settings.md lists them.
     """
-    from app.api_process import run_api
+    from psoup.app.api_process import run_api
 
     settings = _settings(
         store=store,
@@ -245,7 +245,7 @@ def demo(
     ] = False,
 ) -> None:
     """Start a service, feed it a building's sensors, and watch standing queries."""
-    from app.demo import run
+    from psoup.app.demo import run
 
     run(seconds=seconds, data=data, port=port, seed=seed, url=url, stay=stay)
 
@@ -253,8 +253,8 @@ def demo(
 @exits
 def streams(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """List the streams."""
-    from app.list_command import show_streams
-    from pipeline.client import Service
+    from psoup.app.list_command import show_streams
+    from psoup.pipeline.client import Service
 
     with Service(url, token=token) as service:
         show_streams(service, output)
@@ -263,8 +263,8 @@ def streams(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = Non
 @exits
 def queries(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """List the standing queries."""
-    from app.list_command import show_queries
-    from pipeline.client import Service
+    from psoup.app.list_command import show_queries
+    from psoup.pipeline.client import Service
 
     with Service(url, token=token) as service:
         show_queries(service, output)
@@ -281,8 +281,8 @@ def status(
     token: Token = None,
 ) -> None:
     """Show the service's figures: in units for people on a terminal, raw in a pipe."""
-    from app.list_command import show_status
-    from pipeline.client import Service
+    from psoup.app.list_command import show_status
+    from psoup.pipeline.client import Service
 
     with Service(url, token=token) as service:
         show_status(service, ListFormat.NDJSON if json else output)
@@ -291,7 +291,7 @@ def status(
 @exits
 def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Remove a standing query by its handle."""
-    from pipeline.client import Service
+    from psoup.pipeline.client import Service
 
     with Service(url, token=token) as service:
         service.remove(handle)
@@ -308,10 +308,10 @@ def fsck(
     It may run beside a live engine. Ends with 0 where all is equal, 1 where something differs, 3 for a store that
     cannot be read.
     """
-    from app.fsck import compare
-    from app.terminal import failure, standard_error, standard_output
-    from engine.errors import EngineError
-    from storage.inspection import inspect_store
+    from psoup.app.fsck import compare
+    from psoup.app.terminal import failure, standard_error, standard_output
+    from psoup.engine.errors import EngineError
+    from psoup.storage.inspection import inspect_store
 
     settings = _settings(store=store, store_password_file=store_password_file, data=data)
     password_file = settings.store_password_file

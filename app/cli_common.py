@@ -81,8 +81,8 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from app.interrupts import interruptible
-        from pipeline.errors import (
+        from psoup.app.interrupts import interruptible
+        from psoup.pipeline.errors import (
             AddressError,
             AlreadyLoadedError,
             DataFileError,
@@ -112,7 +112,7 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt as error:
             raise _ended(ExitCode.INTERRUPTED, error) from error
         except BrokenPipeError:
-            from app.terminal import discard
+            from psoup.app.terminal import discard
 
             discard(sys.stdout)  # the reader of the pipe has seen enough
             raise typer.Exit(ExitCode.DONE) from None
@@ -121,8 +121,8 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _ended(code: ExitCode, error: BaseException) -> typer.Exit:
-    from app import terminal
-    from pipeline.errors import ServiceProblem
+    from psoup.app import terminal
+    from psoup.pipeline.errors import ServiceProblem
 
     console = terminal.standard_error()
     if isinstance(error, ServiceProblem):

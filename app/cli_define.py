@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from app.cli_common import URL_DEFAULT, ListFormat, Materialize, Token, Url, Yes, exits
-from engine.tuples.schema import ClockKind
-from engine.tuples.time_unit import TimeUnit
+from psoup.app.cli_common import URL_DEFAULT, ListFormat, Materialize, Token, Url, Yes, exits
+from psoup.engine.tuples.schema import ClockKind
+from psoup.engine.tuples.time_unit import TimeUnit
 
 Stream = Annotated[str, typer.Argument(help="The stream's name.")]
 Column = Annotated[
@@ -78,9 +78,9 @@ def declare(
     token: Token = None,
 ) -> None:
     """Declare a stream. The same declaration again changes nothing; another one is refused."""
-    from app.define_command import declare_stream
-    from pipeline.client import Service
-    from pipeline.definition import definition_from
+    from psoup.app.define_command import declare_stream
+    from psoup.pipeline.client import Service
+    from psoup.pipeline.definition import definition_from
 
     retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
     definition = definition_from(
@@ -100,8 +100,8 @@ def declare(
 @exits
 def drop(stream: Stream, *, yes: Yes = False, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Drop a stream with its rows and the queries that read it. Asks first."""
-    from app.define_command import drop_stream
-    from pipeline.client import Service
+    from psoup.app.define_command import drop_stream
+    from psoup.pipeline.client import Service
 
     with Service(url, token=token) as service:
         drop_stream(service, stream, yes=yes)
@@ -119,8 +119,8 @@ def register(
     token: Token = None,
 ) -> None:
     """Register a standing query and print its handle."""
-    from app.define_command import labels_of, register_query
-    from pipeline.client import Service
+    from psoup.app.define_command import labels_of, register_query
+    from psoup.pipeline.client import Service
 
     labels = labels_of(label or ())
     with Service(url, token=token) as service:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli_common import exits
+from psoup.app.cli_common import exits
 
 Name = Annotated[str, typer.Argument(help="Whose it is, as rates and the log name it.")]
 Scope = Annotated[
@@ -22,6 +22,6 @@ KeysFile = Annotated[
 @exits
 def key(name: Name, *, scope: Scope, keys_file: KeysFile = None) -> None:
     """Make a key, and print it: it is kept nowhere. The service's keys file holds its hash alone."""
-    from app.key_command import make_key
+    from psoup.app.key_command import make_key
 
     make_key(name, scope, keys_file)

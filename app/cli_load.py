@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from app.cli_common import URL_DEFAULT, Token, Url, Yes, exits
-from engine.tuples.schema import ClockKind
-from pipeline.files.options import BATCH_ROWS_DEFAULT, EpochUnit, FileFormat, ReadOptions
+from psoup.app.cli_common import URL_DEFAULT, Token, Url, Yes, exits
+from psoup.engine.tuples.schema import ClockKind
+from psoup.pipeline.files.options import BATCH_ROWS_DEFAULT, EpochUnit, FileFormat, ReadOptions
 
 _STREAM = "The stream"
 _READING = "How the file is read"
@@ -190,28 +190,28 @@ def load(
 
     Interrupted at any moment and repeated with the same options, it loads nothing twice.
     """
-    from app.load_command import run
-    from pipeline.definition import read_definition
-    from pipeline.files.asked import charset_of, delimiter_of, names_of, time_options, types_of
-    from pipeline.load import LoadRequest, retention_of
+    from psoup.app.load_command import run
+    from psoup.pipeline.definition import read_definition
+    from psoup.pipeline.files import asked
+    from psoup.pipeline.load import LoadRequest, retention_of
 
     request = LoadRequest(
         stream=stream,
         read=ReadOptions(
             format=input_format,
-            delimiter=delimiter_of(delimiter),
-            charset=charset_of(charset),
+            delimiter=asked.delimiter_of(delimiter),
+            charset=asked.charset_of(charset),
             comment=comment or None,
             decimal_comma=decimal_comma,
             nulls=tuple(null or ()),
             header=header,
-            columns=names_of(columns) or None,
-            skip=frozenset(names_of(skip_columns)),
-            types=types_of(types),
+            columns=asked.names_of(columns) or None,
+            skip=frozenset(asked.names_of(skip_columns)),
+            types=asked.types_of(types),
             flatten=flatten,
             epoch=epoch,
             limit=limit,
-            **time_options(time, time_format),
+            **asked.time_options(time, time_format),
         ),
         schema=None if schema is None else read_definition(schema),
         clock=clock,

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from app.cli_common import ExitCode, exits
-from pipeline.spark.jobs.arguments import command_of
-from pipeline.spark.jobs.asked import (
+from psoup.app.cli_common import ExitCode, exits
+from psoup.pipeline.spark.jobs.arguments import command_of
+from psoup.pipeline.spark.jobs.asked import (
     ArchiveRequest,
     BackfillRequest,
     HistoryRequest,
@@ -24,28 +24,28 @@ pipeline = typer.Typer(
 
 def _ingest(request: IngestRequest) -> None:
     _require_spark()
-    from app.pipeline_command import run_ingest
+    from psoup.app.pipeline_command import run_ingest
 
     run_ingest(request)
 
 
 def _backfill(request: BackfillRequest) -> None:
     _require_spark()
-    from app.pipeline_command import run_backfill
+    from psoup.app.pipeline_command import run_backfill
 
     run_backfill(request)
 
 
 def _archive(request: ArchiveRequest) -> None:
     _require_spark()
-    from app.pipeline_command import run_archive
+    from psoup.app.pipeline_command import run_archive
 
     run_archive(request)
 
 
 def _history(request: HistoryRequest) -> None:
     _require_spark()
-    from app.pipeline_command import run_history
+    from psoup.app.pipeline_command import run_history
 
     run_history(request)
 
@@ -57,7 +57,7 @@ def demo(
 ) -> None:
     """Take a file to psoup and back by Spark, and compare the answer with Spark SQL on the file."""
     _require_spark()
-    from app.demo_spark import run
+    from psoup.app.demo_spark import run
 
     raise typer.Exit(ExitCode.DONE if run(rows) else ExitCode.REFUSED)
 
@@ -68,7 +68,7 @@ def _require_spark() -> None:
     Raises:
         SparkMissingError: it is not.
     """
-    from pipeline.errors import SparkMissingError
+    from psoup.pipeline.errors import SparkMissingError
 
     if find_spec("pyspark") is None:
         raise SparkMissingError(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli_common import URL_DEFAULT, Handle, Materialize, OutputFormat, Token, Url, exits
+from psoup.app.cli_common import URL_DEFAULT, Handle, Materialize, OutputFormat, Token, Url, exits
 
 Sql = Annotated[str, typer.Argument(help="SELECT ... FROM ... WHERE ... BEGIN (...) END (...)")]
 Name = Annotated[str | None, typer.Option(help="Name the query; implies --keep.")]
@@ -57,8 +57,8 @@ def query(
     token: Token = None,
 ) -> None:
     """Register a query, invoke it and print the answer; remove it again unless --keep."""
-    from app.query_command import View, register_and_show
-    from pipeline.client import Service
+    from psoup.app.query_command import View, register_and_show
+    from psoup.pipeline.client import Service
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
@@ -89,8 +89,8 @@ def invoke(
     token: Token = None,
 ) -> None:
     """Invoke a standing query by its handle and print the answer."""
-    from app.query_command import View, show
-    from pipeline.client import Service
+    from psoup.app.query_command import View, show
+    from psoup.pipeline.client import Service
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times

@@ -6,10 +6,10 @@ from typing import Any
 
 import typer
 
-from app.cli_common import ExitCode
-from app.terminal import standard_error
-from pipeline.errors import DefinitionError
-from pipeline.wording import counted
+from psoup.app.cli_common import ExitCode
+from psoup.app.terminal import standard_error
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.wording import counted
 
 
 def require_consent(what: str, *, yes: bool) -> None:

@@ -6,10 +6,10 @@ service have other threads. It counts in the memory of bodies while it grows, no
 
 import functools
 
-from app.bodies import HeldBody
-from app.wire.content import decode_body
-from app.work_pool import Gone, WorkPool
-from engine.checkpoint import checkpoint
+from psoup.app.bodies import HeldBody
+from psoup.app.wire.content import decode_body
+from psoup.app.work_pool import Gone, WorkPool
+from psoup.engine.checkpoint import checkpoint
 
 
 async def decoded_body(

@@ -6,9 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from app.cli_common import ListFormat, write_bytes, write_line
-from app.consent import require_consent, what_is_dropped
-from app.terminal import (
+from psoup.app.cli_common import ListFormat, write_bytes, write_line
+from psoup.app.consent import require_consent, what_is_dropped
+from psoup.app.terminal import (
     ACCENT,
     QUIET,
     plain_table,
@@ -16,11 +16,11 @@ from app.terminal import (
     standard_output,
     warnings,
 )
-from pipeline.client import JsonObject, Service
-from pipeline.definition import check_stream_name
-from pipeline.dropping import drop_as_seen
-from pipeline.errors import DefinitionError
-from pipeline.wording import counted
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.definition import check_stream_name
+from psoup.pipeline.dropping import drop_as_seen
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.wording import counted
 
 
 def declare_stream(

@@ -16,16 +16,16 @@ from typing import Final
 from rich.console import Console
 from rich.live import Live
 
-from app.demo_data import SCHEMA, STREAM, readings
-from app.demo_queries import DemoQuery, demo_queries
-from app.demo_screen import Frame, Late, Shown, overview, screen, tables
-from app.demo_service import service_process
-from app.terminal import QUIET, standard_output
-from engine.clock import Clock, SystemClock
-from engine.limits import SECOND_US
-from engine.tuples.arrow import encode_batch
-from pipeline.client import ARROW_STREAM, Service
-from pipeline.definition import definition_body
+from psoup.app.demo_data import SCHEMA, STREAM, readings
+from psoup.app.demo_queries import DemoQuery, demo_queries
+from psoup.app.demo_screen import Frame, Late, Shown, overview, screen, tables
+from psoup.app.demo_service import service_process
+from psoup.app.terminal import QUIET, standard_output
+from psoup.engine.clock import Clock, SystemClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.pipeline.client import ARROW_STREAM, Service
+from psoup.pipeline.definition import definition_body
 
 HISTORY_US: Final = 300 * SECOND_US
 """Readings that are there before the first query: what a late one is applied to."""

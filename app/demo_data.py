@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from engine.limits import SECOND_US
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 STREAM: Final = "readings"
 TICK_US: Final = SECOND_US // 10

@@ -11,8 +11,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from app.demo_queries import DemoQuery
-from app.terminal import ACCENT, QUIET, rows_table
+from psoup.app.demo_queries import DemoQuery
+from psoup.app.terminal import ACCENT, QUIET, rows_table
 
 _HEADER_LINES: Final = 5
 _PANEL_LINES_MIN: Final = 11

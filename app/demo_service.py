@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from app.child_python import psoup_command
-from pipeline.client import Service
-from pipeline.errors import ServiceUnreachableError
+from psoup.app.child_python import psoup_command
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import ServiceUnreachableError
 
 START_S_MAX: Final = 60.0
 STOP_S_MAX: Final = 20.0

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.text import Text
 
-from app.demo_data import ROOMS, SCHEMA, STREAM, TICK_US, readings
-from app.demo_service import service_process
-from app.terminal import ACCENT, QUIET, plain_table, standard_output
-from app.terminal_pipeline import micro_batch
-from engine.limits import SECOND_US
-from pipeline.client import Service
-from pipeline.definition import definition_body
-from pipeline.spark.round_trip import Question, RoundTrip, Verdict
+from psoup.app.demo_data import ROOMS, SCHEMA, STREAM, TICK_US, readings
+from psoup.app.demo_service import service_process
+from psoup.app.terminal import ACCENT, QUIET, plain_table, standard_output
+from psoup.app.terminal_pipeline import micro_batch
+from psoup.engine.limits import SECOND_US
+from psoup.pipeline.client import Service
+from psoup.pipeline.definition import definition_body
+from psoup.pipeline.spark.round_trip import Question, RoundTrip, Verdict
 
 START_US: Final = 1_767_607_200 * SECOND_US
 """2026-01-05T10:00:00Z: when the readings begin."""

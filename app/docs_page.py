@@ -16,9 +16,9 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from app.front import Front
-from app.routes.endpoint import address_of, count_answer
-from app.wire.tuples import JSON
+from psoup.app.front import Front
+from psoup.app.routes.endpoint import address_of, count_answer
+from psoup.app.wire.tuples import JSON
 
 PATH: Final = "/docs"
 OPENAPI: Final = "/openapi.json"

@@ -17,16 +17,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.backend import Phase
-from app.errors import MethodError
-from app.fold_loop import FoldLoop, FoldStatistics
-from app.keys import READ, Keys
-from app.meters import MEDIA_TYPE, Values, condition_gauges, engine_counters
-from app.middleware.edge import Application, Check, Edge, Observer, Scope, problem_answer
-from app.store import Position, Store, StoreHealth
-from app.store_look import STORE_SLOW, StoreLook
-from engine.errors import EngineError, NotFoundError
-from engine.limits import SECOND_US
+from psoup.app.backend import Phase
+from psoup.app.errors import MethodError
+from psoup.app.fold_loop import FoldLoop, FoldStatistics
+from psoup.app.keys import READ, Keys
+from psoup.app.meters import MEDIA_TYPE, Values, condition_gauges, engine_counters
+from psoup.app.middleware.edge import Application, Check, Edge, Observer, Scope, problem_answer
+from psoup.app.store import Position, Store, StoreHealth
+from psoup.app.store_look import STORE_SLOW, StoreLook
+from psoup.engine.errors import EngineError, NotFoundError
+from psoup.engine.limits import SECOND_US
 
 _METHODS: Final = ("GET", "HEAD")
 """Of each path."""

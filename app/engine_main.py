@@ -8,19 +8,19 @@ from typing import Final
 
 import structlog
 
-from app.backend import Phase
-from app.engine_endpoint import engine_application
-from app.fold_loop import FoldLoop
-from app.guesses import client_address
-from app.keys import load_keys
-from app.meters import Values
-from app.middleware.sites import Sites
-from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from app.request_log import RequestLog
-from app.scaling import Executors, settled_ahead
-from app.server import make_server
-from app.settings import Settings
-from app.store import Store
+from psoup.app.backend import Phase
+from psoup.app.engine_endpoint import engine_application
+from psoup.app.fold_loop import FoldLoop
+from psoup.app.guesses import client_address
+from psoup.app.keys import load_keys
+from psoup.app.meters import Values
+from psoup.app.middleware.sites import Sites
+from psoup.app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
+from psoup.app.request_log import RequestLog
+from psoup.app.scaling import Executors, settled_ahead
+from psoup.app.server import make_server
+from psoup.app.settings import Settings
+from psoup.app.store import Store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
 

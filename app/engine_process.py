@@ -8,15 +8,15 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from app.errors import SettingError
-from app.listening import listen, url_of
-from app.loading import Loading
-from app.process import Start, close_after, note_starting, run_process
-from app.settings import Settings
-from engine.clock import SystemClock
+from psoup.app.errors import SettingError
+from psoup.app.listening import listen, url_of
+from psoup.app.loading import Loading
+from psoup.app.process import Start, close_after, note_starting, run_process
+from psoup.app.settings import Settings
+from psoup.engine.clock import SystemClock
 
 if TYPE_CHECKING:
-    from app.store import Store
+    from psoup.app.store import Store
 
     FoldUntilEnded = Callable[[Settings, Store, socket.socket | None, Start], int]
 
@@ -53,7 +53,7 @@ def _run(settings: Settings, start: Start, *, listens: bool) -> int:
             data=str(settings.data.absolute()),
             url=None if listener is None else url_of(listener, tls=is_tls),
         )
-        from storage import open_store  # noqa: PLC0415 (after the first word)
+        from psoup.storage import open_store  # noqa: PLC0415 (after the first word)
 
         loading = stack.enter_context(Loading(_load))
         store = open_store(
@@ -69,6 +69,6 @@ def _run(settings: Settings, start: Start, *, listens: bool) -> int:
 
 
 def _load() -> "FoldUntilEnded":
-    from app.engine_main import fold_until_ended  # noqa: PLC0415 (most of what is loaded)
+    from psoup.app.engine_main import fold_until_ended  # noqa: PLC0415 (most of what is loaded)
 
     return fold_until_ended

@@ -6,7 +6,7 @@ Everything about streams, queries and the store is raised by `engine.errors` and
 
 from collections.abc import Sequence
 
-from engine.errors import EngineError
+from psoup.engine.errors import EngineError
 
 
 class SettingError(EngineError):

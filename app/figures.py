@@ -5,10 +5,10 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from app.footprint import NOTHING, Footprint
-from app.join_tally import NO_JOINS, JoinReading
-from engine import limits
-from engine.condition import NOTHING_SEEN, StoreCondition
+from psoup.app.footprint import NOTHING, Footprint
+from psoup.app.join_tally import NO_JOINS, JoinReading
+from psoup.engine import limits
+from psoup.engine.condition import NOTHING_SEEN, StoreCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.applied import AppliedPosition
-from engine import limits
-from engine.errors import QueryFillingError
-from engine.log.operation import QueryId
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.engine import limits
+from psoup.engine.errors import QueryFillingError
+from psoup.engine.log.operation import QueryId
+from psoup.engine.tuples.batch import Seq
 
 FILLING: Final = "filling"
 

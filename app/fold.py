@@ -14,24 +14,24 @@ from typing import Final
 
 import structlog
 
-from app.errors import StoreDownError
-from app.figures import Figures
-from app.fold_figures import NOTHING_WRITTEN, FoldFigures
-from app.publishing import Publishing
-from app.store import Store
-from app.trimming import Trimming
-from engine import limits
-from engine.engine import Engine, EngineStatistics, Settled
-from engine.errors import IntegrityError, OverloadedError
-from engine.log.groups import read_groups
-from engine.log.operation import Operation, Tick
-from engine.query.binder import Bind
-from engine.results.contract import Gen, ResultsReader
-from engine.results.delta import ClauseRecord, Delta, merge
-from engine.results.live import HeldBytes, LiveResults
-from engine.results.page import Page
-from engine.results.source import TupleSource
-from engine.tuples.batch import Seq
+from psoup.app.errors import StoreDownError
+from psoup.app.figures import Figures
+from psoup.app.fold_figures import NOTHING_WRITTEN, FoldFigures
+from psoup.app.publishing import Publishing
+from psoup.app.store import Store
+from psoup.app.trimming import Trimming
+from psoup.engine import limits
+from psoup.engine.engine import Engine, EngineStatistics, Settled
+from psoup.engine.errors import IntegrityError, OverloadedError
+from psoup.engine.log.groups import read_groups
+from psoup.engine.log.operation import Operation, Tick
+from psoup.engine.query.binder import Bind
+from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.delta import ClauseRecord, Delta, merge
+from psoup.engine.results.live import HeldBytes, LiveResults
+from psoup.engine.results.page import Page
+from psoup.engine.results.source import TupleSource
+from psoup.engine.tuples.batch import Seq
 
 DUE_EVERY_S: Final = 0.25
 """The store's clock is asked no oftener whether something is due."""

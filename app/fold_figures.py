@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from app.figures import Figures
-from app.footprint import NOTHING, Footprint, footprint
-from app.join_tally import JoinTally
-from app.publishing import PublishStatistics
-from engine import limits
-from engine.engine import EngineStatistics
-from engine.log.operation import Operation, Rows
-from engine.results.contract import ResultsStatistics
-from engine.results.live import HeldBytes
-from engine.tuples.batch import Seq
+from psoup.app.figures import Figures
+from psoup.app.footprint import NOTHING, Footprint, footprint
+from psoup.app.join_tally import JoinTally
+from psoup.app.publishing import PublishStatistics
+from psoup.engine import limits
+from psoup.engine.engine import EngineStatistics
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.results.contract import ResultsStatistics
+from psoup.engine.results.live import HeldBytes
+from psoup.engine.tuples.batch import Seq
 
 NOTHING_WRITTEN: Final = ResultsStatistics(0, 0, 0, 0)
 

@@ -11,22 +11,22 @@ from typing import Final
 
 import structlog
 
-from app.backend import Phase
-from app.figures import Figures, write_figures
-from app.fold import Fold
-from app.kernels import load_kernels
-from app.lease import FENCED_CODE, Lease, LeaseStatistics
-from app.store import Store
-from app.store_watch import StoreWatch
-from engine import limits
-from engine.checkpoint import checked_by
-from engine.condition import DISK_FULL
-from engine.engine import Settled, keep_memory
-from engine.errors import EngineError
-from engine.query.binder import Bind, bind
-from engine.results.contract import Gen, ResultsReader
-from engine.results.source import TupleSource
-from engine.tuples.batch import Seq
+from psoup.app.backend import Phase
+from psoup.app.figures import Figures, write_figures
+from psoup.app.fold import Fold
+from psoup.app.kernels import load_kernels
+from psoup.app.lease import FENCED_CODE, Lease, LeaseStatistics
+from psoup.app.store import Store
+from psoup.app.store_watch import StoreWatch
+from psoup.engine import limits
+from psoup.engine.checkpoint import checked_by
+from psoup.engine.condition import DISK_FULL
+from psoup.engine.engine import Settled, keep_memory
+from psoup.engine.errors import EngineError
+from psoup.engine.query.binder import Bind, bind
+from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.source import TupleSource
+from psoup.engine.tuples.batch import Seq
 
 IDLE_S: Final = 0.25
 """An idle loop looks at the log this often, if nobody wakes it."""

@@ -16,17 +16,17 @@ from typing import Final
 
 import structlog
 
-from app.applied import AppliedPosition
-from app.backend import Phase
-from app.figures import NO_FIGURES, Figures, read_figures
-from app.kernels import load_kernels
-from app.store import Position, WorkerStore
-from engine import limits
-from engine.engine import CachedTuples, keep_memory
-from engine.errors import EngineError
-from engine.results.contract import Gen, ResultsReader
-from engine.results.source import TupleSource
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.app.backend import Phase
+from psoup.app.figures import NO_FIGURES, Figures, read_figures
+from psoup.app.kernels import load_kernels
+from psoup.app.store import Position, WorkerStore
+from psoup.engine import limits
+from psoup.engine.engine import CachedTuples, keep_memory
+from psoup.engine.errors import EngineError
+from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.source import TupleSource
+from psoup.engine.tuples.batch import Seq
 
 RECOVERING_CODE: Final = "recovering"
 

@@ -6,8 +6,8 @@ Counted are arrays and texts. The Python objects around them are not: a standing
 from dataclasses import dataclass
 from typing import Final
 
-from engine.engine import EngineStatistics
-from engine.results.live import HeldBytes
+from psoup.engine.engine import EngineStatistics
+from psoup.engine.results.live import HeldBytes
 
 
 @dataclass(frozen=True, slots=True)

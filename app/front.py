@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from app.connection.traffic import Traffic
-from app.places import Places
-from app.request_log import RequestLog
+from psoup.app.connection.traffic import Traffic
+from psoup.app.places import Places
+from psoup.app.request_log import RequestLog
 
 FRONT: Final = "psoup.front"
 """Where an application's lifespan leaves its `Front`, for the connections."""

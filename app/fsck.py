@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
-from app.terminal import ACCENT, QUIET, plain_table
-from engine.results.contract import Checkpoint
-from engine.tuples.batch import Seq
-from engine.verify.difference import Difference, Kept, Tally
-from engine.verify.verification import Verification
-from pipeline.wording import counted
+from psoup.app.terminal import ACCENT, QUIET, plain_table
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.verify.difference import Difference, Kept, Tally
+from psoup.engine.verify.verification import Verification
+from psoup.pipeline.wording import counted
 
 DIFFERENCES_SHOWN_MAX: Final = 20
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from app.errors import RateLimitedError
-from app.middleware.edge import Scope
-from app.settings import Settings
-from engine import limits
+from psoup.app.errors import RateLimitedError
+from psoup.app.middleware.edge import Scope
+from psoup.app.settings import Settings
+from psoup.engine import limits
 
 _CLIENT_PREFIX: Final = 64
 """Bits of an IPv6 address that tell one client's network from another's."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.engine import JoinGroupStatistics
+from psoup.engine.engine import JoinGroupStatistics
 
 
 @dataclass(frozen=True, slots=True)

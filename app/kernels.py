@@ -4,8 +4,8 @@ import functools
 
 import structlog
 
-from engine.checkpoint import checkpoint
-from engine.engine import warm_up
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.engine import warm_up
 
 _LOG = structlog.get_logger("psoup.kernels")
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import orjson
 
-from app.cli_common import write_bytes
-from app.errors import SettingError
-from app.keys import load_keys, new_key
-from app.terminal import QUIET, standard_error
-from pipeline.errors import DefinitionError
+from psoup.app.cli_common import write_bytes
+from psoup.app.errors import SettingError
+from psoup.app.keys import load_keys, new_key
+from psoup.app.terminal import QUIET, standard_error
+from psoup.pipeline.errors import DefinitionError
 
 _OWNER_ALONE: Final = 0o600
 

@@ -14,9 +14,9 @@ from typing import Final
 
 import orjson
 
-from app.errors import ScopeMissingError, SettingError, UnauthenticatedError
-from app.guesses import Guesses
-from engine import limits
+from psoup.app.errors import ScopeMissingError, SettingError, UnauthenticatedError
+from psoup.app.guesses import Guesses
+from psoup.engine import limits
 
 READ: Final = "read"
 REGISTER: Final = "register"

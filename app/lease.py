@@ -12,8 +12,8 @@ from typing import Final
 
 import structlog
 
-from engine import limits
-from engine.errors import EngineError
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
 
 FENCED_CODE: Final = "fenced"
 """The code of the store's error that says: another engine has taken over."""

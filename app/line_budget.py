@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from engine import limits
+from psoup.engine import limits
 
 _WINDOW_S: Final = 1.0
 

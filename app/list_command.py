@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from app.cli_common import ListFormat, write_line
-from app.terminal import instant, plain_table, standard_output
-from app.units import spoken_number, spoken_seconds, spoken_size
-from pipeline.client import JsonObject, Service
+from psoup.app.cli_common import ListFormat, write_line
+from psoup.app.terminal import instant, plain_table, standard_output
+from psoup.app.units import spoken_number, spoken_seconds, spoken_size
+from psoup.pipeline.client import JsonObject, Service
 
 _NAMES: Final = frozenset({"gen"})
 """Numbers that name something: nobody counts with them."""

@@ -6,8 +6,8 @@ Loads neither the web side nor the engine.
 import socket
 from typing import Final
 
-from app.settings import Settings
-from app.tls import tls_context
+from psoup.app.settings import Settings
+from psoup.app.tls import tls_context
 
 _BACKLOG: Final = 2_048
 """Connections that the system makes and keeps until they are taken; as many as uvicorn asks for again."""

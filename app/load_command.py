@@ -10,9 +10,9 @@ from contextlib import ExitStack
 
 from rich.console import Console
 
-from app.consent import require_consent, what_is_dropped
-from app.terminal import Output, discard, standard_error, standard_output
-from app.terminal_load import (
+from psoup.app.consent import require_consent, what_is_dropped
+from psoup.app.terminal import Output, discard, standard_error, standard_output
+from psoup.app.terminal_load import (
     copying,
     looking,
     notes_of,
@@ -21,11 +21,11 @@ from app.terminal_load import (
     show_summary,
     warnings_of,
 )
-from pipeline.client import Service
-from pipeline.load import LoadPlan, LoadRequest, Look, plan_load
-from pipeline.loading import LoadProgress, run_load
-from pipeline.sources import sources
-from pipeline.wording import counted
+from psoup.pipeline.client import Service
+from psoup.pipeline.load import LoadPlan, LoadRequest, Look, plan_load
+from psoup.pipeline.loading import LoadProgress, run_load
+from psoup.pipeline.sources import sources
+from psoup.pipeline.wording import counted
 
 
 def run(
@@ -41,7 +41,7 @@ def run(
         token: for it.
 
     Raises:
-        PipelineError: any of them; `app.cli_common.exits` turns them into exit codes.
+        PipelineError: any of them; `psoup.app.cli_common.exits` turns them into exit codes.
         KeyboardInterrupt: after a line that says how to go on.
     """
     console = standard_output(on_closed=_say_that_it_goes_on)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from engine.checkpoint import checked_by
+from psoup.engine.checkpoint import checked_by
 
 Loaded = TypeVar("Loaded")
 
@@ -56,7 +56,7 @@ class Loading(Generic[Loaded]):
 
     def _load_modules(self) -> None:
         try:
-            from app import kernels  # noqa: F401, PLC0415 (what kernels need is there when they are loaded)
+            from psoup.app import kernels  # noqa: F401, PLC0415 (what kernels need is there when they are loaded)
 
             threading.Thread(target=self._load_kernels, name="psoup-kernels", daemon=True).start()
         except BaseException as error:  # noqa: BLE001 (raised where it is waited for)
@@ -72,7 +72,7 @@ class Loading(Generic[Loaded]):
 
     def _load_kernels(self) -> None:
         """Load them ahead of the fold, which asks for them as well, and meets what goes wrong."""
-        from app.kernels import load_kernels  # noqa: PLC0415 (loaded by now)
+        from psoup.app.kernels import load_kernels  # noqa: PLC0415 (loaded by now)
 
         try:
             with checked_by(self._check):

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 from structlog.typing import Processor
 
-from app.start_sentences import on_terminal
+from psoup.app.start_sentences import on_terminal
 
 _OF_REQUESTS: Final = (
     "Invalid HTTP request received.",

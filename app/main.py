@@ -18,38 +18,47 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from app import docs_page
-from app.backend import Backend, Phase
-from app.connection.traffic import Traffic
-from app.errors import MethodError
-from app.fold_loop import FoldLoop
-from app.follower import Follower
-from app.front import FRONT, Front
-from app.guesses import client_address
-from app.keys import load_keys
-from app.meters import Meters
-from app.middleware.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
-from app.middleware.sites import Sites
-from app.openapi.serving import describe
-from app.page_tokens import PageTokens, page_key
-from app.places import Places
-from app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from app.rates import Rates
-from app.request_log import RequestLog
-from app.routes import batches, health, histories, invocations, queries, staging, streams, tuples
-from app.routes.endpoint import Context, add
-from app.server import handles_of, make_server
-from app.service import Service, WorkerParts
-from app.settings import Settings, check_settings, shared_store
-from app.store import Store, WorkerStore
-from app.wire.control import refused_members
-from app.wire.handles import Bits
-from app.wire.reasons import reason_of
-from engine import limits
-from engine.clock import Clock, SystemClock
-from engine.engine import CachedTuples
-from engine.errors import EngineError, NotFoundError
-from storage import open_store, open_worker_store
+from psoup.app import docs_page
+from psoup.app.backend import Backend, Phase
+from psoup.app.connection.traffic import Traffic
+from psoup.app.errors import MethodError
+from psoup.app.fold_loop import FoldLoop
+from psoup.app.follower import Follower
+from psoup.app.front import FRONT, Front
+from psoup.app.guesses import client_address
+from psoup.app.keys import load_keys
+from psoup.app.meters import Meters
+from psoup.app.middleware.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
+from psoup.app.middleware.sites import Sites
+from psoup.app.openapi.serving import describe
+from psoup.app.page_tokens import PageTokens, page_key
+from psoup.app.places import Places
+from psoup.app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
+from psoup.app.rates import Rates
+from psoup.app.request_log import RequestLog
+from psoup.app.routes import (
+    batches,
+    health,
+    histories,
+    invocations,
+    queries,
+    staging,
+    streams,
+    tuples,
+)
+from psoup.app.routes.endpoint import Context, add
+from psoup.app.server import handles_of, make_server
+from psoup.app.service import Service, WorkerParts
+from psoup.app.settings import Settings, check_settings, shared_store
+from psoup.app.store import Store, WorkerStore
+from psoup.app.wire.control import refused_members
+from psoup.app.wire.handles import Bits
+from psoup.app.wire.reasons import reason_of
+from psoup.engine import limits
+from psoup.engine.clock import Clock, SystemClock
+from psoup.engine.engine import CachedTuples
+from psoup.engine.errors import EngineError, NotFoundError
+from psoup.storage import open_store, open_worker_store
 
 ENDPOINTS = (
     *streams.ENDPOINTS,

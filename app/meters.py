@@ -15,14 +15,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from app.figures import Figures
-from app.front import Front
-from app.guesses import Guesses
-from app.middleware.edge import Scope
-from app.service import Service
-from engine.condition import StoreCondition
-from engine.errors import EngineError
-from engine.limits import SECOND_US
+from psoup.app.figures import Figures
+from psoup.app.front import Front
+from psoup.app.guesses import Guesses
+from psoup.app.middleware.edge import Scope
+from psoup.app.service import Service
+from psoup.engine.condition import StoreCondition
+from psoup.engine.errors import EngineError
+from psoup.engine.limits import SECOND_US
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import orjson
 
-from app.errors import SettingError
-from engine.errors import BadPageError
+from psoup.app.errors import SettingError
+from psoup.engine.errors import BadPageError
 
 KEY_BYTES = 32
 _SIGNATURE_BYTES = 16

@@ -11,20 +11,20 @@ from typing import TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from app.terminal import QUIET, Output, discard, standard_error, standard_output
-from app.terminal_pipeline import backfill_bar, history_bar, micro_batch, one_history
-from pipeline.spark.jobs.archive import archive
-from pipeline.spark.jobs.asked import (
+from psoup.app.terminal import QUIET, Output, discard, standard_error, standard_output
+from psoup.app.terminal_pipeline import backfill_bar, history_bar, micro_batch, one_history
+from psoup.pipeline.spark.jobs.archive import archive
+from psoup.pipeline.spark.jobs.asked import (
     ArchiveRequest,
     BackfillRequest,
     HistoryRequest,
     IngestRequest,
 )
-from pipeline.spark.jobs.backfill import backfill
-from pipeline.spark.jobs.history import HistoryProgress, history
-from pipeline.spark.jobs.ingest import ingest
-from pipeline.spark.jobs.running import Job, JobEnd, JobProgress, P, run_job
-from pipeline.wording import counted
+from psoup.pipeline.spark.jobs.backfill import backfill
+from psoup.pipeline.spark.jobs.history import HistoryProgress, history
+from psoup.pipeline.spark.jobs.ingest import ingest
+from psoup.pipeline.spark.jobs.running import Job, JobEnd, JobProgress, P, run_job
+from psoup.pipeline.wording import counted
 
 R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 

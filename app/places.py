@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
-from app.shares import Shares
-from engine.errors import OverloadedError
+from psoup.app.shares import Shares
+from psoup.engine.errors import OverloadedError
 
 
 class Kind(Enum):

@@ -12,9 +12,9 @@ import orjson
 import structlog
 from starlette.responses import Response
 
-from app.errors import MethodError
-from app.wire.scalars import format_instant
-from engine.errors import EngineError, SqlError
+from psoup.app.errors import MethodError
+from psoup.app.wire.scalars import format_instant
+from psoup.engine.errors import EngineError, SqlError
 
 MEDIA_TYPE = "application/problem+json"
 SPREAD_S = 2

@@ -10,12 +10,12 @@ from typing import Final, Protocol
 
 import structlog
 
-from app.interrupts import Terminated, interruptible
-from app.log_lines import configure_logging
-from app.settings import Settings, check_settings
-from engine import limits
-from engine.errors import EngineError
-from engine.store_address import StoreUrlError, read_store_address
+from psoup.app.interrupts import Terminated, interruptible
+from psoup.app.log_lines import configure_logging
+from psoup.app.settings import Settings, check_settings
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.store_address import StoreUrlError, read_store_address
 
 EXIT_OK = 0
 EXIT_SETTINGS = 2

@@ -15,24 +15,24 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from app.connection.admission import Admission, Entry
-from app.connection.body import ArrivingBody
-from app.connection.flow import TurnFlow
-from app.connection.framing import frame_of
-from app.connection.heads import head_allowance_s, head_refusal
-from app.connection.lingering import LINGER_S, LingeringTransport
-from app.connection.refusals import heard_of, origin_of, refusal
-from app.connection.sending import SENDING, Sending
-from app.connection.traffic import Traffic
-from app.connection.unparsed import PIECES_MAX, Unparsed
-from app.errors import FramingError, RequestTimeoutError
-from app.front import FRONT, Front
-from app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, new_request_id
-from app.places import limitless, no_place
-from app.request_log import RequestLog
-from app.settings import Settings
-from engine import limits
-from engine.errors import EngineError, OverloadedError
+from psoup.app.connection.admission import Admission, Entry
+from psoup.app.connection.body import ArrivingBody
+from psoup.app.connection.flow import TurnFlow
+from psoup.app.connection.framing import frame_of
+from psoup.app.connection.heads import head_allowance_s, head_refusal
+from psoup.app.connection.lingering import LINGER_S, LingeringTransport
+from psoup.app.connection.refusals import heard_of, origin_of, refusal
+from psoup.app.connection.sending import SENDING, Sending
+from psoup.app.connection.traffic import Traffic
+from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
+from psoup.app.errors import FramingError, RequestTimeoutError
+from psoup.app.front import FRONT, Front
+from psoup.app.middleware.edge import DRAINED_BYTES_MAX, headers_too_large, new_request_id
+from psoup.app.places import limitless, no_place
+from psoup.app.request_log import RequestLog
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, OverloadedError
 
 
 class BoundedProtocol(HttpToolsProtocol):

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.store import Store
-from engine import limits
-from engine.results.delta import Delta, merge
-from engine.tuples.batch import Seq
+from psoup.app.store import Store
+from psoup.engine import limits
+from psoup.engine.results.delta import Delta, merge
+from psoup.engine.tuples.batch import Seq
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from app.answer_screen import AnswerScreen
-from app.cli_common import OutputFormat, write_bytes, write_line
-from app.newest_rows import NewestRows, newest_rows
-from app.terminal import QUIET, instant, rows_table, standard_error, standard_output, warnings
-from pipeline.client import JsonObject, Service
-from pipeline.wording import counted
+from psoup.app.answer_screen import AnswerScreen
+from psoup.app.cli_common import OutputFormat, write_bytes, write_line
+from psoup.app.newest_rows import NewestRows, newest_rows
+from psoup.app.terminal import QUIET, instant, rows_table, standard_error, standard_output, warnings
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.wording import counted
 
 TABLE_ROWS_DEFAULT: Final = 100
 PAGE_ROWS: Final = 10_000

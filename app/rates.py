@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from app.errors import RateLimitedError
+from psoup.app.errors import RateLimitedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ from urllib.parse import quote
 
 import structlog
 
-from app.connection.sending import SENDING, Sending
-from app.guesses import client_address, counted_address
-from app.line_budget import LineBudget
-from app.middleware.edge import PROBLEM_CODE, REQUEST_ID, Scope
-from app.problems import PROBLEM_TYPES
-from app.settings import Settings
-from engine import limits
-from engine.errors import EngineError
+from psoup.app.connection.sending import SENDING, Sending
+from psoup.app.guesses import client_address, counted_address
+from psoup.app.line_budget import LineBudget
+from psoup.app.middleware.edge import PROBLEM_CODE, REQUEST_ID, Scope
+from psoup.app.problems import PROBLEM_TYPES
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
 
 KEY_ID: Final = "psoup.key"
 """Where an endpoint leaves the id of its caller's key in the scope's state."""

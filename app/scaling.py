@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.errors import SettingError
-from app.meters import Values
-from app.settings import Settings
-from app.store import Store
-from engine.engine import Settled
-from pipeline.errors import PipelineError
+from psoup.app.errors import SettingError
+from psoup.app.meters import Values
+from psoup.app.settings import Settings
+from psoup.app.store import Store
+from psoup.engine.engine import Settled
+from psoup.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from pipeline.spark.scaling.ahead import AheadStatistics
+    from psoup.pipeline.spark.scaling.ahead import AheadStatistics
 
 _LOG = structlog.get_logger("psoup.scaling")
 
@@ -45,8 +45,8 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
     begun_s = time.monotonic()
     try:
         # Only who asks for Spark needs to have it.
-        from pipeline.spark.scaling.ahead import SettledAhead  # noqa: PLC0415
-        from pipeline.spark.scaling.spark_executors import (  # noqa: PLC0415
+        from psoup.pipeline.spark.scaling.ahead import SettledAhead  # noqa: PLC0415
+        from psoup.pipeline.spark.scaling.spark_executors import (  # noqa: PLC0415
             SparkExecutors,
             engine_session,
         )

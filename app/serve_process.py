@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.listening import listen, url_of
-from app.loading import Loading
-from app.process import Start, close_after, note_starting, run_process
-from app.settings import Settings
-from engine.clock import SystemClock
+from psoup.app.listening import listen, url_of
+from psoup.app.loading import Loading
+from psoup.app.process import Start, close_after, note_starting, run_process
+from psoup.app.settings import Settings
+from psoup.engine.clock import SystemClock
 
 if TYPE_CHECKING:
     import socket
 
-    from app.store import Store
-    from engine.clock import Clock
+    from psoup.app.store import Store
+    from psoup.engine.clock import Clock
 
     ServeOn = Callable[[socket.socket, Settings, Clock, Store, Start], int]
 
@@ -32,7 +32,7 @@ def _serve(settings: Settings, start: Start) -> int:
     with listen(settings) as listener:
         is_tls = settings.tls_cert_file is not None
         note_starting(settings, "serve", url=url_of(listener, tls=is_tls))
-        from storage import open_store  # noqa: PLC0415 (after the first word)
+        from psoup.storage import open_store  # noqa: PLC0415 (after the first word)
 
         with Loading(_load) as loading:
             store = open_store(
@@ -50,6 +50,6 @@ def _serve(settings: Settings, start: Start) -> int:
 
 
 def _load() -> "ServeOn":
-    from app.main import serve_on  # noqa: PLC0415 (most of what is loaded)
+    from psoup.app.main import serve_on  # noqa: PLC0415 (most of what is loaded)
 
     return serve_on

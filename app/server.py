@@ -14,12 +14,12 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from app.connection.handshakes import TlsListener
-from app.connection.lingering import LINGER_S
-from app.listening import url_of
-from app.protocol import BoundedProtocol, protocol_class
-from app.settings import Settings
-from app.tls import Certificate
+from psoup.app.connection.handshakes import TlsListener
+from psoup.app.connection.lingering import LINGER_S
+from psoup.app.listening import url_of
+from psoup.app.protocol import BoundedProtocol, protocol_class
+from psoup.app.settings import Settings
+from psoup.app.tls import Certificate
 
 _TAKEN_AT_ONCE: Final = 32
 _LOG = structlog.get_logger("psoup.server")

@@ -11,32 +11,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.applied import AppliedPosition
-from app.backend import Backend, Phase
-from app.catalogue import Catalogue
-from app.errors import DiskFullError, MemoryFullError, RecoveringError, StoreDownError
-from app.figures import Figures
-from app.filling import Filling
-from app.settings import Settings
-from app.store import Store, StoreHealth, WorkerStore
-from app.store_look import STORE_SLOW, StoreLook
-from app.submission import Submission, SubmissionStatistics
-from app.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
-from app.work_pool import WorkPool, WorkStatistics
-from engine import limits
-from engine.clock import Clock
-from engine.engine import CachedTuples
-from engine.errors import EngineError, IntegrityError
-from engine.invoke import ClauseCache
-from engine.log.contract import LogStatistics
-from engine.log.operation import QueryId
-from engine.query.bound_cache import BoundCache
-from engine.query.shapes import Shapes
-from engine.results.contract import Counts, Cut, Gen
-from engine.results.delta import StreamRecord
-from engine.results.histories import HistoriesStatistics, PartKey
-from engine.results.recent import Recent
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.app.backend import Backend, Phase
+from psoup.app.catalogue import Catalogue
+from psoup.app.errors import DiskFullError, MemoryFullError, RecoveringError, StoreDownError
+from psoup.app.figures import Figures
+from psoup.app.filling import Filling
+from psoup.app.settings import Settings
+from psoup.app.store import Store, StoreHealth, WorkerStore
+from psoup.app.store_look import STORE_SLOW, StoreLook
+from psoup.app.submission import Submission, SubmissionStatistics
+from psoup.app.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
+from psoup.app.work_pool import WorkPool, WorkStatistics
+from psoup.engine import limits
+from psoup.engine.clock import Clock
+from psoup.engine.engine import CachedTuples
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.invoke import ClauseCache
+from psoup.engine.log.contract import LogStatistics
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.bound_cache import BoundCache
+from psoup.engine.query.shapes import Shapes
+from psoup.engine.results.contract import Counts, Cut, Gen
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.results.histories import HistoriesStatistics, PartKey
+from psoup.engine.results.recent import Recent
+from psoup.engine.tuples.batch import Seq
 
 MEMORY_HIGH: Final = "memory-high"
 NO_ENGINE: Final = "no-engine"

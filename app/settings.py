@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.errors import SettingError
-from engine import limits
-from engine.store_address import StoreAddress, StoreUrlError, read_store_address
+from psoup.app.errors import SettingError
+from psoup.engine import limits
+from psoup.engine.store_address import StoreAddress, StoreUrlError, read_store_address
 
 ENVIRONMENT_PREFIX: Final = "PSOUP_"
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")

@@ -10,8 +10,8 @@ from typing import Any, Final
 from structlog import DropEvent
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from app.units import spoken_seconds
-from pipeline.wording import counted
+from psoup.app.units import spoken_seconds
+from psoup.pipeline.wording import counted
 
 Event = Mapping[str, Any]
 _FOR_OPERATORS: Final = frozenset({"taken-over", "history", "live", "ending"})

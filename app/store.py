@@ -5,12 +5,12 @@
 
 from typing import Protocol
 
-from engine.condition import StoreCondition
-from engine.log.contract import Log
-from engine.log.operation import Operation, QueryId
-from engine.results.contract import Gen, Position, ResultsReader, ResultsStructure
-from engine.results.histories import Histories
-from engine.tuples.batch import Seq
+from psoup.engine.condition import StoreCondition
+from psoup.engine.log.contract import Log
+from psoup.engine.log.operation import Operation, QueryId
+from psoup.engine.results.contract import Gen, Position, ResultsReader, ResultsStructure
+from psoup.engine.results.histories import Histories
+from psoup.engine.tuples.batch import Seq
 
 __all__ = ["Position", "Store", "StoreHealth", "WorkerStore"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-from engine import limits
+from psoup.engine import limits
 
 Value = TypeVar("Value")
 

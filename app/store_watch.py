@@ -10,10 +10,16 @@ from typing import Final
 
 import structlog
 
-from engine import limits
-from engine.condition import CONFIG_DRIFT, DISK_FULL, NOTHING_SEEN, OPERATIONS_LOST, StoreCondition
-from engine.errors import EngineError
-from engine.limits import SECOND_US
+from psoup.engine import limits
+from psoup.engine.condition import (
+    CONFIG_DRIFT,
+    DISK_FULL,
+    NOTHING_SEEN,
+    OPERATIONS_LOST,
+    StoreCondition,
+)
+from psoup.engine.errors import EngineError
+from psoup.engine.limits import SECOND_US
 
 SEVERE: Final = frozenset({OPERATIONS_LOST, DISK_FULL, CONFIG_DRIFT})
 """Logged as errors; everything else is a warning."""

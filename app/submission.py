@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from app.applied import AppliedPosition, Mark
-from app.errors import CommitUnknownError, MemoryFullError
-from engine import limits
-from engine.errors import EngineError, OverloadedError
-from engine.log.contract import Appended, Log
-from engine.log.operation import (
+from psoup.app.applied import AppliedPosition, Mark
+from psoup.app.errors import CommitUnknownError, MemoryFullError
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, OverloadedError
+from psoup.engine.log.contract import Appended, Log
+from psoup.engine.log.operation import (
     Commit,
     Content,
     Drop,
@@ -28,7 +28,7 @@ from engine.log.operation import (
     Staged,
     Tick,
 )
-from engine.tuples.batch import Seq
+from psoup.engine.tuples.batch import Seq
 
 Result = TypeVar("Result")
 Shown = tuple[Appended, Seq]

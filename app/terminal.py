@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.errors import ServiceProblem
+from psoup.pipeline.errors import ServiceProblem
 
 ACCENT: Final = "cyan"
 QUIET: Final = "dim"

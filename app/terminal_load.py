@@ -14,10 +14,10 @@ from rich.filesize import decimal
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
-from app.terminal import ACCENT, QUIET, files_bar, plain_table
-from pipeline.load import LoadPlan, Look
-from pipeline.loading import LoadProgress
-from pipeline.wording import counted
+from psoup.app.terminal import ACCENT, QUIET, files_bar, plain_table
+from psoup.pipeline.load import LoadPlan, Look
+from psoup.pipeline.loading import LoadProgress
+from psoup.pipeline.wording import counted
 
 LOOK_EVERY_S: Final = 0.1
 """Between two steps of the bar while files are looked at."""

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from app.terminal import ACCENT, QUIET, files_bar
-from pipeline.spark.jobs.history import HistoryProgress
-from pipeline.spark.jobs.running import JobProgress
-from pipeline.wording import counted
+from psoup.app.terminal import ACCENT, QUIET, files_bar
+from psoup.pipeline.spark.jobs.history import HistoryProgress
+from psoup.pipeline.spark.jobs.running import JobProgress
+from psoup.pipeline.wording import counted
 
 
 def micro_batch(done: JobProgress) -> Text:

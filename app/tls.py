@@ -7,9 +7,9 @@ from pathlib import Path
 
 import structlog
 
-from app.errors import SettingError
-from app.settings import Settings
-from engine import limits
+from psoup.app.errors import SettingError
+from psoup.app.settings import Settings
+from psoup.engine import limits
 
 _LOG = structlog.get_logger("psoup.tls")
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.store import Store
-from engine import limits
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.app.store import Store
+from psoup.engine import limits
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 
 TRIM_EVERY: Final = 1_000
 """Control entries are trimmed in steps of this many positions, not at every turn."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from engine.limits import GIB, KIB, MIB
+from psoup.engine.limits import GIB, KIB, MIB
 
 _SIZES: Final = ((1_024 * GIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
 _DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))

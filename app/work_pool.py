@@ -13,9 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from app.errors import FramingError
-from engine.checkpoint import checked_by
-from engine.errors import OverloadedError
+from psoup.app.errors import FramingError
+from psoup.engine.checkpoint import checked_by
+from psoup.engine.errors import OverloadedError
 
 Result = TypeVar("Result")
 Gone = Callable[[], Awaitable[None]]

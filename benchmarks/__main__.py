@@ -23,8 +23,8 @@ from benchmarks.bench import (
     absences,
     measure,
 )
-from engine.engine import keep_memory
-from engine.limits import MIB
+from psoup.engine.engine import keep_memory
+from psoup.engine.limits import MIB
 
 MEMORY_TOUCHED_BYTES = 256 * MIB
 MEMORY_FREE_BYTES_MAX = 512 * MIB

@@ -29,8 +29,8 @@ from benchmarks.service import (
     stop,
 )
 from benchmarks.workloads import INTEGER, SECOND_US, Query, record_batch, tuples
-from storage import keys
-from storage.server import CONFIGURATION, find_executable
+from psoup.storage import keys
+from psoup.storage.server import CONFIGURATION, find_executable
 
 STREAM = INTEGER.stream
 BATCH_ROWS = 8_192

@@ -22,7 +22,7 @@ from benchmarks.workloads import (
     retaining,
     tuples,
 )
-from engine.log.operation import Materialize
+from psoup.engine.log.operation import Materialize
 
 WINDOW_S = 1_023
 INVOKED = 64

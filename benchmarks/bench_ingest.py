@@ -23,7 +23,7 @@ from benchmarks.workloads import (
     interval_queries,
     tuples,
 )
-from engine.log.operation import Materialize
+from psoup.engine.log.operation import Materialize
 
 PARTIAL = "psoup, partial"
 AUTO = "psoup, auto"

@@ -21,7 +21,7 @@ from benchmarks.workloads import (
     interval_queries,
     tuples,
 )
-from engine.log.operation import Materialize
+from psoup.engine.log.operation import Materialize
 
 PREPARED = "DuckDB, prepared"
 OWN_TABLES = "DuckDB, a result table per query"

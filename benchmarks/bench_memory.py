@@ -20,8 +20,8 @@ from benchmarks.workloads import (
     interval_queries,
     tuples,
 )
-from engine.limits import QUERIES_COUNT_MAX
-from engine.log.operation import Materialize
+from psoup.engine.limits import QUERIES_COUNT_MAX
+from psoup.engine.log.operation import Materialize
 
 DENSE_BYTES = 1 / 8
 BATCH_ROWS = 8_192

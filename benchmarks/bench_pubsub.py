@@ -19,9 +19,9 @@ from benchmarks.node import BareNode, Node
 from benchmarks.ways import Way, contender
 from benchmarks.ways_psoup import Feed
 from benchmarks.workloads import ROWS_RETAINED, SEED, Columns, Query, retaining
-from engine.limits import GIB
-from engine.log.operation import Materialize
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import GIB
+from psoup.engine.log.operation import Materialize
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 STREAM = StreamSchema(
     name="offers",

@@ -11,8 +11,8 @@ from benchmarks.bench import Contest, Size
 from benchmarks.bench_ingest import EXPRESSIONS, RANGES, peers_of, psoup
 from benchmarks.ways import contender
 from benchmarks.workloads import INTEGER, interval_queries, tuples
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
 
 NUMBERS = (1, 10, 100, 1_000, 10_000, 100_000)
 FEW = (1, 2, 5, 24)

@@ -12,7 +12,7 @@ from benchmarks.bench import Contender, Contest, Size
 from benchmarks.node import Node
 from benchmarks.ways import Way, contender
 from benchmarks.workloads import INTEGER, Columns, Query, interval_queries, tuples
-from engine.log.operation import Materialize
+from psoup.engine.log.operation import Materialize
 
 PSOUP = "psoup, partial"
 AUTO = "psoup, auto"

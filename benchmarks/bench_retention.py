@@ -20,8 +20,8 @@ from benchmarks.workloads import (
     retaining,
     tuples,
 )
-from engine.limits import RETIRED_US, SEGMENT_ROWS
-from engine.log.operation import Materialize
+from psoup.engine.limits import RETIRED_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize
 
 PSOUP = "psoup"
 DUCKDB = "DuckDB, DELETE"

@@ -24,10 +24,10 @@ from benchmarks.bench import Contender, Contest, Figure, Measurement, Size, Surv
 from benchmarks.node import Node
 from benchmarks.ways import Way, contender, counts_answer
 from benchmarks.workloads import SEED, Columns
-from engine.eddy.policy import BySelectivity, Counts, Fixed, RoutingPolicy
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import QueryId, Rows
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.eddy.policy import BySelectivity, Counts, Fixed, RoutingPolicy
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import QueryId, Rows
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 ATTRIBUTES: Final = ("a", "b", "c", "d", "e")
 """The least selective first, as in table 3 from its end: a canonical text names them in this order."""

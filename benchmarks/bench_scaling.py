@@ -22,22 +22,22 @@ from benchmarks.workloads import (
     retaining,
     tuples,
 )
-from engine.eddy.settling import ImageEddy
-from engine.engine import Engine
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Declare, Materialize, Operation, Rows
-from engine.query.clause import StandingQueryClause
-from engine.results.delta import Delta
-from engine.results.hits import ClauseId
-from engine.stems.clause_image import ClauseImage
-from engine.stems.stream_clauses import StreamClauses
-from engine.tuples.arrow import encode_batch
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
-from pipeline.spark.scaling.ahead import Executors, SettledAhead
-from pipeline.spark.scaling.exchange import Blocks, read_blocks, write_block, write_task
-from pipeline.spark.scaling.planning import ChunkTask
-from storage.encoding_hits import encode_blocks
+from psoup.engine.eddy.settling import ImageEddy
+from psoup.engine.engine import Engine
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Declare, Materialize, Operation, Rows
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.delta import Delta
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems.clause_image import ClauseImage
+from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.spark.scaling.ahead import Executors, SettledAhead
+from psoup.pipeline.spark.scaling.exchange import Blocks, read_blocks, write_block, write_task
+from psoup.pipeline.spark.scaling.planning import ChunkTask
+from psoup.storage.encoding_hits import encode_blocks
 
 ALONE: Final = "psoup, the engine alone"
 SPARK: Final = "psoup, Spark local[2]"
@@ -118,7 +118,7 @@ def contests(size: Size) -> Iterator[Measurement]:
 
         @cache
         def executors() -> Executors:
-            from pipeline.spark.scaling.spark_executors import SparkExecutors, engine_session
+            from psoup.pipeline.spark.scaling.spark_executors import SparkExecutors, engine_session
 
             return stack.enter_context(closing(SparkExecutors(lambda: engine_session("local[2]"))))
 

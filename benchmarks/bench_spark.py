@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from benchmarks import spark_bands
 from benchmarks.bench import Contender, Contest, Size
 from benchmarks.service import running
-from pipeline.client import Service
+from psoup.pipeline.client import Service
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -196,7 +196,7 @@ def _session() -> "Iterator[SparkSession]":
     """Yield the session of this process; one that is started here ends here."""
     from pyspark.sql import SparkSession
 
-    from pipeline.spark.session import close_session, open_session
+    from psoup.pipeline.spark.session import close_session, open_session
 
     running_already = SparkSession.getActiveSession()
     if running_already is not None:

@@ -16,7 +16,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.json
 
-from app.wire.tuples import ARROW, MEDIA_TYPES, NDJSON, read_rows
 from benchmarks.bench import Contest, Size
 from benchmarks.node import Node
 from benchmarks.ways import Way, contender, counts_answer
@@ -32,8 +31,9 @@ from benchmarks.workloads import (
     slices,
     tuples,
 )
-from engine.log.operation import Materialize, QueryId
-from engine.tuples.arrow import arrow_schema, encode_batch
+from psoup.app.wire.tuples import ARROW, MEDIA_TYPES, NDJSON, read_rows
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 
 COLUMN_JSON = "application/vnd.psoup.columns+json"
 AUTO = "psoup, auto"

@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.bench import Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, first_rows, generator, table
-from engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS
 
 VALUES: Final = 256
 FRESH: Final = 100

@@ -11,7 +11,7 @@ from typing import Final
 from benchmarks.bench import Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
-from engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS
 
 KEYS: Final = (256, 4_096, 65_536)
 QUERIES: Final = 100

@@ -12,7 +12,7 @@ from typing import Final
 from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
-from engine.log.operation import Materialize
+from psoup.engine.log.operation import Materialize
 
 VALUES: Final = 256
 FIGURE_WINDOWS: Final = (128, 576, 1_024, 4_096)

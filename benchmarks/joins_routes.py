@@ -17,8 +17,8 @@ from benchmarks.bench import Contest, Figure, Measurement, Size, Survey
 from benchmarks.ways import Way, contender
 from benchmarks.workloads import Values
 from benchmarks.workloads_joins import Table, generator, table, whole
-from engine.eddy.join_routing import ByFanOut, FromOrder, JoinRouting, Lottery
-from engine.limits import CHUNK_ROWS
+from psoup.engine.eddy.join_routing import ByFanOut, FromOrder, JoinRouting, Lottery
+from psoup.engine.limits import CHUNK_ROWS
 
 PLANTED: Final = 16
 LOTTERY_SEED: Final = 11

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.bench import Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
-from engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS
 
 GROUPS: Final = 10
 FEW: Final = "psoup, one query of each group"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.bench import Contender, Contest, Size
 from benchmarks.ways import Way, contender
 from benchmarks.workloads_joins import Table, generator, table
-from engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS
 
 QUERIES: Final = (1, 10, 50, 200)
 FAN_OUTS: Final = (1, 10, 100)

@@ -12,13 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.workloads import EPOCH_US, SECOND_US, Columns, Query, record_batch, slices
-from engine.clock import ManualClock
-from engine.eddy.join_routing import JoinRouting
-from engine.eddy.policy import RoutingPolicy
-from engine.engine import Engine
-from engine.invoke import Answer, ClauseCache, Request, invoke
-from engine.limits import PAGE_ROWS_MAX
-from engine.log.operation import (
+from psoup.engine.clock import ManualClock
+from psoup.engine.eddy.join_routing import JoinRouting
+from psoup.engine.eddy.policy import RoutingPolicy
+from psoup.engine.engine import Engine
+from psoup.engine.invoke import Answer, ClauseCache, Request, invoke
+from psoup.engine.limits import PAGE_ROWS_MAX
+from psoup.engine.log.operation import (
     Content,
     Declare,
     Materialize,
@@ -29,19 +29,19 @@ from engine.log.operation import (
     Rows,
     Tick,
 )
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
-from engine.query.expression import ColumnRef
-from engine.query.factor import AttributeFactor
-from engine.query.scope import Streams
-from engine.query.value_set import Interval, ValueSet
-from engine.query.window import Bound, Window
-from engine.results.contract import ResultsReader
-from engine.results.live import LiveResults
-from engine.tuples.arrow import encode_batch
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId, StreamSchema
-from storage.memory import MemoryStore
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.scope import Streams
+from psoup.engine.query.value_set import Interval, ValueSet
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.results.contract import ResultsReader
+from psoup.engine.results.live import LiveResults
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage.memory import MemoryStore
 
 _BOUND: dict[tuple[str, StreamId], BoundQuery] = {}
 """Queries of the workloads by canonical text, that of the clause alone as well, and stream."""

@@ -19,22 +19,22 @@ from unittest import mock
 
 import numpy as np
 
-from app.log_lines import configure_logging
-from app.main import create_app
-from app.process import pace_collector
-from app.routes import invocations
-from app.server import make_server
-from app.settings import Settings
 from benchmarks import postgres
 from benchmarks.workloads import ATTRIBUTES, SECOND_US
-from engine.invoke import Answer, PagePosition, PartPosition, Request
-from engine.log.operation import QueryId
-from engine.query.window import Bound, Window
-from engine.results.contract import Cut, Gen
-from engine.results.delta import QueryRecord
-from engine.results.hits import ClauseId
-from engine.tuples.batch import Column, Seq
-from engine.tuples.schema import ColumnType
+from psoup.app.log_lines import configure_logging
+from psoup.app.main import create_app
+from psoup.app.process import pace_collector
+from psoup.app.routes import invocations
+from psoup.app.server import make_server
+from psoup.app.settings import Settings
+from psoup.engine.invoke import Answer, PagePosition, PartPosition, Request
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.results.contract import Cut, Gen
+from psoup.engine.results.delta import QueryRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.batch import Column, Seq
+from psoup.engine.tuples.schema import ColumnType
 
 OUTPUTS = (
     ("ts", ColumnType.TIMESTAMP),
@@ -59,7 +59,7 @@ class Asked:
 
 
 class Statements:
-    """Invocations as statements. `invoke` has the signature of `engine.invoke.invoke`. Thread-safe."""
+    """Invocations as statements. `invoke` has the signature of `psoup.engine.invoke.invoke`. Thread-safe."""
 
     def __init__(self, asked: Asked) -> None:
         """Connect when a thread first asks."""

@@ -18,13 +18,13 @@ from benchmarks.apart import STREAM, Apart, declare, fill, kill, post, text_of
 from benchmarks.bench import Figure, Size, Survey
 from benchmarks.service import Bodies, Service, listening, stop
 from benchmarks.workloads import INTEGER, SECOND_US, interval_queries, record_batch, tuples
-from engine.clock import SystemClock
-from engine.engine import Engine, warm_up
-from engine.log.operation import Operation
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
-from engine.query.scope import Streams
-from storage import open_store
+from psoup.engine.clock import SystemClock
+from psoup.engine.engine import Engine, warm_up
+from psoup.engine.log.operation import Operation
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.scope import Streams
+from psoup.storage import open_store
 
 MILLION = 1_000_000
 RETAINED = 16 * MILLION

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import process
-from engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.arrow import encode_batch
 
 START_S_MAX = 60.0
 STOP_S_MAX = 30.0
@@ -155,7 +155,7 @@ def started(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
     said = ["--log-level", "warning"]
     with log.open("ab") as written:
         child = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", *command, *said],
+            [sys.executable, "-m", "psoup", *command, *said],
             stdout=written,
             stderr=written,
             env=given,

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.bench import Contender, Contest, Size
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +96,7 @@ class Bands:
         return Contender("DuckDB", opened, asked, _summary)
 
     def _views(self, *, in_buckets: bool) -> tuple["SparkSession", str]:
-        from pipeline.spark.agreement import agreeing, spark_query
+        from psoup.pipeline.spark.agreement import agreeing, spark_query
 
         own = agreeing(self._session())
         for name, table in self._tables.items():

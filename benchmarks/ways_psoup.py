@@ -17,10 +17,10 @@ from benchmarks.workloads import (
     Query,
     retaining,
 )
-from engine.invoke import Answer
-from engine.log.operation import Materialize, QueryId, Rows
-from engine.query.clause import BoundQuery
-from engine.tuples.schema import StreamSchema
+from psoup.engine.invoke import Answer
+from psoup.engine.log.operation import Materialize, QueryId, Rows
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.tuples.schema import StreamSchema
 
 
 class Feed(Way):

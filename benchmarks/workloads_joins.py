@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.workloads import SEED, Values
-from engine.limits import CHUNK_ROWS
-from engine.tuples.schema import (
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine import limits
-from engine.limits import SECOND_US
+from psoup.engine import limits
+from psoup.engine.limits import SECOND_US
 
 CONFIG_DRIFT: Final = "config-drift"
 DISK_FULL: Final = "disk-full"

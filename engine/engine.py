@@ -9,26 +9,26 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import assert_never
 
-from engine import expire, ingest, register
-from engine.eddy.eddy import Eddy, EddyStatistics
-from engine.eddy.join_routing import JoinRouting
-from engine.eddy.joins import JoinGroupStatistics
-from engine.eddy.policy import RoutingPolicy
-from engine.eddy.settling import Settled
-from engine.errors import EngineError
-from engine.kernels.memory import keep_memory
-from engine.kernels.warm import warm_up
-from engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
-from engine.query.binder import Bind, bind
-from engine.results.contract import Checkpoint
-from engine.results.delta import Delta
-from engine.results.draft import Draft
-from engine.results.source import TupleSource
-from engine.stems.cached_tuples import CachedTuples
-from engine.stems.query_stem import QuerySteMStatistics
-from engine.stems.restore import restore
-from engine.stems.state import State
-from engine.tuples.batch import Seq
+from psoup.engine import expire, ingest, register
+from psoup.engine.eddy.eddy import Eddy, EddyStatistics
+from psoup.engine.eddy.join_routing import JoinRouting
+from psoup.engine.eddy.joins import JoinGroupStatistics
+from psoup.engine.eddy.policy import RoutingPolicy
+from psoup.engine.eddy.settling import Settled
+from psoup.engine.errors import EngineError
+from psoup.engine.kernels.memory import keep_memory
+from psoup.engine.kernels.warm import warm_up
+from psoup.engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
+from psoup.engine.query.binder import Bind, bind
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import Delta
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.source import TupleSource
+from psoup.engine.stems.cached_tuples import CachedTuples
+from psoup.engine.stems.query_stem import QuerySteMStatistics
+from psoup.engine.stems.restore import restore
+from psoup.engine.stems.state import State
+from psoup.engine.tuples.batch import Seq
 
 __all__ = [
     "CachedTuples",

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.limits import RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
-from engine.results.delta import StreamRecord
-from engine.results.draft import Draft
-from engine.stems.state import State, StreamState
-from engine.tuples.schema import ClockKind
+from psoup.engine.limits import RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.results.draft import Draft
+from psoup.engine.stems.state import State, StreamState
+from psoup.engine.tuples.schema import ClockKind
 
 
 def expire(state: State, draft: Draft) -> None:

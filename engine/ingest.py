@@ -5,17 +5,17 @@ A verb checks first and raises before it changes anything: what it raises makes 
 
 import numpy as np
 
-from engine.eddy.eddy import Eddy, FreshData
-from engine.eddy.joins import Joined
-from engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
-from engine.log.operation import Declare, Drop, Operation, Rows
-from engine.release import note_joined, release, suspend
-from engine.results.delta import BatchRecord, StreamRecord
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.stems.state import State, StreamState
-from engine.tuples.batch import TupleBatch
-from engine.tuples.schema import StreamId
+from psoup.engine.eddy.eddy import Eddy, FreshData
+from psoup.engine.eddy.joins import Joined
+from psoup.engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
+from psoup.engine.log.operation import Declare, Drop, Operation, Rows
+from psoup.engine.release import note_joined, release, suspend
+from psoup.engine.results.delta import BatchRecord, StreamRecord
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems.state import State, StreamState
+from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.schema import StreamId
 
 
 def declare(state: State, draft: Draft, *, operation: Operation, content: Declare) -> None:

@@ -11,8 +11,8 @@ Source: Chandrasekaran & Franklin 2002, 2.4 (invocation), 4.1 (stream-prefix con
 from collections.abc import Sequence
 from typing import Final
 
-from engine.checkpoint import checkpoint
-from engine.errors import (
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.errors import (
     NO_QUERY,
     AnswerTooLargeError,
     EngineError,
@@ -22,15 +22,15 @@ from engine.errors import (
     PageExpiredError,
     QuerySuspendedError,
 )
-from engine.log.operation import QueryId
-from engine.results.answer import Answer, PagePosition, PartPosition, Request
-from engine.results.answering import nothing_yet
-from engine.results.clause_cache import ClauseCache
-from engine.results.contract import ResultsReader, Snapshot
-from engine.results.invocation import Invocation
-from engine.results.join_invocation import JoinInvocation
-from engine.results.pinning import pinned
-from engine.results.source import TupleSource
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.answer import Answer, PagePosition, PartPosition, Request
+from psoup.engine.results.answering import nothing_yet
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.invocation import Invocation
+from psoup.engine.results.join_invocation import JoinInvocation
+from psoup.engine.results.pinning import pinned
+from psoup.engine.results.source import TupleSource
 
 __all__ = [
     "Answer",

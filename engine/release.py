@@ -4,14 +4,14 @@ last handle has gone or because they ran over a bound.
 
 from dataclasses import replace
 
-from engine.eddy.joins import Joined
-from engine.limits import JOIN_RESULTS_MAX
-from engine.log.operation import QueryId
-from engine.results.delta import Suspension
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.stems.state import State
-from engine.tuples.schema import StreamId
+from psoup.engine.eddy.joins import Joined
+from psoup.engine.limits import JOIN_RESULTS_MAX
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.delta import Suspension
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems.state import State
+from psoup.engine.tuples.schema import StreamId
 
 
 def release(state: State, draft: Draft, query_id: QueryId) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-from engine.errors import EngineError
+from psoup.engine.errors import EngineError
 
 MEMORY: Final = "memory"
 UNIX: Final = "unix"

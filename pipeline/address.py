@@ -2,7 +2,7 @@
 
 import httpx
 
-from pipeline.errors import AddressError
+from psoup.pipeline.errors import AddressError
 
 
 def checked_url(given: str) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from engine import limits
-from pipeline.calling import Caller, JsonObject, json_object
-from pipeline.errors import HistoryChangedError, ServiceProblem
+from psoup.engine import limits
+from psoup.pipeline.calling import Caller, JsonObject, json_object
+from psoup.pipeline.errors import HistoryChangedError, ServiceProblem
 
 
 class ArchiveCalls(Caller):

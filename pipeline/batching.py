@@ -10,9 +10,9 @@ from typing import Final
 import pyarrow as pa
 import zstandard
 
-from engine.limits import MIB
-from engine.tuples.arrow import ARROW_TYPES, encode_batch
-from pipeline.load import LoadFile, LoadPlan
+from psoup.engine.limits import MIB
+from psoup.engine.tuples.arrow import ARROW_TYPES, encode_batch
+from psoup.pipeline.load import LoadFile, LoadPlan
 
 BATCH_BYTES_MAX: Final = 8 * MIB
 """A batch with more bytes of Arrow is halved: half of what one entry of the log may hold."""

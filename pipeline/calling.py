@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 import httpx
 import orjson
 
-from pipeline.address import checked_token, checked_url, is_same_origin
-from pipeline.errors import ForeignAddressError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.address import checked_token, checked_url, is_same_origin
+from psoup.pipeline.errors import ForeignAddressError, ServiceProblem, ServiceUnreachableError
 
 JsonObject = dict[str, Any]
 

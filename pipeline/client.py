@@ -10,8 +10,8 @@ from urllib.parse import quote
 import httpx
 import orjson
 
-from pipeline.archiving import ArchiveCalls
-from pipeline.calling import (
+from psoup.pipeline.archiving import ArchiveCalls
+from psoup.pipeline.calling import (
     ARROW_STREAM,
     JsonObject,
     RetryPolicy,
@@ -19,10 +19,10 @@ from pipeline.calling import (
     json_object,
     may_repeat,
 )
-from pipeline.errors import ServiceProblem
-from pipeline.histories import HistoryCalls
-from pipeline.registrations import sliced
-from pipeline.staging import StagingCalls, Txn
+from psoup.pipeline.errors import ServiceProblem
+from psoup.pipeline.histories import HistoryCalls
+from psoup.pipeline.registrations import sliced
+from psoup.pipeline.staging import StagingCalls, Txn
 
 __all__ = ["ARROW_STREAM", "JsonObject", "RetryPolicy", "Service", "Txn"]
 

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.client import Service
-from pipeline.errors import DefinitionError, PipelineError
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import DefinitionError, PipelineError
 
 
 def drop_as_seen(service: Service, seen: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from pipeline.calling import ARROW_STREAM, Caller, JsonObject, json_object
+from psoup.pipeline.calling import ARROW_STREAM, Caller, JsonObject, json_object
 
 WORKER_HEADER = "Psoup-Worker"
 """Says whose part it is."""

@@ -14,17 +14,17 @@ from typing import Any
 
 import orjson
 
-from engine.limits import BATCH_ROWS_MAX
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.client import Service
-from pipeline.definition import check_stream_name, columns_of, definition_body
-from pipeline.errors import DataFileError, DefinitionError, NoRowsError
-from pipeline.files.data_file import DataFile
-from pipeline.files.kinds import InferredColumn
-from pipeline.files.merging import agreed, check_headers, merged, notes_together
-from pipeline.files.notes import notes_on
-from pipeline.files.options import BATCH_ROWS_DEFAULT, ReadOptions
-from pipeline.sources import Source
+from psoup.engine.limits import BATCH_ROWS_MAX
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.client import Service
+from psoup.pipeline.definition import check_stream_name, columns_of, definition_body
+from psoup.pipeline.errors import DataFileError, DefinitionError, NoRowsError
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.kinds import InferredColumn
+from psoup.pipeline.files.merging import agreed, check_headers, merged, notes_together
+from psoup.pipeline.files.notes import notes_on
+from psoup.pipeline.files.options import BATCH_ROWS_DEFAULT, ReadOptions
+from psoup.pipeline.sources import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from pipeline.batching import Part, nothing, parts_of, read_ahead
-from pipeline.client import ARROW_STREAM, JsonObject, Service, Txn
-from pipeline.dropping import drop_as_seen, take_back
-from pipeline.errors import (
+from psoup.pipeline.batching import Part, nothing, parts_of, read_ahead
+from psoup.pipeline.client import ARROW_STREAM, JsonObject, Service, Txn
+from psoup.pipeline.dropping import drop_as_seen, take_back
+from psoup.pipeline.errors import (
     AlreadyLoadedError,
     DataFileError,
     ServiceProblem,
     ServiceUnreachableError,
 )
-from pipeline.load import LoadFile, LoadPlan
-from pipeline.wording import counted
+from psoup.pipeline.load import LoadFile, LoadPlan
+from psoup.pipeline.wording import counted
 
 ALL_BUT_DONE: Final = 0.99
 """The largest share that is shown before everything is acknowledged."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
-from engine import limits
+from psoup.engine import limits
 
 
 def sliced(registrations: Iterable[Mapping[str, object]]) -> Iterator[list[bytes]]:

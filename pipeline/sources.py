@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine import limits
-from engine.limits import APPS_COUNT_MAX, GIB, MIB
-from pipeline.errors import DataFileError, DefinitionError
+from psoup.engine import limits
+from psoup.engine.limits import APPS_COUNT_MAX, GIB, MIB
+from psoup.pipeline.errors import DataFileError, DefinitionError
 
 STANDARD_INPUT: Final = "standard input"
 _INPUT_NAMES: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from pipeline.calling import Caller, JsonObject, json_object
+from psoup.pipeline.calling import Caller, JsonObject, json_object
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,24 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from engine import limits
-from engine.clock import Clock
-from engine.store_address import MEMORY, UNIX, StoreUrlError, read_store_address
-from storage.cluster import ClusterMemory
-from storage.disk import refuse_spent_disk
-from storage.errors import (
+from psoup.engine import limits
+from psoup.engine.clock import Clock
+from psoup.engine.store_address import MEMORY, UNIX, StoreUrlError, read_store_address
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.disk import refuse_spent_disk
+from psoup.storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.folder import FolderLock, engine_id, unusable
-from storage.memory import MemoryStore
-from storage.redis_client import RedisClient
-from storage.redis_store import RedisStore
-from storage.redis_token import Held
-from storage.redis_worker import RedisWorkerStore
-from storage.server import EmbeddedServer
-from storage.store import Durability, StoreHealth
+from psoup.storage.folder import FolderLock, engine_id, unusable
+from psoup.storage.memory import MemoryStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.redis_token import Held
+from psoup.storage.redis_worker import RedisWorkerStore
+from psoup.storage.server import EmbeddedServer
+from psoup.storage.store import Durability, StoreHealth
 
 __all__ = [
     "Durability",

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from engine import limits
-from engine.log.operation import (
+from psoup.engine import limits
+from psoup.engine.log.operation import (
     Content,
     Declare,
     Drop,
@@ -20,9 +20,9 @@ from engine.log.operation import (
     Tick,
     Txn,
 )
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId, StreamSchema
-from storage import refusals
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage import refusals
 
 
 @dataclass(frozen=True, slots=True)

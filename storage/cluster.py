@@ -12,10 +12,10 @@ from pathlib import Path
 
 import orjson
 
-from engine import limits
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
-from storage.errors import StoreUnsuitableError
+from psoup.engine import limits
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import StoreUnsuitableError
 
 
 @dataclass(frozen=True, slots=True)

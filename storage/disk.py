@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import limits
-from engine.condition import DISK_FULL, DiskUse
-from engine.limits import KIB, MIB
-from storage.errors import StoreFullError
+from psoup.engine import limits
+from psoup.engine.condition import DISK_FULL, DiskUse
+from psoup.engine.limits import KIB, MIB
+from psoup.storage.errors import StoreFullError
 
 
 def refuse_spent_disk(folder: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final, assert_never
 
 import orjson
 
-from engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_CEILING
-from engine.log.operation import (
+from psoup.engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_CEILING
+from psoup.engine.log.operation import (
     Content,
     Declare,
     Drop,
@@ -24,8 +24,8 @@ from engine.log.operation import (
     Tick,
     Txn,
 )
-from engine.query.window import Bound, Window
-from engine.results.delta import (
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.results.delta import (
     BatchRecord,
     ClauseRecord,
     JoinRecord,
@@ -33,9 +33,9 @@ from engine.results.delta import (
     StreamRecord,
     Suspension,
 )
-from engine.results.hits import ClauseId
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId, StreamSchema, schema_from_dict, schema_to_dict
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId, StreamSchema, schema_from_dict, schema_to_dict
 
 FORMAT: Final = 1
 

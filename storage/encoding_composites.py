@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.limits import CHUNK_ROWS
-from engine.results.composites import CompositePage
-from engine.results.match_block import Form, MatchBlock
-from storage.encoding_hits import U16, in_order, places_of
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.match_block import Form, MatchBlock
+from psoup.storage.encoding_hits import U16, in_order, places_of
 
 COMPOSITES: Final = 1
 PIECE_CLAUSES: Final = 2_048

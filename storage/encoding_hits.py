@@ -12,12 +12,12 @@ import numpy as np
 from bitarray import bitarray
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.limits import CHUNK_ROWS
-from engine.results.hits import ClauseId
-from engine.results.match_block import UNPLACED, Form, MatchBlock
-from engine.results.page import UNKEPT, Page
-from storage import keys
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import UNPLACED, Form, MatchBlock
+from psoup.engine.results.page import UNKEPT, Page
+from psoup.storage import keys
 
 PAGE_LIST: Final = 1
 PAGE_BITMAP: Final = 2

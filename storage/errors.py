@@ -3,7 +3,7 @@
 All but `CommitUnknownError` and `FencedError` are definite: nothing was stored.
 """
 
-from engine.errors import EngineError
+from psoup.engine.errors import EngineError
 
 
 class StoreUnavailableError(EngineError):

@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from engine.results.histories import Place
-from storage import refusals
+from psoup.engine.results.histories import Place
+from psoup.storage import refusals
 
 NAMED: Final = 100
 """Missing parts that a refusal names, the first ones."""

@@ -5,9 +5,9 @@ from typing import Final
 
 import orjson
 
-from engine.log.operation import QueryId
-from engine.results.contract import Gen
-from engine.results.histories import (
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.contract import Gen
+from psoup.engine.results.histories import (
     AskedHistory,
     History,
     HistoryId,
@@ -15,9 +15,9 @@ from engine.results.histories import (
     HistoryState,
     Place,
 )
-from engine.tuples.batch import Seq
-from storage.encoding import FORMAT
-from storage.sums import body_sum
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.encoding import FORMAT
+from psoup.storage.sums import body_sum
 
 Record = Mapping[bytes, bytes]
 _NO_PLACE: Final = "-"

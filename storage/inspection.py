@@ -11,32 +11,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from engine import limits
-from engine.errors import IntegrityError
-from engine.log.operation import Operation
-from engine.results.composites import CompositePage
-from engine.results.contract import Checkpoint
-from engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
-from engine.results.page import Page
-from engine.store_address import StoreUrlError, read_store_address
-from engine.tuples.batch import Seq
-from engine.verify.difference import Difference
-from storage import keys
-from storage.errors import StoreUnsuitableError
-from storage.folder import FolderLock, unusable
-from storage.inspection_histories import history_faults
-from storage.inspection_log import catalogue_faults, log_faults
-from storage.inspection_parts import part_faults
-from storage.inspection_records import DAMAGED, read_records
-from storage.records import open_clause, open_stream
-from storage.redis_check import check_results
-from storage.redis_client import RedisClient
-from storage.redis_composites import fetch_of_clause, fetch_published
-from storage.redis_hits import fetch_pages
-from storage.redis_log import RedisLog
-from storage.seals import seal_faults
-from storage.server import EmbeddedServer
-from storage.store import Durability
+from psoup.engine import limits
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import Operation
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
+from psoup.engine.results.page import Page
+from psoup.engine.store_address import StoreUrlError, read_store_address
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.verify.difference import Difference
+from psoup.storage import keys
+from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage.folder import FolderLock, unusable
+from psoup.storage.inspection_histories import history_faults
+from psoup.storage.inspection_log import catalogue_faults, log_faults
+from psoup.storage.inspection_parts import part_faults
+from psoup.storage.inspection_records import DAMAGED, read_records
+from psoup.storage.records import open_clause, open_stream
+from psoup.storage.redis_check import check_results
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_composites import fetch_of_clause, fetch_published
+from psoup.storage.redis_hits import fetch_pages
+from psoup.storage.redis_log import RedisLog
+from psoup.storage.seals import seal_faults
+from psoup.storage.server import EmbeddedServer
+from psoup.storage.store import Durability
 
 TRIES: Final = 5
 """So often is looked for a moment in which nothing is published."""

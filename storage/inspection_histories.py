@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from engine.results.histories import HistoryId, HistoryState
-from engine.verify.difference import Difference
-from storage import keys
-from storage.history_records import Record, decode_history, pairs, part_sum
-from storage.redis_client import RedisClient
-from storage.sums import body_sum
+from psoup.engine.results.histories import HistoryId, HistoryState
+from psoup.engine.verify.difference import Difference
+from psoup.storage import keys
+from psoup.storage.history_records import Record, decode_history, pairs, part_sum
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.sums import body_sum
 
 
 def history_faults(client: RedisClient) -> Iterator[Difference]:

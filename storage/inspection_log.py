@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from engine.limits import FOLD_BYTES_MAX
-from engine.log.operation import Rows, StageId
-from engine.results.contract import Checkpoint, Cut
-from engine.tuples.batch import Seq
-from engine.verify.difference import Difference
-from storage import keys
-from storage.encoding import declaration_digest, decode_content, text_digest
-from storage.inspection_records import DAMAGED
-from storage.redis_client import RedisClient
-from storage.redis_entries import check_fields, sound_fields
+from psoup.engine.limits import FOLD_BYTES_MAX
+from psoup.engine.log.operation import Rows, StageId
+from psoup.engine.results.contract import Checkpoint, Cut
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.verify.difference import Difference
+from psoup.storage import keys
+from psoup.storage.encoding import declaration_digest, decode_content, text_digest
+from psoup.storage.inspection_records import DAMAGED
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_entries import check_fields, sound_fields
 
 ENTRIES_PER_FETCH: Final = 1_000
 Fields = dict[bytes, bytes]

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from engine import limits
-from engine.log.operation import StageId
-from engine.verify.difference import Difference
-from storage import keys
-from storage.redis_client import RedisClient
-from storage.redis_tidy import scan_hash
-from storage.sums import body_sum
+from psoup.engine import limits
+from psoup.engine.log.operation import StageId
+from psoup.engine.verify.difference import Difference
+from psoup.storage import keys
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_tidy import scan_hash
+from psoup.storage.sums import body_sum
 
 TRIES: Final = 5
 """So often is looked for a moment in which no part comes or goes."""

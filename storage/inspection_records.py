@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from engine.errors import IntegrityError
-from engine.results.contract import Checkpoint, Cut, Gen
-from engine.results.delta import BatchRecord
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from engine.verify.difference import Difference
-from storage import keys
-from storage.errors import StoreUnsuitableError
-from storage.records import open_batch, open_clause, open_query, open_stream
-from storage.redis_client import Command, RedisClient
+from psoup.engine.errors import IntegrityError
+from psoup.engine.results.contract import Checkpoint, Cut, Gen
+from psoup.engine.results.delta import BatchRecord
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.engine.verify.difference import Difference
+from psoup.storage import keys
+from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage.records import open_batch, open_clause, open_query, open_stream
+from psoup.storage.redis_client import Command, RedisClient
 
 DAMAGED: Final = (
     AssertionError,

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.contract import Checkpoint
-from engine.results.delta import (
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import (
     CHUNKS,
     BatchRecord,
     BlockKey,
@@ -14,9 +14,9 @@ from engine.results.delta import (
     PageKey,
     StreamRecord,
 )
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.tuples.schema import StreamId
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.tuples.schema import StreamId
 
 
 def check_records(checkpoint: Checkpoint) -> None:

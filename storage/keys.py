@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from engine.log.operation import QueryId, StageId
-from engine.results.histories import HistoryId
-from engine.results.hits import ClauseId
-from engine.tuples.schema import StreamId
+from psoup.engine.log.operation import QueryId, StageId
+from psoup.engine.results.histories import HistoryId
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.schema import StreamId
 
 LAYOUT_VERSION: Final = 7
 """Kept in META as `fmt`; changes whenever a key or its value changes its meaning."""

@@ -2,14 +2,14 @@
 
 import secrets
 
-from engine import limits
-from engine.clock import Clock
-from engine.condition import StoreCondition
-from engine.results.contract import Position
-from engine.tuples.batch import Seq
-from storage.memory_log import MemoryLog
-from storage.memory_results import MemoryResults
-from storage.store import Durability, StoreHealth
+from psoup.engine import limits
+from psoup.engine.clock import Clock
+from psoup.engine.condition import StoreCondition
+from psoup.engine.results.contract import Position
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.memory_log import MemoryLog
+from psoup.storage.memory_results import MemoryResults
+from psoup.storage.store import Durability, StoreHealth
 
 
 class MemoryStore:

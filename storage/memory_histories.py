@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
-from engine import limits
-from engine.clock import Clock
-from engine.limits import SECOND_US
-from engine.log.operation import QueryId
-from engine.results.histories import (
+from psoup.engine import limits
+from psoup.engine.clock import Clock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.histories import (
     AskedHistory,
     HistoriesStatistics,
     History,
@@ -16,8 +16,8 @@ from engine.results.histories import (
     HistoryPart,
     HistoryState,
 )
-from storage import refusals
-from storage.history_parts import check_parts
+from psoup.storage import refusals
+from psoup.storage.history_parts import check_parts
 
 
 @dataclass(slots=True)

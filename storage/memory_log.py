@@ -4,11 +4,11 @@ import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine import limits
-from engine.clock import Clock
-from engine.errors import EngineError
-from engine.log.contract import Appended, LoggedBatch, LogStatistics
-from engine.log.operation import (
+from psoup.engine import limits
+from psoup.engine.clock import Clock
+from psoup.engine.errors import EngineError
+from psoup.engine.log.contract import Appended, LoggedBatch, LogStatistics
+from psoup.engine.log.operation import (
     Commit,
     Content,
     Drop,
@@ -20,12 +20,12 @@ from engine.log.operation import (
     Txn,
     sum_digests,
 )
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
-from storage import refusals
-from storage.catalogue import Catalogue
-from storage.memory_histories import MemoryHistories
-from storage.staged_parts import KeptPart, StagedParts
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import refusals
+from psoup.storage.catalogue import Catalogue
+from psoup.storage.memory_histories import MemoryHistories
+from psoup.storage.staged_parts import KeptPart, StagedParts
 
 
 class MemoryLog:

@@ -3,12 +3,12 @@
 import threading
 from collections.abc import Callable
 
-from engine.results.contract import Checkpoint, Cut, Gen
-from engine.results.delta import Delta
-from engine.results.live import LiveResults
-from engine.tuples.batch import Seq
-from storage import refusals
-from storage.memory_log import MemoryLog
+from psoup.engine.results.contract import Checkpoint, Cut, Gen
+from psoup.engine.results.delta import Delta
+from psoup.engine.results.live import LiveResults
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import refusals
+from psoup.storage.memory_log import MemoryLog
 
 
 class MemoryResults(LiveResults):

@@ -4,13 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from engine import limits
-from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
-from engine.results.recent import Recent, RecentStatistics
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId, StreamSchema
-from storage import keys
-from storage.encoding import (
+from psoup.engine import limits
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.recent import Recent, RecentStatistics
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage import keys
+from psoup.storage.encoding import (
     decode_batch,
     decode_clause,
     decode_counters,
@@ -18,7 +18,7 @@ from storage.encoding import (
     decode_query,
     decode_stream,
 )
-from storage.sums import opened
+from psoup.storage.sums import opened
 
 Record = TypeVar("Record")
 Kept = tuple[bytes, bytes]

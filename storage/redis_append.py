@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from engine import limits
-from engine.errors import EngineError
-from engine.log.contract import Appended
-from engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Tick
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId, StreamSchema
-from storage import keys, refusals
-from storage.encoding import declaration_digest, encode_content, text_digest
-from storage.redis_client import Argument, standing_refusal
-from storage.sums import body_sum, head_sum
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Tick
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage import keys, refusals
+from psoup.storage.encoding import declaration_digest, encode_content, text_digest
+from psoup.storage.redis_client import Argument, standing_refusal
+from psoup.storage.sums import body_sum, head_sum
 
 CALLED_TOGETHER: Final = 64
 """Operations of one call: some 2 ms of the server."""

@@ -3,25 +3,25 @@
 import collections
 from collections.abc import Iterator, Sequence
 
-from engine import limits
-from engine.log.operation import Rows, StageId
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.contract import Checkpoint
-from engine.results.delta import CHUNKS, BlockKey, PageKey
-from engine.results.histories import HistoryId
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.tuples.schema import StreamId
-from storage import keys
-from storage.encoding import decode_content
-from storage.encoding_composites import decode_composites, encode_composites
-from storage.encoding_hits import decode_block, decode_page, encode_blocks, encode_page
-from storage.inspection_histories import history_faults
-from storage.inspection_parts import part_faults
-from storage.invariants import check_blocks, check_composites, check_pages, check_records
-from storage.redis_client import RedisClient
-from storage.redis_composites import composite_fields
-from storage.sums import opened
+from psoup.engine import limits
+from psoup.engine.log.operation import Rows, StageId
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import CHUNKS, BlockKey, PageKey
+from psoup.engine.results.histories import HistoryId
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
+from psoup.storage.encoding import decode_content
+from psoup.storage.encoding_composites import decode_composites, encode_composites
+from psoup.storage.encoding_hits import decode_block, decode_page, encode_blocks, encode_page
+from psoup.storage.inspection_histories import history_faults
+from psoup.storage.inspection_parts import part_faults
+from psoup.storage.invariants import check_blocks, check_composites, check_pages, check_records
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_composites import composite_fields
+from psoup.storage.sums import opened
 
 
 def check_log(client: RedisClient) -> None:

@@ -28,17 +28,17 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from engine import limits
-from engine.checkpoint import checkpoint, is_checked
-from engine.errors import EngineError, IntegrityError
-from engine.store_address import UNIX, StoreAddress, StoreUrlError, read_store_address
-from storage import refusals
-from storage.errors import (
+from psoup.engine import limits
+from psoup.engine.checkpoint import checkpoint, is_checked
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.store_address import UNIX, StoreAddress, StoreUrlError, read_store_address
+from psoup.storage import refusals
+from psoup.storage.errors import (
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_wire import CommandPacker
+from psoup.storage.redis_wire import CommandPacker
 
 LIBRARY = "psoup"
 NOT_KNOWN = ("unknown command", "unknown subcommand", "Unknown subcommand", "ACL failure in script")

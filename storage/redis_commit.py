@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine import limits
-from engine.limits import SECOND_US
-from engine.log.contract import Appended
-from engine.log.operation import Commit, Rows, Staged, StageId, Txn, sum_digests
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, refusals
-from storage.encoding import encode_content
-from storage.redis_append import declared
-from storage.redis_client import Argument, Command
-from storage.sums import body_sum, head_sum
+from psoup.engine import limits
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import Commit, Rows, Staged, StageId, Txn, sum_digests
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, refusals
+from psoup.storage.encoding import encode_content
+from psoup.storage.redis_append import declared
+from psoup.storage.redis_client import Argument, Command
+from psoup.storage.sums import body_sum, head_sum
 
 Call = tuple[str, list[str], list[Argument]]
 """Function, keys, arguments."""

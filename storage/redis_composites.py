@@ -8,19 +8,19 @@ page are deleted in one step, so a reader has all of them or none.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import ClauseRecord, StreamRecord
-from engine.results.hits import ClauseId
-from engine.results.recent import ENTRY_BYTES, Recent
-from engine.tuples.schema import StreamId
-from storage import keys
-from storage.encoding_composites import decode_composites
-from storage.records import open_stream
-from storage.redis_client import RedisClient
-from storage.redis_writes import Fields
-from storage.sums import opened
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import ClauseRecord, StreamRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.recent import ENTRY_BYTES, Recent
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
+from psoup.storage.encoding_composites import decode_composites
+from psoup.storage.records import open_stream
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_writes import Fields
+from psoup.storage.sums import opened
 
 GROUPS_PER_FETCH: Final = 1_000
 """Groups whose fields are asked for at once: most have few."""

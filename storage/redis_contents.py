@@ -1,11 +1,11 @@
 """What lies in a server: nothing, the store of this data folder, or something that psoup leaves alone."""
 
-from engine.errors import IntegrityError
-from storage import keys
-from storage.cluster import Remembered
-from storage.errors import StoreUnsuitableError
-from storage.redis_client import RedisClient
-from storage.upgrade import EARLIER
+from psoup.engine.errors import IntegrityError
+from psoup.storage import keys
+from psoup.storage.cluster import Remembered
+from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.upgrade import EARLIER
 
 
 def check_contents(client: RedisClient, file: Remembered | None) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from engine.errors import IntegrityError
-from engine.log.operation import Operation, StageId
-from engine.tuples.batch import Seq, TupleId
-from storage import keys
-from storage.encoding import decode_content
-from storage.redis_client import Command, RedisClient
-from storage.sums import body_sum, check_entry, head_sum
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import Operation, StageId
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.storage import keys
+from psoup.storage.encoding import decode_content
+from psoup.storage.redis_client import Command, RedisClient
+from psoup.storage.sums import body_sum, check_entry, head_sum
 
 FIELDS: Final = {b"f", b"k", b"t", b"i", b"h", b"b"}
 """Of an entry: format, kind, arrival time, first tuple id, header, body."""

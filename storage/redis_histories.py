@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from engine import limits
-from engine.errors import EngineError
-from engine.limits import SECOND_US
-from engine.log.operation import QueryId
-from engine.results.histories import (
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.histories import (
     AskedHistory,
     HistoriesStatistics,
     History,
@@ -16,9 +16,9 @@ from engine.results.histories import (
     HistoryState,
     Place,
 )
-from storage import keys, refusals
-from storage.history_parts import check_parts
-from storage.history_records import (
+from psoup.storage import keys, refusals
+from psoup.storage.history_parts import check_parts
+from psoup.storage.history_records import (
     decode_history,
     encode_asked,
     pairs,
@@ -26,9 +26,9 @@ from storage.history_records import (
     part_sum,
     part_text,
 )
-from storage.redis_check import check_histories
-from storage.redis_client import Argument, Command, RedisClient
-from storage.sums import check_body
+from psoup.storage.redis_check import check_histories
+from psoup.storage.redis_client import Argument, Command, RedisClient
+from psoup.storage.sums import check_body
 
 REFUSALS: Final[Mapping[bytes, Callable[[], EngineError]]] = {
     b"UNKNOWN": refusals.history_not_found,

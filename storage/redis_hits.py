@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from engine.limits import CHUNK_ROWS
-from engine.results.delta import CHUNKS, ClauseRecord
-from engine.results.page import Page
-from storage import keys
-from storage.encoding_hits import decode_hits, decode_page
-from storage.redis_client import RedisClient
-from storage.sums import opened
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.delta import CHUNKS, ClauseRecord
+from psoup.engine.results.page import Page
+from psoup.storage import keys
+from psoup.storage.encoding_hits import decode_hits, decode_page
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.sums import opened
 
 SEGMENTS_PER_FETCH: Final = 16
 """Keys asked for at once: some 8 MiB of bitmaps at most, of all clauses of a group."""

@@ -5,28 +5,28 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from engine import limits
-from engine.errors import EngineError
-from engine.log.contract import Appended, LoggedBatch, LogStatistics
-from engine.log.operation import Commit, Content, Operation, Staged, StageId
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, refusals
-from storage.cluster import ClusterMemory
-from storage.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.log.contract import Appended, LoggedBatch, LogStatistics
+from psoup.engine.log.operation import Commit, Content, Operation, Staged, StageId
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, refusals
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.redis_append import Append, append_calls, append_of, read_answers
-from storage.redis_check import check_log
-from storage.redis_client import (
+from psoup.storage.redis_append import Append, append_calls, append_of, read_answers
+from psoup.storage.redis_check import check_log
+from psoup.storage.redis_client import (
     Argument,
     Command,
     RedisClient,
 )
-from storage.redis_commit import (
+from psoup.storage.redis_commit import (
     commit_call,
     discard_call,
     look_commands,
@@ -34,10 +34,10 @@ from storage.redis_commit import (
     read_commit,
     read_expiry,
 )
-from storage.redis_entries import fetch_entries, fetch_operations
-from storage.redis_tidy import scan_hash
-from storage.redis_token import WriteToken
-from storage.seals import check_seals
+from psoup.storage.redis_entries import fetch_entries, fetch_operations
+from psoup.storage.redis_tidy import scan_hash
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.seals import check_seals
 
 TRIMMED_PER_CALL: Final = 500
 """Batches forgotten by one Function call: a call holds every other client up."""

@@ -5,16 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.condition import Loss, StoreCondition
-from engine.errors import IntegrityError
-from engine.limits import SECOND_US
-from engine.results.contract import Gen
-from storage import keys, refusals
-from storage.disk import DiskWatch
-from storage.redis_client import RedisClient
-from storage.redis_settings import verified_changes
-from storage.redis_token import WriteToken
-from storage.store import Durability
+from psoup.engine.condition import Loss, StoreCondition
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import SECOND_US
+from psoup.engine.results.contract import Gen
+from psoup.storage import keys, refusals
+from psoup.storage.disk import DiskWatch
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_settings import verified_changes
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.store import Durability
 
 
 @dataclass(frozen=True, slots=True)

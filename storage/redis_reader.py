@@ -4,9 +4,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from engine.log.operation import QueryId
-from engine.results.composites import CompositePage
-from engine.results.contract import (
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.contract import (
     Checkpoint,
     Counts,
     Cut,
@@ -15,19 +15,19 @@ from engine.results.contract import (
     Snapshot,
     StreamBatches,
 )
-from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
-from engine.results.page import Page
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, refusals
-from storage.carried_clock import CarriedClock
-from storage.records import Records, open_batch
-from storage.redis_check import check_results
-from storage.redis_client import Argument, RedisClient
-from storage.redis_composites import KeptPages, fetch_of_clause, fetch_published
-from storage.redis_hits import fetch_pages
-from storage.redis_tidy import scan_hash
-from storage.served import Served, ServedPosition
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, refusals
+from psoup.storage.carried_clock import CarriedClock
+from psoup.storage.records import Records, open_batch
+from psoup.storage.redis_check import check_results
+from psoup.storage.redis_client import Argument, RedisClient
+from psoup.storage.redis_composites import KeptPages, fetch_of_clause, fetch_published
+from psoup.storage.redis_hits import fetch_pages
+from psoup.storage.redis_tidy import scan_hash
+from psoup.storage.served import Served, ServedPosition
 
 _PAST_ALL: Final = 2**53 - 1
 """A seq past that of any batch."""

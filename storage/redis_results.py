@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
-from engine.limits import SEGMENT_ROWS
-from engine.results.delta import Delta
-from engine.results.hits import ClauseId
-from engine.tuples.batch import Seq
-from storage import keys, refusals
-from storage.cluster import ClusterMemory
-from storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
-from storage.records import open_clause
-from storage.redis_client import RedisClient
-from storage.redis_composites import composite_fields
-from storage.redis_reader import RedisReader
-from storage.redis_tidy import Untidy, stage, tidy
-from storage.redis_token import WriteToken
-from storage.redis_writes import Fields, Garbage, Write, delta_writes, fit_one_call, flattened
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.results.delta import Delta
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys, refusals
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
+from psoup.storage.records import open_clause
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_composites import composite_fields
+from psoup.storage.redis_reader import RedisReader
+from psoup.storage.redis_tidy import Untidy, stage, tidy
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.redis_writes import Fields, Garbage, Write, delta_writes, fit_one_call, flattened
 
 
 class RedisResults(RedisReader):

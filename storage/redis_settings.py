@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from storage.errors import StoreUnsuitableError
-from storage.redis_client import RedisClient
-from storage.store import Durability
+from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.store import Durability
 
 VERSION_MIN: Final = (7, 0)
 """The first with Functions."""

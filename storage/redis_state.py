@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import IntegrityError
-from engine.results.contract import Gen, Position
-from engine.tuples.batch import Seq
-from storage import keys
-from storage.redis_client import RedisClient
-from storage.redis_token import runs
+from psoup.engine.errors import IntegrityError
+from psoup.engine.results.contract import Gen, Position
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_token import runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,29 +12,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine import limits
-from engine.condition import StoreCondition
-from engine.errors import EngineError, IntegrityError
-from engine.limits import SECOND_US
-from engine.results.contract import Gen, Position
-from engine.tuples.batch import Seq
-from storage import keys
-from storage.cluster import ClusterMemory, Told
-from storage.errors import RecoveringError, StoreUnavailableError
-from storage.redis_client import RedisClient
-from storage.redis_contents import check_contents
-from storage.redis_histories import RedisHistories
-from storage.redis_log import RedisLog
-from storage.redis_look import ConditionLook, read_loss
-from storage.redis_results import RedisResults
-from storage.redis_settings import check_server
-from storage.redis_state import StoreState, read_state
-from storage.redis_tidy import tidy
-from storage.redis_token import Held, WriteToken
-from storage.seals import check_seals
-from storage.store import Durability, StoreHealth, memory_is_high
-from storage.upgrade import EARLIER, upgrade
-from storage.waiting import Patience, works
+from psoup.engine import limits
+from psoup.engine.condition import StoreCondition
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.limits import SECOND_US
+from psoup.engine.results.contract import Gen, Position
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys
+from psoup.storage.cluster import ClusterMemory, Told
+from psoup.storage.errors import RecoveringError, StoreUnavailableError
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_contents import check_contents
+from psoup.storage.redis_histories import RedisHistories
+from psoup.storage.redis_log import RedisLog
+from psoup.storage.redis_look import ConditionLook, read_loss
+from psoup.storage.redis_results import RedisResults
+from psoup.storage.redis_settings import check_server
+from psoup.storage.redis_state import StoreState, read_state
+from psoup.storage.redis_tidy import tidy
+from psoup.storage.redis_token import Held, WriteToken
+from psoup.storage.seals import check_seals
+from psoup.storage.store import Durability, StoreHealth, memory_is_high
+from psoup.storage.upgrade import EARLIER, upgrade
+from psoup.storage.waiting import Patience, works
 
 PAGE_KEY_BYTES: Final = 32
 

@@ -11,16 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine import limits
-from engine.results.delta import CHUNKS, ClauseRecord, Delta, StreamRecord
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, refusals
-from storage.records import open_batch, open_clause, open_query, open_stream
-from storage.redis_client import RedisClient
-from storage.redis_composites import composite_fields, group_streams, is_published
-from storage.redis_token import WriteToken
-from storage.redis_writes import Garbage, Write, flattened, sliced, unblocked, unjoined, unpaged
+from psoup.engine import limits
+from psoup.engine.results.delta import CHUNKS, ClauseRecord, Delta, StreamRecord
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, refusals
+from psoup.storage.records import open_batch, open_clause, open_query, open_stream
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_composites import composite_fields, group_streams, is_published
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.redis_writes import (
+    Garbage,
+    Write,
+    flattened,
+    sliced,
+    unblocked,
+    unjoined,
+    unpaged,
+)
 
 FIELDS_PER_SCAN: Final = 10_000
 """Fields of a large hash asked for at once: a call holds every other client up."""

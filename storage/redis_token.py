@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.errors import EngineError, IntegrityError
-from engine.limits import SECOND_US
-from storage import keys
-from storage.errors import FencedError, RecoveringError, StoreUnavailableError
-from storage.redis_client import Argument, RedisClient
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.limits import SECOND_US
+from psoup.storage import keys
+from psoup.storage.errors import FencedError, RecoveringError, StoreUnavailableError
+from psoup.storage.redis_client import Argument, RedisClient
 
 NONCE_BYTES: Final = 16
 

@@ -8,21 +8,21 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from engine import limits
-from engine.errors import EngineError
-from engine.log.operation import Operation, QueryId, Register
-from engine.results.contract import Gen, Position
-from engine.tuples.batch import Seq
-from storage import keys
-from storage.errors import RecoveringError, StoreUnsuitableError
-from storage.redis_client import WORKER_RULES, RedisClient
-from storage.redis_histories import RedisHistories
-from storage.redis_log import RedisLog
-from storage.redis_reader import RedisReader
-from storage.redis_state import StoreState, decode_state
-from storage.served import ServedPosition, ServedStatistics
-from storage.store import Durability, StoreHealth, memory_is_high
-from storage.upgrade import EARLIER
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Operation, QueryId, Register
+from psoup.engine.results.contract import Gen, Position
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys
+from psoup.storage.errors import RecoveringError, StoreUnsuitableError
+from psoup.storage.redis_client import WORKER_RULES, RedisClient
+from psoup.storage.redis_histories import RedisHistories
+from psoup.storage.redis_log import RedisLog
+from psoup.storage.redis_reader import RedisReader
+from psoup.storage.redis_state import StoreState, decode_state
+from psoup.storage.served import ServedPosition, ServedStatistics
+from psoup.storage.store import Durability, StoreHealth, memory_is_high
+from psoup.storage.upgrade import EARLIER
 
 
 class RedisWorkerStore:

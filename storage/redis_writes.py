@@ -10,22 +10,22 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine import limits
-from engine.results.delta import CHUNKS, Delta
-from engine.results.hits import ClauseId
-from engine.tuples.schema import StreamId
-from storage import keys
-from storage.encoding import (
+from psoup.engine import limits
+from psoup.engine.results.delta import CHUNKS, Delta
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
+from psoup.storage.encoding import (
     encode_batch,
     encode_clause,
     encode_declaration,
     encode_query,
     encode_stream,
 )
-from storage.encoding_composites import encode_composites
-from storage.encoding_hits import encode_blocks, encode_page
-from storage.redis_client import Argument
-from storage.sums import signed
+from psoup.storage.encoding_composites import encode_composites
+from psoup.storage.encoding_hits import encode_blocks, encode_page
+from psoup.storage.redis_client import Argument
+from psoup.storage.sums import signed
 
 Fields = Sequence[str]
 """The fields in which a page of composites lies."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine import limits
-from engine.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import (
     NO_QUERY,
     NO_STREAM,
     AnswerTooLargeError,
@@ -21,7 +21,7 @@ from engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
+from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
 
 BACKLOG_RETRY_AFTER_S = 1
 """The engine folds thousands of operations a second: a full backlog has room again soon."""

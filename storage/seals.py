@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.errors import IntegrityError
-from engine.verify.difference import Difference
-from storage import keys
-from storage.inspection_parts import lost_parts
-from storage.redis_client import Command, RedisClient
-from storage.redis_tidy import scan_hash
+from psoup.engine.errors import IntegrityError
+from psoup.engine.verify.difference import Difference
+from psoup.storage import keys
+from psoup.storage.inspection_parts import lost_parts
+from psoup.storage.redis_client import Command, RedisClient
+from psoup.storage.redis_tidy import scan_hash
 
 SHOWN_MAX: Final = 3
 """Damaged keys that an error names: `psoup fsck` lists all."""

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.errors import EngineError
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
-from storage.errors import RecoveringError
+from psoup.engine.errors import EngineError
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import RecoveringError
 
 Served = tuple[Gen, Seq]
 

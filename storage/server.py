@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from engine import limits
-from storage.disk import refuse_spent_disk
-from storage.errors import StoreUnavailableError, StoreUnsuitableError
-from storage.folder import lock_file, private_folder, socket_path
-from storage.redis_client import RedisClient
-from storage.store import Durability
-from storage.waiting import POLL_S, Patience, works
+from psoup.engine import limits
+from psoup.storage.disk import refuse_spent_disk
+from psoup.storage.errors import StoreUnavailableError, StoreUnsuitableError
+from psoup.storage.folder import lock_file, private_folder, socket_path
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.store import Durability
+from psoup.storage.waiting import POLL_S, Patience, works
 
 LOG_TAIL_BYTES: Final = 2_000
 ACCESS: Final = (

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine import limits
-from engine.limits import SECOND_US
-from engine.log.operation import Commit, Staged, StageId
-from engine.tuples.batch import Seq
-from storage import refusals
+from psoup.engine import limits
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import Commit, Staged, StageId
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import refusals
 
 SWEPT_PER_CALL: Final = 100
 """Expired parts forgotten by one step: a step holds every other one up."""

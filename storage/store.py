@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine import limits
+from psoup.engine import limits
 
 
 class Durability(StrEnum):

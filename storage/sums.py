@@ -12,8 +12,8 @@ from typing import Final
 
 import xxhash
 
-from engine.errors import IntegrityError
-from engine.tuples.batch import Seq
+from psoup.engine.errors import IntegrityError
+from psoup.engine.tuples.batch import Seq
 
 SUM: Final = struct.Struct("<Q")
 BOUND_CHARS: Final = 16

@@ -11,13 +11,13 @@ from typing import Final
 
 import orjson
 
-from engine import limits
-from engine.errors import IntegrityError
-from engine.log.operation import StageId
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, seals
-from storage.encoding import (
+from psoup.engine import limits
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import StageId
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, seals
+from psoup.storage.encoding import (
     FORMAT,
     decode_batch,
     decode_clause,
@@ -25,12 +25,12 @@ from storage.encoding import (
     decode_declaration,
     decode_query,
 )
-from storage.history_records import pairs
-from storage.inspection_log import SUM, log_entries
-from storage.inspection_records import DAMAGED
-from storage.redis_client import Argument, RedisClient
-from storage.redis_token import WriteToken
-from storage.sums import body_sum, bound_sum, head_sum, opened, signed
+from psoup.storage.history_records import pairs
+from psoup.storage.inspection_log import SUM, log_entries
+from psoup.storage.inspection_records import DAMAGED
+from psoup.storage.redis_client import Argument, RedisClient
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.sums import body_sum, bound_sum, head_sum, opened, signed
 
 EARLIER: Final = 6
 """The layout that is given checksums."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from engine import limits
+from psoup.engine import limits
 
 POLL_S: Final = 0.005
 """Between two looks at a server."""

@@ -17,8 +17,8 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import expressions as exp
 
-from engine.query.expression import Value
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.query.expression import Value
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from tests.reference_values import Row
 
 ID, TIME = "_tuple_id", "_time_us"

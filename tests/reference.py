@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from engine.log.operation import (
+from psoup.engine.log.operation import (
     Declare,
     Drop,
     Operation,
@@ -20,13 +20,13 @@ from engine.log.operation import (
     Rows,
     Tick,
 )
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
-from engine.query.expression import Value
-from engine.query.factor import BooleanFactor
-from engine.query.window import Window, windows_of
-from engine.tuples.batch import Seq
-from engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.expression import Value
+from psoup.engine.query.factor import BooleanFactor
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
 from tests.reference_values import Row, factor_holds, sources_of, value_of
 
 

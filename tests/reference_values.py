@@ -7,9 +7,9 @@ no columns, no indexes, no shortcuts a reader would have to believe.
 import math
 from collections.abc import Mapping, Sequence
 
-from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import (
+from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -29,14 +29,14 @@ from engine.query.expression import (
     Value,
     column_refs,
 )
-from engine.query.factor import (
+from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
     BooleanFactor,
     EquiFactor,
     ResidualFactor,
 )
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.schema import ColumnType
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1

@@ -17,7 +17,7 @@ FRUGAL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """Yield the session, with the settings of `psoup` and a warehouse in a folder of its own."""
-    from pipeline.spark.session import close_session, open_session
+    from psoup.pipeline.spark.session import close_session, open_session
 
     folder = tmp_path_factory.mktemp("spark")
     settings = {

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import pytest
 
-from engine.clock import Clock
-from storage import Store, open_store
-from storage.cluster import ClusterMemory
-from storage.folder import FolderLock, engine_id
-from storage.memory import MemoryStore
-from storage.redis_store import RedisStore
-from storage.server import EmbeddedServer
-from storage.store import Durability
+from psoup.engine.clock import Clock
+from psoup.storage import Store, open_store
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.folder import FolderLock, engine_id
+from psoup.storage.memory import MemoryStore
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.server import EmbeddedServer
+from psoup.storage.store import Durability
 
 StoreKind = Literal["memory", "embedded"]
 ALL_ACCESS = ("default", "on", "nopass", "~*", "&*", "+@all")

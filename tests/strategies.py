@@ -6,9 +6,9 @@ each type are drawn now and then.
 
 from hypothesis import strategies as st
 
-from engine.limits import DAY_US, SECOND_US
-from engine.query.expression import Value
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.limits import DAY_US, SECOND_US
+from psoup.engine.query.expression import Value
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.reference_values import INT64_MAX, INT64_MIN, Row
 
 EPOCH_US = 1_704_067_200 * SECOND_US

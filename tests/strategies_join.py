@@ -10,8 +10,8 @@ from functools import partial
 
 from hypothesis import strategies as st
 
-from engine.limits import SECOND_US
-from engine.query.expression import (
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -23,8 +23,8 @@ from engine.query.expression import (
     Negate,
     Or,
 )
-from engine.query.window import Window
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.query.window import Window
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from tests import strategies_sql as sql
 from tests.strategies_sql import NUMBERS, Drawn, DrawnQuery, DrawnWindow, Scope, columns
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from engine.limits import SECOND_US
-from engine.query.expression import (
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -29,8 +29,8 @@ from engine.query.expression import (
     Or,
     Value,
 )
-from engine.query.window import Bound, Window
-from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 from tests.strategies import EPOCH_US, values
 
 NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)

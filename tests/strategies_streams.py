@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from engine.limits import SECOND_US
-from engine.query.expression import Value
-from engine.tuples.schema import (
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.expression import Value
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -15,7 +15,7 @@ def test_readme_names_only_make_targets_and_commands_that_exist():
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):
         assert f"\n{target}:" in makefile
     helped = subprocess.run(
-        [sys.executable, "-m", "app.cli", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "psoup", "--help"], capture_output=True, text=True, check=True
     ).stdout
     for command in ("serve", "load", "query", "streams", "queries", "status", "invoke", "remove"):
         assert command in README

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.engine import Engine
-from engine.invoke import invoke
-from engine.log.contract import Appended
-from engine.log.groups import read_groups
-from engine.log.operation import (
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.engine import Engine
+from psoup.engine.invoke import invoke
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.groups import read_groups
+from psoup.engine.log.operation import (
     Commit,
     Content,
     Declare,
@@ -34,15 +34,15 @@ from engine.log.operation import (
     Tick,
     Txn,
 )
-from engine.query.binder import bind
-from engine.results.answer import Answer as Page, Request
-from engine.results.clause_cache import ClauseCache
-from engine.results.delta import Delta, merge
-from engine.tuples.arrow import arrow_schema, encode_batch
-from engine.tuples.batch import Seq
-from engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from storage import Store
-from storage.memory import MemoryStore
+from psoup.engine.query.binder import bind
+from psoup.engine.results.answer import Answer as Page, Request
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.delta import Delta, merge
+from psoup.engine.tuples.arrow import arrow_schema, encode_batch
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from psoup.storage import Store
+from psoup.storage.memory import MemoryStore
 from tests.reference import Answer, AnswerRow
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US

@@ -5,10 +5,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from app.errors import RateLimitedError
-from app.settings import Settings, is_loopback
-from engine import limits
-from engine.errors import EngineError, OverloadedError
+from psoup.app.errors import RateLimitedError
+from psoup.app.settings import Settings, is_loopback
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, OverloadedError
 
 _TOLD_MAX: Final = limits.FILES_RESERVED // 4
 """Connections past the most that there may be, which are told so."""

@@ -1,8 +1,8 @@
 """What is still to come of one request behind its head: a body of known length, or chunks and trailers."""
 
-from app.connection.chunks import Chunks
-from app.connection.framing import Frame
-from app.connection.trailers import Trailers
+from psoup.app.connection.chunks import Chunks
+from psoup.app.connection.framing import Frame
+from psoup.app.connection.trailers import Trailers
 
 
 class ArrivingBody:

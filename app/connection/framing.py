@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from app.errors import FramingError
+from psoup.app.errors import FramingError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.connection.admission import Admission, Entry
-from engine import limits
+from psoup.app.connection.admission import Admission, Entry
+from psoup.engine import limits
 
 _ACCEPTED_AT_ONCE: Final = 32
 """Connections, in one turn of the event loop."""

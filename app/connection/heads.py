@@ -1,9 +1,9 @@
 """The bounds of a request's head: how long it may take to arrive, and what is said of one that is too large."""
 
-from app.middleware.edge import headers_too_large, url_too_long
-from app.settings import Settings
-from engine import limits
-from engine.errors import EngineError
+from psoup.app.middleware.edge import headers_too_large, url_too_long
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
 
 
 def head_allowance_s(settings: Settings) -> float:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from app.connection.sending import Sending
-from engine import limits
+from psoup.app.connection.sending import Sending
+from psoup.engine import limits
 
 LINGER_S: Final = 2.0
 """A closed connection's leftovers are read and thrown away for this long."""

@@ -5,10 +5,10 @@ from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from app.middleware.edge import EXPOSED_HEADERS
-from app.problems import problem_response
-from app.request_log import Heard
-from engine.errors import EngineError
+from psoup.app.middleware.edge import EXPOSED_HEADERS
+from psoup.app.problems import problem_response
+from psoup.app.request_log import Heard
+from psoup.engine.errors import EngineError
 
 Headers = Sequence[tuple[bytes, bytes]]
 _EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()

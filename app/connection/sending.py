@@ -7,9 +7,9 @@ among those of all connections until they are gone, and a client that takes less
 import asyncio
 from typing import Final
 
-from app.connection.traffic import Traffic
-from engine import limits
-from engine.errors import OverloadedError
+from psoup.app.connection.traffic import Traffic
+from psoup.engine import limits
+from psoup.engine.errors import OverloadedError
 
 SENDING: Final = "psoup.sending"
 """Among the extensions of a scope: the `Sending` of the connection that the request came by."""

@@ -6,8 +6,8 @@ bytes that clients send before anybody asks, and the answers that they do not ta
 
 from dataclasses import dataclass
 
-from app.shares import Shares
-from engine import limits
+from psoup.app.shares import Shares
+from psoup.engine import limits
 
 
 @dataclass(frozen=True, slots=True)

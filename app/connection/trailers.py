@@ -3,7 +3,7 @@
 What comes behind a body cannot say how it is to be read, or who sends it: by then that is decided.
 """
 
-from engine import limits
+from psoup.engine import limits
 
 
 class Trailers:

@@ -8,9 +8,9 @@ an empty line; a body of a known length, and a chunk, end by themselves.
 import re
 from typing import Final
 
-from app.connection.chunks import Chunks
-from app.connection.traffic import Traffic
-from engine.errors import OverloadedError
+from psoup.app.connection.chunks import Chunks
+from psoup.app.connection.traffic import Traffic
+from psoup.engine.errors import OverloadedError
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
 PIECES_MAX: Final = 8

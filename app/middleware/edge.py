@@ -12,10 +12,10 @@ from typing import Any, Final
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
-from app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
-from app.problems import problem_response
-from engine import limits
-from engine.errors import EngineError
+from psoup.app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
+from psoup.app.problems import problem_response
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

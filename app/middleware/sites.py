@@ -11,9 +11,9 @@ it concerns changes alone, and nobody but a browser sends it.
 from typing import Final
 from urllib.parse import urlsplit
 
-from app.errors import ForeignHostError, ForeignOriginError
-from app.middleware.edge import Scope
-from app.settings import Settings, is_any_address, is_loopback
+from psoup.app.errors import ForeignHostError, ForeignOriginError
+from psoup.app.middleware.edge import Scope
+from psoup.app.settings import Settings, is_any_address, is_loopback
 
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _PORTS: Final = {"http": 80, "https": 443}

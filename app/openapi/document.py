@@ -7,11 +7,11 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from app.keys import INGEST
-from app.openapi.examples import Example, examples_of, load_examples, problem_examples
-from app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS
-from app.openapi.problem_bodies import PROBLEM_BODIES
-from app.openapi.responses import (
+from psoup.app.keys import INGEST
+from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
+from psoup.app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS
+from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from psoup.app.openapi.responses import (
     SCHEMAS,
     header,
     header_components,
@@ -19,17 +19,17 @@ from app.openapi.responses import (
     problem_components,
     problem_ref,
 )
-from app.problems import PROBLEM_TYPES
-from app.routes.endpoint import Endpoint, Shown
-from app.wire.batch_queries import QueryLine
-from app.wire.batches import HoldBody
-from app.wire.histories import HistoryBody
-from app.wire.invoke_many import InvokeBody
-from app.wire.problem import Problem
-from app.wire.queries import QueryBody
-from app.wire.staging import CommitBody
-from app.wire.streams import StreamBody
-from app.wire.tuples import JSON
+from psoup.app.problems import PROBLEM_TYPES
+from psoup.app.routes.endpoint import Endpoint, Shown
+from psoup.app.wire.batch_queries import QueryLine
+from psoup.app.wire.batches import HoldBody
+from psoup.app.wire.histories import HistoryBody
+from psoup.app.wire.invoke_many import InvokeBody
+from psoup.app.wire.problem import Problem
+from psoup.app.wire.queries import QueryBody
+from psoup.app.wire.staging import CommitBody
+from psoup.app.wire.streams import StreamBody
+from psoup.app.wire.tuples import JSON
 
 _BODIES: Final = (StreamBody, CommitBody, HoldBody, HistoryBody, QueryBody, QueryLine, InvokeBody)
 _TEXT: Final = """A query-data join service: declare streams, send rows, register windowed SQL queries before,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from app.wire.tuples import JSON
+from psoup.app.wire.tuples import JSON
 
 FILE: Final = "examples.json"
 
@@ -44,7 +44,7 @@ class Example:
 
 def load_examples() -> list[Example]:
     """Return all examples, in the order in which they were sent."""
-    text = (files("app.openapi") / FILE).read_bytes()
+    text = (files("psoup.app.openapi") / FILE).read_bytes()
     return [Example(**one) for one in orjson.loads(text)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.wire.handles import handle_pattern
+from psoup.app.wire.handles import handle_pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from app.routes.endpoint import Endpoint
+from psoup.app.routes.endpoint import Endpoint
 
 
 def describe(app: FastAPI, endpoints: Sequence[Endpoint]) -> None:
@@ -13,7 +13,7 @@ def describe(app: FastAPI, endpoints: Sequence[Endpoint]) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            from app.openapi.document import document  # noqa: PLC0415 (a service starts without)
+            from psoup.app.openapi.document import document  # noqa: PLC0415 (a service starts without)
 
             app.openapi_schema = document(endpoints, title=app.title, version=app.version)
         return app.openapi_schema

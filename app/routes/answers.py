@@ -10,17 +10,17 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from app.routes.endpoint import Call
-from app.routes.receiving import server_timing
-from app.wire.invocations import page_url, position_from_json, position_to_json
-from app.wire.negotiation import FORMATS, encode_content
-from app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
-from engine import limits
-from engine.errors import BadPageError, InvalidFieldError, NotYetVisibleError
-from engine.invoke import Answer, PagePosition
-from engine.log.operation import QueryId
-from engine.results.histories import HistoryId
-from engine.tuples.batch import Seq
+from psoup.app.routes.endpoint import Call
+from psoup.app.routes.receiving import server_timing
+from psoup.app.wire.invocations import page_url, position_from_json, position_to_json
+from psoup.app.wire.negotiation import FORMATS, encode_content
+from psoup.app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
+from psoup.engine import limits
+from psoup.engine.errors import BadPageError, InvalidFieldError, NotYetVisibleError
+from psoup.engine.invoke import Answer, PagePosition
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.histories import HistoryId
+from psoup.engine.tuples.batch import Seq
 
 _HISTORY: Final = "history"
 """Begins the token of a page of an answer that a job has computed."""

@@ -14,25 +14,25 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from app.keys import REGISTER
-from app.middleware.edge import REQUEST_ID
-from app.problems import problem_body
-from app.rates import RATES
-from app.routes.endpoint import Call, Endpoint, Shown
-from app.routes.registering import Registration, Told, prepare, tell
-from app.wire.batch_queries import (
+from psoup.app.keys import REGISTER
+from psoup.app.middleware.edge import REQUEST_ID
+from psoup.app.problems import problem_body
+from psoup.app.rates import RATES
+from psoup.app.routes.endpoint import Call, Endpoint, Shown
+from psoup.app.routes.registering import Registration, Told, prepare, tell
+from psoup.app.wire.batch_queries import (
     described_line,
     handle_line,
     problem_line,
     read_registrations,
     split_lines,
 )
-from app.wire.negotiation import encode_content
-from app.wire.parameters import DESCRIBE
-from app.wire.queries import QueryBody, new_handle
-from app.wire.tuples import NDJSON, media_type_of
-from engine import limits
-from engine.errors import EngineError, StaleDeclarationError
+from psoup.app.wire.negotiation import encode_content
+from psoup.app.wire.parameters import DESCRIBE
+from psoup.app.wire.queries import QueryBody, new_handle
+from psoup.app.wire.tuples import NDJSON, media_type_of
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, StaleDeclarationError
 
 SLICE: Final = 250
 """Lines bound in one turn of a parsing thread: tens of milliseconds."""

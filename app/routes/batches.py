@@ -8,20 +8,20 @@ from typing import Final
 
 from starlette.responses import Response
 
-from app.keys import ADMIN, READ
-from app.routes.answers import await_applied
-from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from app.routes.streams import stream_record
-from app.wire.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
-from app.wire.negotiation import encode_content
-from app.wire.parameters import AFTER, LIMIT
-from app.wire.tuples import ARROW
-from engine import limits
-from engine.errors import GenDiffersError, NotFoundError
-from engine.log.operation import Rows
-from engine.results.contract import Cut
-from engine.results.delta import StreamRecord
-from engine.tuples.batch import Seq
+from psoup.app.keys import ADMIN, READ
+from psoup.app.routes.answers import await_applied
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.streams import stream_record
+from psoup.app.wire.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
+from psoup.app.wire.negotiation import encode_content
+from psoup.app.wire.parameters import AFTER, LIMIT
+from psoup.app.wire.tuples import ARROW
+from psoup.engine import limits
+from psoup.engine.errors import GenDiffersError, NotFoundError
+from psoup.engine.log.operation import Rows
+from psoup.engine.results.contract import Cut
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.batch import Seq
 
 _SEQ: Final = re.compile(r"[0-9]{1,18}")
 

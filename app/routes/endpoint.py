@@ -14,24 +14,24 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from app.bodies import BodyBudget, HeldBody, read_body
-from app.connection.framing import has_body
-from app.connection.sending import SENDING, Sending
-from app.decoding import decoded_body
-from app.front import Front
-from app.keys import INGEST, Caller, Keys
-from app.meters import ROUTE, Meters
-from app.middleware.edge import Scope
-from app.page_tokens import PageTokens
-from app.places import Place
-from app.rates import Rates
-from app.request_log import KEY_ID
-from app.service import Service
-from app.wire.control import read_model
-from app.wire.handles import Bits
-from app.wire.parameters import Arguments, Parameter, read_arguments
-from app.wire.tuples import JSON, media_type_of
-from engine.errors import OverloadedError
+from psoup.app.bodies import BodyBudget, HeldBody, read_body
+from psoup.app.connection.framing import has_body
+from psoup.app.connection.sending import SENDING, Sending
+from psoup.app.decoding import decoded_body
+from psoup.app.front import Front
+from psoup.app.keys import INGEST, Caller, Keys
+from psoup.app.meters import ROUTE, Meters
+from psoup.app.middleware.edge import Scope
+from psoup.app.page_tokens import PageTokens
+from psoup.app.places import Place
+from psoup.app.rates import Rates
+from psoup.app.request_log import KEY_ID
+from psoup.app.service import Service
+from psoup.app.wire.control import read_model
+from psoup.app.wire.handles import Bits
+from psoup.app.wire.parameters import Arguments, Parameter, read_arguments
+from psoup.app.wire.tuples import JSON, media_type_of
+from psoup.engine.errors import OverloadedError
 
 Result = TypeVar("Result")
 

@@ -6,9 +6,9 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from app.keys import ADMIN
-from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from app.wire.histories import (
+from psoup.app.keys import ADMIN
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.wire.histories import (
     WORKER_FORM,
     WORKER_HEADER,
     HistoryAnswer,
@@ -20,14 +20,14 @@ from app.wire.histories import (
     read_worker,
     selected,
 )
-from app.wire.history_parts import read_part
-from app.wire.parameters import HISTORY_STATE
-from app.wire.scalars import format_instant
-from app.wire.tuples import ARROW, media_type_of
-from engine import limits
-from engine.errors import InvalidFieldError, NotFoundError
-from engine.query.clause import StandingQueryClause
-from engine.results.histories import Histories, History, HistoryId
+from psoup.app.wire.history_parts import read_part
+from psoup.app.wire.parameters import HISTORY_STATE
+from psoup.app.wire.scalars import format_instant
+from psoup.app.wire.tuples import ARROW, media_type_of
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError, NotFoundError
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.histories import Histories, History, HistoryId
 
 Result = TypeVar("Result")
 

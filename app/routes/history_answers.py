@@ -7,21 +7,21 @@ gets pages of one answer.
 
 from starlette.responses import Response
 
-from app.routes.answers import HistoryPage
-from app.routes.endpoint import Call, json_answer
-from app.routes.history_pages import FinishedHistory, not_kept
-from app.wire.histories import new_history_id, pending
-from app.wire.invocations import Presentation
-from app.wire.scalars import format_instant
-from engine import limits
-from engine.errors import HistoryFailedError, NotYetVisibleError, NowOutOfRangeError
-from engine.invoke import Request
-from engine.limits import SECOND_US
-from engine.log.operation import QueryId
-from engine.results.contract import Snapshot
-from engine.results.histories import AskedHistory, History, HistoryState
-from engine.results.join_finding import refuse_suspended
-from engine.results.pinning import check_reached, complete_from, instant, newest
+from psoup.app.routes.answers import HistoryPage
+from psoup.app.routes.endpoint import Call, json_answer
+from psoup.app.routes.history_pages import FinishedHistory, not_kept
+from psoup.app.wire.histories import new_history_id, pending
+from psoup.app.wire.invocations import Presentation
+from psoup.app.wire.scalars import format_instant
+from psoup.engine import limits
+from psoup.engine.errors import HistoryFailedError, NotYetVisibleError, NowOutOfRangeError
+from psoup.engine.invoke import Request
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.histories import AskedHistory, History, HistoryState
+from psoup.engine.results.join_finding import refuse_suspended
+from psoup.engine.results.pinning import check_reached, complete_from, instant, newest
 
 
 def history_response(

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from starlette.responses import Response
 
-from app.routes.answers import (
+from psoup.app.routes.answers import (
     HistoryPage,
     encoded_response,
     fewer_rows,
@@ -18,22 +18,22 @@ from app.routes.answers import (
     kept_parameters,
     sign_history_page,
 )
-from app.routes.endpoint import Call
-from app.wire.encoding import RowSet
-from app.wire.histories import progress
-from app.wire.history_parts import Slice, page_rows
-from app.wire.invocations import (
+from psoup.app.routes.endpoint import Call
+from psoup.app.wire.encoding import RowSet
+from psoup.app.wire.histories import progress
+from psoup.app.wire.history_parts import Slice, page_rows
+from psoup.app.wire.invocations import (
     Presentation,
     answer_headers,
     encode_answer,
     page_url,
     rows_of,
 )
-from engine import limits
-from engine.errors import PageExpiredError
-from engine.invoke import Answer
-from engine.results.contract import Snapshot
-from engine.results.histories import History, PartKey
+from psoup.engine import limits
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.invoke import Answer
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.histories import History, PartKey
 
 _NO_IDS: Final = np.empty(0, dtype=np.int64)
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from app.keys import READ
-from app.routes import invoke_many
-from app.routes.answers import (
+from psoup.app.keys import READ
+from psoup.app.routes import invoke_many
+from psoup.app.routes.answers import (
     HistoryPage,
     await_applied,
     cursor_of,
@@ -26,21 +26,21 @@ from app.routes.answers import (
     page_links,
     read_page,
 )
-from app.routes.endpoint import Call, Endpoint, Shown
-from app.routes.history_answers import history_page, history_response
-from app.routes.queries import handle
-from app.routes.registering import await_elsewhere
-from app.wire.encoding import RowSet
-from app.wire.histories import HistoryPending
-from app.wire.invocations import (
+from psoup.app.routes.endpoint import Call, Endpoint, Shown
+from psoup.app.routes.history_answers import history_page, history_response
+from psoup.app.routes.queries import handle
+from psoup.app.routes.registering import await_elsewhere
+from psoup.app.wire.encoding import RowSet
+from psoup.app.wire.histories import HistoryPending
+from psoup.app.wire.invocations import (
     Presentation,
     ResultsAnswer,
     answer_headers,
     encode_answer,
     rows_of,
 )
-from app.wire.negotiation import choose_format
-from app.wire.parameters import (
+from psoup.app.wire.negotiation import choose_format
+from psoup.app.wire.parameters import (
     COUNT,
     CURSOR,
     FORMAT,
@@ -53,13 +53,13 @@ from app.wire.parameters import (
     ROWS_LIMIT,
     SHAPE,
 )
-from app.wire.tuples import ARROW, CSV, NDJSON
-from engine import limits
-from engine.checkpoint import checkpoint
-from engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
-from engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
-from engine.log.operation import QueryId
-from engine.tuples.batch import Seq
+from psoup.app.wire.tuples import ARROW, CSV, NDJSON
+from psoup.engine import limits
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
+from psoup.engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
+from psoup.engine.log.operation import QueryId
+from psoup.engine.tuples.batch import Seq
 
 
 @dataclass(frozen=True, slots=True)

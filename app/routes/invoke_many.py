@@ -9,35 +9,35 @@ from typing import Final
 
 from starlette.responses import Response
 
-from app.keys import READ
-from app.middleware.edge import REQUEST_ID
-from app.problems import problem_body
-from app.rates import RATES
-from app.routes.answers import await_applied, cursor_of, page_link
-from app.routes.endpoint import Call, Endpoint, Shown, json_body
-from app.routes.receiving import server_timing
-from app.routes.registering import await_elsewhere
-from app.wire.invocations import Presentation, encode_answer, rows_of
-from app.wire.invoke_many import (
+from psoup.app.keys import READ
+from psoup.app.middleware.edge import REQUEST_ID
+from psoup.app.problems import problem_body
+from psoup.app.rates import RATES
+from psoup.app.routes.answers import await_applied, cursor_of, page_link
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
+from psoup.app.routes.receiving import server_timing
+from psoup.app.routes.registering import await_elsewhere
+from psoup.app.wire.invocations import Presentation, encode_answer, rows_of
+from psoup.app.wire.invoke_many import (
     InvokeAnswer,
     InvokeBody,
     encode_answers,
     encode_refused,
     first_rows,
 )
-from app.wire.negotiation import encode_content
-from app.wire.parameters import META, ROWS_LIMIT, SHAPE
-from app.wire.queries import read_handle
-from app.wire.tuples import JSON
-from engine import limits
-from engine.errors import (
+from psoup.app.wire.negotiation import encode_content
+from psoup.app.wire.parameters import META, ROWS_LIMIT, SHAPE
+from psoup.app.wire.queries import read_handle
+from psoup.app.wire.tuples import JSON
+from psoup.engine import limits
+from psoup.engine.errors import (
     EngineError,
     NotFoundError,
     NotYetVisibleError,
     QueryFillingError,
 )
-from engine.invoke import Answer, Request, invoke_many
-from engine.log.operation import QueryId
+from psoup.engine.invoke import Answer, Request, invoke_many
+from psoup.engine.log.operation import QueryId
 
 QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
 """So many queries count as one invocation: the longest list is a key's whole burst."""

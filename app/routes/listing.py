@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from app.routes.endpoint import Call
-from app.wire.parameters import LIMIT, PAGE
-from engine import limits
-from engine.errors import BadPageError
+from psoup.app.routes.endpoint import Call
+from psoup.app.wire.parameters import LIMIT, PAGE
+from psoup.engine import limits
+from psoup.engine.errors import BadPageError
 
 Entry = TypeVar("Entry")
 

@@ -7,12 +7,12 @@ from typing import Final
 
 from starlette.responses import Response
 
-from app.filling import FILLING, FillingQuery
-from app.keys import READ, REGISTER
-from app.routes import batch_queries
-from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from app.routes.listing import list_page
-from app.routes.registering import (
+from psoup.app.filling import FILLING, FillingQuery
+from psoup.app.keys import READ, REGISTER
+from psoup.app.routes import batch_queries
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.listing import list_page
+from psoup.app.routes.registering import (
     Description,
     Registration,
     describe_registration,
@@ -22,11 +22,11 @@ from app.routes.registering import (
     state_of,
     tell,
 )
-from app.routes.streams import removed
-from app.submission import Submitted
-from app.wire.control import nearest
-from app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
-from app.wire.queries import (
+from psoup.app.routes.streams import removed
+from psoup.app.submission import Submitted
+from psoup.app.wire.control import nearest
+from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
+from psoup.app.wire.queries import (
     LIVE,
     SUSPENDED,
     QueryAnswer,
@@ -35,10 +35,10 @@ from app.wire.queries import (
     new_handle,
     read_handle,
 )
-from engine import limits
-from engine.errors import NotFoundError
-from engine.log.operation import QueryId, Register, Remove
-from engine.results.delta import QueryRecord
+from psoup.engine import limits
+from psoup.engine.errors import NotFoundError
+from psoup.engine.log.operation import QueryId, Register, Remove
+from psoup.engine.results.delta import QueryRecord
 
 
 async def post_query(call: Call) -> Response:

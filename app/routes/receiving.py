@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from app.catalogue import Declaration
-from app.errors import BodyTooLargeError
-from app.routes.endpoint import Call
-from app.wire.row_warnings import row_warnings
-from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
-from engine import limits
-from engine.errors import NO_STREAM, NotFoundError
-from engine.tuples.arrow import encode_batch
-from engine.tuples.digest import digest_rows
-from engine.tuples.schema import STREAM_NAME
+from psoup.app.catalogue import Declaration
+from psoup.app.errors import BodyTooLargeError
+from psoup.app.routes.endpoint import Call
+from psoup.app.wire.row_warnings import row_warnings
+from psoup.app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
+from psoup.engine import limits
+from psoup.engine.errors import NO_STREAM, NotFoundError
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.digest import digest_rows
+from psoup.engine.tuples.schema import STREAM_NAME
 
 Result = TypeVar("Result")
 

@@ -4,27 +4,27 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from app.filling import FILLING, FillingQuery
-from app.routes.endpoint import Call
-from app.service import WorkerParts
-from app.submission import Submitted
-from app.wire.queries import (
+from psoup.app.filling import FILLING, FillingQuery
+from psoup.app.routes.endpoint import Call
+from psoup.app.service import WorkerParts
+from psoup.app.submission import Submitted
+from psoup.app.wire.queries import (
     LIVE,
     SUSPENDED,
     QueryBody,
     as_suspended,
     describe_query,
 )
-from engine import limits
-from engine.errors import NotFoundError, QueryFillingError, SqlError
-from engine.log.operation import Materialize, Operation, QueryId, Register
-from engine.query.binder import Bind
-from engine.query.clause import BoundQuery, QueryWarning
-from engine.query.scope import Streams
-from engine.query.written import written_warnings
-from engine.results.contract import Snapshot
-from engine.results.delta import Suspension
-from engine.tuples.batch import Seq
+from psoup.engine import limits
+from psoup.engine.errors import NotFoundError, QueryFillingError, SqlError
+from psoup.engine.log.operation import Materialize, Operation, QueryId, Register
+from psoup.engine.query.binder import Bind
+from psoup.engine.query.clause import BoundQuery, QueryWarning
+from psoup.engine.query.scope import Streams
+from psoup.engine.query.written import written_warnings
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import Suspension
+from psoup.engine.tuples.batch import Seq
 
 Description = Mapping[str, object]
 

@@ -5,13 +5,19 @@ from typing import Final
 
 from starlette.responses import Response
 
-from app.keys import INGEST
-from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
-from app.wire.scalars import format_instant
-from app.wire.staging import CommitAnswer, CommitBody, StageAnswer, new_stage_id, read_stage_id
-from engine import limits
-from engine.log.operation import Commit, Staged, StageId
+from psoup.app.keys import INGEST
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
+from psoup.app.wire.scalars import format_instant
+from psoup.app.wire.staging import (
+    CommitAnswer,
+    CommitBody,
+    StageAnswer,
+    new_stage_id,
+    read_stage_id,
+)
+from psoup.engine import limits
+from psoup.engine.log.operation import Commit, Staged, StageId
 
 
 async def post_stage(call: Call) -> Response:

@@ -6,12 +6,12 @@ from typing import Final
 
 from starlette.responses import Response
 
-from app.keys import ADMIN, READ
-from app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from app.routes.listing import list_page
-from app.submission import Submitted
-from app.wire.parameters import CASCADE, LIMIT, PAGE
-from app.wire.streams import (
+from psoup.app.keys import ADMIN, READ
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.listing import list_page
+from psoup.app.submission import Submitted
+from psoup.app.wire.parameters import CASCADE, LIMIT, PAGE
+from psoup.app.wire.streams import (
     StreamAnswer,
     StreamBody,
     StreamChanged,
@@ -21,11 +21,11 @@ from app.wire.streams import (
     differences,
     schema_from_body,
 )
-from engine import limits
-from engine.errors import NO_STREAM, NotFoundError, StaleDeclarationError, StreamDiffersError
-from engine.log.operation import Declare, Drop
-from engine.results.delta import StreamRecord
-from engine.tuples.schema import STREAM_NAME, StreamId, StreamSchema
+from psoup.engine import limits
+from psoup.engine.errors import NO_STREAM, NotFoundError, StaleDeclarationError, StreamDiffersError
+from psoup.engine.log.operation import Declare, Drop
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.schema import STREAM_NAME, StreamId, StreamSchema
 
 CASCADE_ATTEMPTS: Final = 4
 """A cascade names the queries it removes; while others register on the stream, it is named anew."""

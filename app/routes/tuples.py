@@ -7,18 +7,18 @@ from typing import Final
 
 from starlette.responses import Response
 
-from app.errors import TxnHeadersError
-from app.keys import INGEST
-from app.routes.endpoint import Call, Endpoint, Shown, json_answer
-from app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
-from app.submission import Submitted
-from app.wire.ingest import IngestAnswer
-from app.wire.scalars import format_instant
-from app.wire.staging import APP_FORM, is_app_name
-from engine import limits
-from engine.errors import EngineError, NotFoundError
-from engine.log.operation import Rows, Txn
-from engine.tuples.schema import ClockKind
+from psoup.app.errors import TxnHeadersError
+from psoup.app.keys import INGEST
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
+from psoup.app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
+from psoup.app.submission import Submitted
+from psoup.app.wire.ingest import IngestAnswer
+from psoup.app.wire.scalars import format_instant
+from psoup.app.wire.staging import APP_FORM, is_app_name
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, NotFoundError
+from psoup.engine.log.operation import Rows, Txn
+from psoup.engine.tuples.schema import ClockKind
 
 TXN_APP: Final = "Psoup-Txn-App"
 TXN_VERSION: Final = "Psoup-Txn-Version"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from app.errors import BadBodyError, BodyTooLargeError
-from engine import limits
+from psoup.app.errors import BadBodyError, BodyTooLargeError
+from psoup.engine import limits
 
 UNREADABLE = (pa.ArrowException, ValueError, OSError, EOFError, LookupError, struct.error)
 """What Arrow's readers raise over damaged bytes; names that are not UTF-8 are a ValueError."""

@@ -11,12 +11,12 @@ from typing import Any, Final
 import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from app.errors import BadBodyError, BodyTooLargeError, UnknownFieldError
-from app.wire.control import read_model
-from app.wire.problem import Problem
-from app.wire.queries import HANDLE_PATTERN, QueryAnswer, QueryBody
-from engine import limits
-from engine.errors import EngineError, InvalidFieldError
+from psoup.app.errors import BadBodyError, BodyTooLargeError, UnknownFieldError
+from psoup.app.wire.control import read_model
+from psoup.app.wire.problem import Problem
+from psoup.app.wire.queries import HANDLE_PATTERN, QueryAnswer, QueryBody
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, InvalidFieldError
 
 _PLAIN: Final = TypeAdapter(QueryBody)
 _PROBLEM_OPTIONS: Final = (

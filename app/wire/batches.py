@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.log.contract import LoggedBatch
-from engine.log.operation import Operation, Rows
-from engine.tuples.arrow import ARROW_TYPES, decode_batch, encode_batch
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.log.contract import LoggedBatch
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.tuples.arrow import ARROW_TYPES, decode_batch, encode_batch
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 ADDED: dict[str, ColumnType] = {
     "_id": ColumnType.INT64,

@@ -1,7 +1,7 @@
 """Bounds that every format of a body shares, refused in one wording."""
 
-from app.errors import BodyTooLargeError
-from engine import limits
+from psoup.app.errors import BodyTooLargeError
+from psoup.engine import limits
 
 
 def check_row_count(rows: int) -> None:

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.wire.instant_texts import instant_array
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.app.wire.instant_texts import instant_array
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 CSV_SPECIAL: Final = frozenset(',"\r\n')
 _COMMA: Final = ord(",")

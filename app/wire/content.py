@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 import zstandard
 
-from app.errors import BadBodyError, BodyTooLargeError, UnsupportedMediaError
-from app.wire.bounds import check_decoded_size
-from engine import limits
+from psoup.app.errors import BadBodyError, BodyTooLargeError, UnsupportedMediaError
+from psoup.app.wire.bounds import check_decoded_size
+from psoup.engine import limits
 
 ENCODINGS = ("gzip", "zstd")
 _GZIP_PIECE = 16 * limits.KIB

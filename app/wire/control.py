@@ -12,10 +12,10 @@ from typing import TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from app.errors import BadBodyError, UnknownFieldError
-from app.wire.reasons import reason_of
-from engine import limits
-from engine.errors import InvalidFieldError
+from psoup.app.errors import BadBodyError, UnknownFieldError
+from psoup.app.wire.reasons import reason_of
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import BadBodyError
-from app.wire.bounds import check_row_count
-from app.wire.quotes import BLOCK, within_quotes
+from psoup.app.errors import BadBodyError
+from psoup.app.wire.bounds import check_row_count
+from psoup.app.wire.quotes import BLOCK, within_quotes
 
 _QUOTE, _COMMA, _LF, _CR = b'",\n\r'
 

@@ -15,7 +15,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.wire.cell_texts import (
+from psoup.app.wire.cell_texts import (
     CSV_STYLE,
     JSON_STYLE,
     Ids,
@@ -27,12 +27,12 @@ from app.wire.cell_texts import (
     pieces_of,
     text_array,
 )
-from app.wire.instant_texts import instants
-from app.wire.json_columns import transposed
-from engine import limits
-from engine.tuples.arrow import column_to_arrow
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.app.wire.instant_texts import instants
+from psoup.app.wire.json_columns import transposed
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import column_to_arrow
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 Cell = int | float | bool | str | None
 FEW_OBJECTS: Final = 16

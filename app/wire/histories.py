@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
-from app.wire.invocations import WindowAt
-from app.wire.parameters import instant
-from app.wire.scalars import format_instant
-from engine import limits
-from engine.errors import InvalidFieldError
-from engine.results.histories import History, HistoryId, HistoryState
+from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.invocations import WindowAt
+from psoup.app.wire.parameters import instant
+from psoup.app.wire.scalars import format_instant
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
+from psoup.engine.results.histories import History, HistoryId, HistoryState
 
 PREFIX: Final = "h_"
 HISTORY_PATTERN: Final = handle_pattern(PREFIX)

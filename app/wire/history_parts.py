@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLargeError
-from app.wire.arrow_messages import UNREADABLE, plain_rows, unreadable
-from app.wire.bounds import check_decoded_size
-from app.wire.values import timestamps_in_range
-from engine import limits
-from engine.errors import InvalidFieldError
-from engine.query.clause import StandingQueryClause
-from engine.results.histories import HistoryPart, Place
-from engine.tuples.arrow import ARROW_TYPES, column_from_arrow, encode_batch
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.app.errors import BodyTooLargeError
+from psoup.app.wire.arrow_messages import UNREADABLE, plain_rows, unreadable
+from psoup.app.wire.bounds import check_decoded_size
+from psoup.app.wire.values import timestamps_in_range
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.histories import HistoryPart, Place
+from psoup.engine.tuples.arrow import ARROW_TYPES, column_from_arrow, encode_batch
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 ADDED: Final = (
     ("_time", ColumnType.TIMESTAMP),

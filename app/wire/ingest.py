@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from app.wire.warnings import FewWarnings
+from psoup.app.wire.warnings import FewWarnings
 
 
 class IngestAnswer(BaseModel):

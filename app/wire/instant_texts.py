@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.limits import DAY_US
-from engine.tuples.json_arrays import INSTANT_WIDTH, json_instants
+from psoup.engine.limits import DAY_US
+from psoup.engine.tuples.json_arrays import INSTANT_WIDTH, json_instants
 
 INSTANT_LENGTH: Final = INSTANT_WIDTH - 2
 _MINUTE_US: Final = 60_000_000

@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, Field
 
-from app.wire.encoding import (
+from psoup.app.wire.encoding import (
     RowSet,
     json_arrays,
     json_rows,
@@ -17,12 +17,12 @@ from app.wire.encoding import (
     to_csv,
     to_ndjson,
 )
-from app.wire.scalars import format_instant
-from engine.errors import BadPageError
-from engine.invoke import Answer, PagePosition, PartPosition
-from engine.query.clause import StandingQueryClause
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType
+from psoup.app.wire.scalars import format_instant
+from psoup.engine.errors import BadPageError
+from psoup.engine.invoke import Answer, PagePosition, PartPosition
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType
 
 COUNTED_HEADERS: Final = ("Psoup-Gen", "Psoup-Seq", "Psoup-Now", "Psoup-Count")
 

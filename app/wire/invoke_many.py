@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from app.wire.invocations import ResultsAnswer
-from app.wire.parameters import instant
-from app.wire.problem import Problem
-from engine import limits
-from engine.invoke import Answer
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
+from psoup.app.wire.invocations import ResultsAnswer
+from psoup.app.wire.parameters import instant
+from psoup.app.wire.problem import Problem
+from psoup.engine import limits
+from psoup.engine.invoke import Answer
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
 
 
 class InvokeBody(BaseModel):

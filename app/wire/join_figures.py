@@ -6,9 +6,9 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
-from app.join_tally import JoinReading
-from engine.engine import JoinGroupStatistics
-from engine.tuples.schema import StreamId
+from psoup.app.join_tally import JoinReading
+from psoup.engine.engine import JoinGroupStatistics
+from psoup.engine.tuples.schema import StreamId
 
 GROUPS_SHOWN_MAX: Final = 100
 """There may be as many groups as queries: so many are told one by one."""

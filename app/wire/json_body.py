@@ -15,12 +15,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.errors import BadBodyError
-from app.wire.bounds import check_row_count
-from app.wire.control import decode_text
-from app.wire.quotes import BLOCK, within_quotes
-from app.wire.row_errors import LinesOf
-from engine import limits
+from psoup.app.errors import BadBodyError
+from psoup.app.wire.bounds import check_row_count
+from psoup.app.wire.control import decode_text
+from psoup.app.wire.quotes import BLOCK, within_quotes
+from psoup.app.wire.row_errors import LinesOf
+from psoup.engine import limits
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _WIDE = re.compile(rb"[0-9]{19}")

@@ -10,10 +10,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.wire.cell_texts import Ids
-from engine.tuples.batch import Column
-from engine.tuples.json_arrays import INSTANT_WIDTH, JsonArrays, json_instants
-from engine.tuples.schema import ColumnType
+from psoup.app.wire.cell_texts import Ids
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.json_arrays import INSTANT_WIDTH, JsonArrays, json_instants
+from psoup.engine.tuples.schema import ColumnType
 
 
 def transposed(

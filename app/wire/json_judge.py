@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from app.wire.row_errors import RowError, WrongValue, value_error
-from app.wire.values import fast_column, judge
-from engine.tuples.schema import ColumnSchema
+from psoup.app.wire.row_errors import RowError, WrongValue, value_error
+from psoup.app.wire.values import fast_column, judge
+from psoup.engine.tuples.schema import ColumnSchema
 
 Written = Callable[[int], object]
 """The index of a row to its value as it was written."""

@@ -6,8 +6,8 @@ from typing import Final
 
 import zstandard
 
-from app.errors import NotAcceptableError
-from app.wire.tuples import ALIASES, ARROW, CSV, JSON, NDJSON
+from psoup.app.errors import NotAcceptableError
+from psoup.app.wire.tuples import ALIASES, ARROW, CSV, JSON, NDJSON
 
 FORMATS: Final[Mapping[str, str]] = {"json": JSON, "ndjson": NDJSON, "csv": CSV, "arrow": ARROW}
 ENCODED_BYTES_MIN: Final = 1_024

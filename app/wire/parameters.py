@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from app.errors import UnknownFieldError
-from app.wire.control import nearest
-from engine import limits
-from engine.errors import InvalidFieldError
-from engine.query.instant import INSTANT_FORMS, parse_instant
+from psoup.app.errors import UnknownFieldError
+from psoup.app.wire.control import nearest
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
+from psoup.engine.query.instant import INSTANT_FORMS, parse_instant
 
 _INTEGER: Final = re.compile(r"[0-9]{1,19}")
 

@@ -6,15 +6,15 @@ from typing import Annotated, Final, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
-from app.wire.scalars import format_bound, format_duration
-from app.wire.warnings import FewWarnings, WarningAnswer, shown_warnings
-from engine import limits
-from engine.errors import NO_QUERY, NotFoundError
-from engine.log.operation import Materialize, QueryId
-from engine.query.clause import BoundQuery
-from engine.results.delta import Suspension
-from engine.tuples.batch import Seq
+from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.scalars import format_bound, format_duration
+from psoup.app.wire.warnings import FewWarnings, WarningAnswer, shown_warnings
+from psoup.engine import limits
+from psoup.engine.errors import NO_QUERY, NotFoundError
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.results.delta import Suspension
+from psoup.engine.tuples.batch import Seq
 
 LIVE: Final = "live"
 SUSPENDED: Final = "suspended"

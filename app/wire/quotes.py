@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import limits
+from psoup.engine import limits
 
 BLOCK: Final = limits.MIB
 """How many bytes are looked at together: arrays of that many entries are made, a few at a time."""

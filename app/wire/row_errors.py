@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 
 import orjson
 
-from engine import limits
-from engine.errors import RowsRejectedError
-from engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.engine import limits
+from psoup.engine.errors import RowsRejectedError
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 
 TYPE_MISMATCH: Final = "type-mismatch"
 OUT_OF_RANGE: Final = "out-of-range"

@@ -4,8 +4,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from engine.tuples.schema import ColumnType, StreamSchema
-from engine.tuples.time_unit import TimeUnit
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.tuples.time_unit import TimeUnit
 
 TIMESTAMP_UNIT: Final = "timestamp-unit"
 _PLAUSIBLE_S: Final = (946_684_800, 4_102_444_800)

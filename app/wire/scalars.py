@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from engine import limits
-from engine.query.instant import parse_instant
-from engine.query.window import Bound
+from psoup.engine import limits
+from psoup.engine.query.instant import parse_instant
+from psoup.engine.query.window import Bound
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 _UNITS_US: Final = {

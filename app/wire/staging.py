@@ -5,10 +5,10 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
-from app.wire.warnings import FewWarnings
-from engine import limits
-from engine.log.operation import StageId
+from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.warnings import FewWarnings
+from psoup.engine import limits
+from psoup.engine.log.operation import StageId
 
 PREFIX: Final = "st_"
 STAGE_PATTERN: Final = handle_pattern(PREFIX)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.wire.scalars import (
+from psoup.app.wire.scalars import (
     DURATION_FORMS,
     SIZE_FORMS,
     format_duration,
@@ -12,11 +12,11 @@ from app.wire.scalars import (
     parse_duration,
     parse_size,
 )
-from app.wire.warnings import FewWarnings
-from engine import limits
-from engine.results.delta import StreamRecord
-from engine.results.source import TupleSource
-from engine.tuples.schema import (
+from psoup.app.wire.warnings import FewWarnings
+from psoup.engine import limits
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.results.source import TupleSource
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,
@@ -24,7 +24,7 @@ from engine.tuples.schema import (
     StreamSchema,
     check_schema,
 )
-from engine.tuples.time_unit import TimeUnit
+from psoup.engine.tuples.time_unit import TimeUnit
 
 
 def _duration(given: object) -> object:

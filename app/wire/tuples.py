@@ -11,8 +11,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import BadBodyError, UnsupportedMediaError
-from app.wire.row_errors import (
+from psoup.app.errors import BadBodyError, UnsupportedMediaError
+from psoup.app.wire.row_errors import (
     TOO_FAR_IN_FUTURE,
     TOO_LONG,
     LinesOf,
@@ -20,14 +20,14 @@ from app.wire.row_errors import (
     RowErrors,
     value_error,
 )
-from app.wire.scalars import format_instant
-from app.wire.tuples_arrow import arrays_from_arrow
-from app.wire.tuples_columns import arrays_from_columns
-from app.wire.tuples_csv import arrays_from_csv
-from app.wire.tuples_json import arrays_from_json
-from engine import limits
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.app.wire.scalars import format_instant
+from psoup.app.wire.tuples_arrow import arrays_from_arrow
+from psoup.app.wire.tuples_columns import arrays_from_columns
+from psoup.app.wire.tuples_csv import arrays_from_csv
+from psoup.app.wire.tuples_json import arrays_from_json
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import BadBodyError
-from app.wire.arrow_messages import UNREADABLE, plain_rows, unreadable
-from app.wire.bounds import check_decoded_size, check_row_count
-from app.wire.row_errors import (
+from psoup.app.errors import BadBodyError
+from psoup.app.wire.arrow_messages import UNREADABLE, plain_rows, unreadable
+from psoup.app.wire.bounds import check_decoded_size, check_row_count
+from psoup.app.wire.row_errors import (
     MISSING,
     OUT_OF_RANGE,
     TYPE_MISMATCH,
@@ -27,10 +27,10 @@ from app.wire.row_errors import (
     reject_columns,
     value_error,
 )
-from app.wire.values import judge_text, texts_fit, timestamps_in_range
-from engine import limits
-from engine.tuples.arrow import ARROW_TYPES, arrow_schema
-from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
+from psoup.app.wire.values import judge_text, texts_fit, timestamps_in_range
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import ARROW_TYPES, arrow_schema
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 
 _NARROW_INTS = frozenset(
     {pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32(), pa.int64()}

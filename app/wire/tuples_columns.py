@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from app.errors import BadBodyError
-from app.wire.bounds import check_row_count
-from app.wire.json_body import JsonColumns, read_columns
-from app.wire.json_judge import error_as_written, is_doubtful, wrong_values
-from app.wire.row_errors import MISSING, UNKNOWN_COLUMN, RowErrors, reject_columns
-from app.wire.values import fast_column
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.json_text import Form, arrays_from_json_text
-from engine.tuples.schema import StreamSchema
+from psoup.app.errors import BadBodyError
+from psoup.app.wire.bounds import check_row_count
+from psoup.app.wire.json_body import JsonColumns, read_columns
+from psoup.app.wire.json_judge import error_as_written, is_doubtful, wrong_values
+from psoup.app.wire.row_errors import MISSING, UNKNOWN_COLUMN, RowErrors, reject_columns
+from psoup.app.wire.values import fast_column
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.json_text import Form, arrays_from_json_text
+from psoup.engine.tuples.schema import StreamSchema
 
 
 def arrays_from_columns(body: bytes, schema: StreamSchema) -> list[pa.Array]:

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from app.errors import BadBodyError
-from app.wire.control import decode_text
-from app.wire.csv_records import count_cells, lines_of_rows, record_ends
-from app.wire.row_errors import (
+from psoup.app.errors import BadBodyError
+from psoup.app.wire.control import decode_text
+from psoup.app.wire.csv_records import count_cells, lines_of_rows, record_ends
+from psoup.app.wire.row_errors import (
     MISSING,
     TYPE_MISMATCH,
     UNKNOWN_COLUMN,
@@ -27,12 +27,12 @@ from app.wire.row_errors import (
     reject_columns,
     value_error,
 )
-from app.wire.values import judge, texts_fit, timestamps_from_texts
-from engine import limits
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.instants import instants_of
-from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
-from engine.tuples.time_unit import TimeUnit
+from psoup.app.wire.values import judge, texts_fit, timestamps_from_texts
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.instants import instants_of
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.tuples.time_unit import TimeUnit
 
 INT = r"^-?[0-9]+$"
 FLOAT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"

@@ -11,10 +11,16 @@ from operator import itemgetter
 
 import pyarrow as pa
 
-from app.errors import BadBodyError
-from app.wire.json_body import JsonRows, lines_of_rows, read_array, read_lines, too_many_members
-from app.wire.json_judge import error_as_written, is_doubtful, may_differ, wrong_values
-from app.wire.row_errors import (
+from psoup.app.errors import BadBodyError
+from psoup.app.wire.json_body import (
+    JsonRows,
+    lines_of_rows,
+    read_array,
+    read_lines,
+    too_many_members,
+)
+from psoup.app.wire.json_judge import error_as_written, is_doubtful, may_differ, wrong_values
+from psoup.app.wire.row_errors import (
     TYPE_MISMATCH,
     UNKNOWN_COLUMN,
     LinesOf,
@@ -24,10 +30,10 @@ from app.wire.row_errors import (
     pointer,
     shown,
 )
-from app.wire.values import fast_column
-from engine import limits
-from engine.tuples.json_text import Form, arrays_from_json_text
-from engine.tuples.schema import StreamSchema
+from psoup.app.wire.values import fast_column
+from psoup.engine import limits
+from psoup.engine.tuples.json_text import Form, arrays_from_json_text
+from psoup.engine.tuples.schema import StreamSchema
 
 Object = Mapping[str, object]
 

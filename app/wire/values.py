@@ -14,19 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.wire.row_errors import (
+from psoup.app.wire.row_errors import (
     INVALID_TEXT,
     MISSING,
     OUT_OF_RANGE,
     TOO_LONG,
     TYPE_MISMATCH,
 )
-from app.wire.scalars import parse_rfc3339
-from engine import limits
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.instants import instants_of
-from engine.tuples.schema import ColumnSchema, ColumnType
-from engine.tuples.time_unit import TimeUnit, instant_of
+from psoup.app.wire.scalars import parse_rfc3339
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.instants import instants_of
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.engine.tuples.time_unit import TimeUnit, instant_of
 
 RFC3339 = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-5][0-9])$"
 _USUAL = b"0000-00-00T00:00:00.000000Z"

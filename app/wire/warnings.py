@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from engine.query.clause import QueryWarning
+from psoup.engine.query.clause import QueryWarning
 
 
 class PositionAnswer(BaseModel):

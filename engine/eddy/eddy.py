@@ -16,26 +16,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from engine.eddy.join_routing import JoinRouting
-from engine.eddy.joins import HeldFrom, Joined, JoinGroupStatistics, Joins
-from engine.eddy.operators import Operator
-from engine.eddy.policy import BySelectivity, RoutingPolicy
-from engine.eddy.settling import Settled, settle
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.query.clause import StandingQueryClause
-from engine.results.clause_pages import RUN_ROWS, ClausePages
-from engine.results.hits import ClauseId
-from engine.results.match_block import Harvest, MatchBlock
-from engine.results.source import Span
-from engine.stems.contract import Narrowing
-from engine.stems.data_stem import DataSteM
-from engine.stems.query_stem import QuerySteM, keeping_of
-from engine.stems.stored_tuples import StoredTuples
-from engine.stems.stream_clauses import StreamClauses
-from engine.tuples.batch import TupleBatch
-from engine.tuples.chunk import Chunk
-from engine.tuples.schema import StreamId
+from psoup.engine.eddy.join_routing import JoinRouting
+from psoup.engine.eddy.joins import HeldFrom, Joined, JoinGroupStatistics, Joins
+from psoup.engine.eddy.operators import Operator
+from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
+from psoup.engine.eddy.settling import Settled, settle
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.clause_pages import RUN_ROWS, ClausePages
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Harvest, MatchBlock
+from psoup.engine.results.source import Span
+from psoup.engine.stems.contract import Narrowing
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.query_stem import QuerySteM, keeping_of
+from psoup.engine.stems.stored_tuples import StoredTuples
+from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.schema import StreamId
 
 
 @dataclass(frozen=True, slots=True)

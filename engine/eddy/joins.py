@@ -15,23 +15,23 @@ from typing import TypeVar
 
 import numpy as np
 
-from engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
-from engine.kernels.bits import Words
-from engine.kernels.gather import ascends
-from engine.kernels.join import count_slots
-from engine.kernels.order import sorted_places
-from engine.limits import CHUNK_ROWS, JOIN_ENTRANT_BYTES_MAX, JOIN_MATCHES_MAX, JOIN_STEPS_MAX
-from engine.query.clause import StandingQueryClause
-from engine.results.composites import CompositePage
-from engine.results.hits import ClauseId
-from engine.results.source import Span
-from engine.stems.clause_join import plan_of
-from engine.stems.join_group import JoinGroup
-from engine.stems.join_groups import JoinGroups
-from engine.stems.join_side import Rows, Side, lightest
-from engine.stems.joining import Join, OverrunError
-from engine.stems.stored_tuples import StoredTuples
-from engine.tuples.schema import StreamId
+from psoup.engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.gather import ascends
+from psoup.engine.kernels.join import count_slots
+from psoup.engine.kernels.order import sorted_places
+from psoup.engine.limits import CHUNK_ROWS, JOIN_ENTRANT_BYTES_MAX, JOIN_MATCHES_MAX, JOIN_STEPS_MAX
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.source import Span
+from psoup.engine.stems.clause_join import plan_of
+from psoup.engine.stems.join_group import JoinGroup
+from psoup.engine.stems.join_groups import JoinGroups
+from psoup.engine.stems.join_side import Rows, Side, lightest
+from psoup.engine.stems.joining import Join, OverrunError
+from psoup.engine.stems.stored_tuples import StoredTuples
+from psoup.engine.tuples.schema import StreamId
 
 Found = TypeVar("Found")
 

@@ -1,8 +1,8 @@
 """A residual factor as an operator of the eddy: it narrows blocks and is counted."""
 
-from engine.eddy.policy import Counts
-from engine.stems.contract import Narrowing
-from engine.tuples.block import Block
+from psoup.engine.eddy.policy import Counts
+from psoup.engine.stems.contract import Narrowing
+from psoup.engine.tuples.block import Block
 
 
 class Operator:

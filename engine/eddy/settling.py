@@ -10,23 +10,23 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.eddy.operators import Operator
-from engine.eddy.policy import BySelectivity, RoutingPolicy
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Operation
-from engine.results.clause_pages import ClausePages
-from engine.results.hits import ClauseId
-from engine.results.match_block import Harvest, MatchBlock
-from engine.stems.clause_image import ClauseImage, ImageIndex, residual_steps
-from engine.stems.data_stem import DataSteM
-from engine.stems.state import State
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.batch_reader import BatchReader
-from engine.tuples.block import Block
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage
-from engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.eddy.operators import Operator
+from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Operation
+from psoup.engine.results.clause_pages import ClausePages
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Harvest, MatchBlock
+from psoup.engine.stems.clause_image import ClauseImage, ImageIndex, residual_steps
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.state import State
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.block import Block
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 
 class Settled(Protocol):

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.compiled import compiled, lowest, ones
+from psoup.engine.kernels.compiled import compiled, lowest, ones
 
 Words = NDArray[np.uint64]
 

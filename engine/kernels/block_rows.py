@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.addresses import byte, int32, short, word
-from engine.kernels.compiled import compiled, lowest
+from psoup.engine.kernels.addresses import byte, int32, short, word
+from psoup.engine.kernels.compiled import compiled, lowest
 
 IDS, FORMS, COUNTS, PLACES, OFFSETS, BITMAPS, LENGTH = range(7)
 """Columns of a table of blocks: where their arrays lie, and how many clauses are in them; 0 = no block."""

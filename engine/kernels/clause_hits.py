@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import uncounted
-from engine.kernels.hits import write_list
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import uncounted
+from psoup.engine.kernels.hits import write_list
 
 
 @uncounted

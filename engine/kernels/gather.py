@@ -5,8 +5,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.addresses import byte, short, word
-from engine.kernels.compiled import compiled
+from psoup.engine.kernels.addresses import byte, short, word
+from psoup.engine.kernels.compiled import compiled
 
 BYTES: Final = 0
 """How a segment keeps a column: as distances from a base in uint8."""

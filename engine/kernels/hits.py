@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import inlined, lowest, ones, uncounted, without_lowest
-from engine.kernels.rows import copy, count_of
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import inlined, lowest, ones, uncounted, without_lowest
+from psoup.engine.kernels.rows import copy, count_of
 
 LIST: Final = 0
 BITMAP: Final = 1

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from engine.kernels.addresses import byte, eight, put_byte, put_eight, word
-from engine.kernels.compiled import compiled, inlined
-from engine.kernels.json_values import Memory
+from psoup.engine.kernels.addresses import byte, eight, put_byte, put_eight, word
+from psoup.engine.kernels.compiled import compiled, inlined
+from psoup.engine.kernels.json_values import Memory
 
 WIDTH: Final = 29
 """Bytes of a text with its quotes."""

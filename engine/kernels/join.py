@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled, inlined, lowest, without_lowest
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import compiled, inlined, lowest, without_lowest
 
 Integers = NDArray[np.int64]
 Places = NDArray[np.int64]

@@ -6,10 +6,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import json_rows
-from engine.kernels.addresses import address
-from engine.kernels.json_rows import Columns
-from engine.kernels.json_values import PADDING, Bounds, Cells
+from psoup.engine.kernels import json_rows
+from psoup.engine.kernels.addresses import address
+from psoup.engine.kernels.json_rows import Columns
+from psoup.engine.kernels.json_values import PADDING, Bounds, Cells
 
 _NEWLINE, _BRACE, _COMMA = ord("\n"), ord("{"), ord(",")
 

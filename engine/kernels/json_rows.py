@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.addresses import byte, put, word
-from engine.kernels.compiled import compiled
-from engine.kernels.json_values import SPAN_BITS, Bounds, Cells, Memory, blank, null, value
+from psoup.engine.kernels.addresses import byte, put, word
+from psoup.engine.kernels.compiled import compiled
+from psoup.engine.kernels.json_values import SPAN_BITS, Bounds, Cells, Memory, blank, null, value
 
 _NEWLINE, _SPACE, _QUOTE, _COLON, _COMMA, _N = (
     ord("\n"),

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from engine.kernels.addresses import byte, eight, put, put_eight, word
-from engine.kernels.compiled import compiled, inlined, lowest
-from engine.kernels.json_values import Memory
+from psoup.engine.kernels.addresses import byte, eight, put, put_eight, word
+from psoup.engine.kernels.compiled import compiled, inlined, lowest
+from psoup.engine.kernels.json_values import Memory
 
 NULL: Final = b"null"
 """What the text begins with: what is written instead of a value that is not valid."""

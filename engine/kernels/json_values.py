@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.kernels.addresses import byte, put, put_byte, put_float, word
-from engine.kernels.compiled import compiled
+from psoup.engine.kernels.addresses import byte, put, put_byte, put_float, word
+from psoup.engine.kernels.compiled import compiled
 
 Memory = Any
 """An address as `addresses` makes them: of the body's bytes, where it is called `text`."""

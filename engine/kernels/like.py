@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import inlined, uncounted
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import inlined, uncounted
 
 ASCII: Final = 128
 _ONE: Final = np.uint64(1)

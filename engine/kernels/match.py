@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import ALL, Words
-from engine.kernels.compiled import uncounted
-from engine.kernels.hits import LIST, Written, has_room, insert, write, write_entry
-from engine.kernels.rows import and_between, count_of
+from psoup.engine.kernels.bits import ALL, Words
+from psoup.engine.kernels.compiled import uncounted
+from psoup.engine.kernels.hits import LIST, Written, has_room, insert, write, write_entry
+from psoup.engine.kernels.rows import and_between, count_of
 
 FEW: Final = 12
 """Up to so many candidates are looked at one by one: dearer each than a word of 64, cheaper than 64 words."""

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled, ones
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import compiled, ones
 
 Integers = NDArray[np.int64]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import uncounted
-from engine.kernels.hits import Written, has_room, write_listed
-from engine.kernels.order import Integers
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import uncounted
+from psoup.engine.kernels.hits import Written, has_room, write_listed
+from psoup.engine.kernels.order import Integers
 
 NOWHERE: Final = -1
 _SPREADS: Final = tuple(

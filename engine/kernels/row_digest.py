@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.compiled import compiled, inlined
+from psoup.engine.kernels.compiled import compiled, inlined
 
 LANES: Final = 4
 _BEGINNINGS: Final = (

@@ -12,8 +12,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from engine.kernels.bits import CHUNK_WORDS, Words
-from engine.kernels.compiled import ones
+from psoup.engine.kernels.bits import CHUNK_WORDS, Words
+from psoup.engine.kernels.compiled import ones
 
 _LANES: Final = 8
 _INT: Final = ir.IntType(64)

@@ -4,7 +4,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from engine.kernels.compiled import compiled
+from psoup.engine.kernels.compiled import compiled
 
 
 @compiled

@@ -4,19 +4,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.kernels import bits, clause_hits, hits, join, json_bodies, order, pivot, row_digest
-from engine.kernels.addresses import address
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
-from engine.kernels.compiled import telling_of_compilation
-from engine.kernels.gather import ascends, gather
-from engine.kernels.hits import Written
-from engine.kernels.instant_text import write_instants
-from engine.kernels.json_transpose import transpose
-from engine.kernels.like import ASCII, Needles, match_like
-from engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
-from engine.kernels.span import least_most
-from engine.kernels.within import WIDTH, within
+from psoup.engine.kernels import (
+    bits,
+    clause_hits,
+    hits,
+    join,
+    json_bodies,
+    order,
+    pivot,
+    row_digest,
+)
+from psoup.engine.kernels.addresses import address
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
+from psoup.engine.kernels.block_rows import WIDTH as BLOCK_WIDTH, locate, write_rows
+from psoup.engine.kernels.compiled import telling_of_compilation
+from psoup.engine.kernels.gather import ascends, gather
+from psoup.engine.kernels.hits import Written
+from psoup.engine.kernels.instant_text import write_instants
+from psoup.engine.kernels.json_transpose import transpose
+from psoup.engine.kernels.like import ASCII, Needles, match_like
+from psoup.engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
+from psoup.engine.kernels.span import least_most
+from psoup.engine.kernels.within import WIDTH, within
 
 _ROWS = 4_096
 

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.kernels.compiled import compiled, ones
-from engine.kernels.lanes import (
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.compiled import compiled, ones
+from psoup.engine.kernels.lanes import (
     byte_at,
     bytes_within,
     double_of,

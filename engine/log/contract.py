@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import EngineError
-from engine.log.operation import Commit, Content, Operation, QueryId, Staged, StageId
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from engine.tuples.value_type import value_type
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Commit, Content, Operation, QueryId, Staged, StageId
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.value_type import value_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ position inside it is ever shown or published.
 
 from collections.abc import Iterator, Sequence
 
-from engine.errors import IntegrityError
-from engine.log.contract import Log
-from engine.log.operation import Operation, Rows
-from engine.tuples.batch import Seq
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.contract import Log
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.tuples.batch import Seq
 
 
 def ends_group(operation: Operation) -> bool:

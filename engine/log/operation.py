@@ -5,9 +5,9 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final, NewType
 
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId, StreamSchema
-from engine.tuples.value_type import value_type
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.tuples.value_type import value_type
 
 QueryId = NewType("QueryId", str)
 """The handle: `q_` and 22 base62 characters; drawn by the app, never reused."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.query.expression import ArithmeticOp
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.expression import ArithmeticOp
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 _INT64_MIN = np.iinfo(np.int64).min
 

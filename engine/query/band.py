@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from engine.query.expression import (
+from psoup.engine.query.expression import (
     Absolute,
     Arithmetic,
     ArithmeticOp,
@@ -27,8 +27,8 @@ from engine.query.expression import (
     Expression,
     sources_of,
 )
-from engine.query.factor import BandFactor
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.factor import BandFactor
+from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64 = ColumnType.INT64, ColumnType.FLOAT64
 _NUMBERS = (_INT64, _FLOAT64)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine import limits
-from engine.errors import UnknownColumnError, UnsupportedSqlError
-from engine.query import normal_form as form
-from engine.query.canonical import (
+from psoup.engine import limits
+from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
+from psoup.engine.query import normal_form as form
+from psoup.engine.query.canonical import (
     default_name,
     sql_clause,
     sql_expression,
@@ -13,20 +13,20 @@ from engine.query.canonical import (
     sql_text,
     sql_window,
 )
-from engine.query.clause import BoundQuery, Output, StandingQueryClause
-from engine.query.expression import ColumnRef, Expression
-from engine.query.expression_binder import Lookup, bind_expression, bind_predicate
-from engine.query.factor import BooleanFactor
-from engine.query.factoring import factors_of
-from engine.query.join_graph import unbound_source
-from engine.query.parser import parse
-from engine.query.refusal import Refused, Span
-from engine.query.scope import Scope, Streams
-from engine.query.size import check_size, too_complex
-from engine.query.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax
-from engine.query.warnings import query_warnings
-from engine.query.window_binder import bind_windows
-from engine.tuples.schema import RESERVED_COLUMNS
+from psoup.engine.query.clause import BoundQuery, Output, StandingQueryClause
+from psoup.engine.query.expression import ColumnRef, Expression
+from psoup.engine.query.expression_binder import Lookup, bind_expression, bind_predicate
+from psoup.engine.query.factor import BooleanFactor
+from psoup.engine.query.factoring import factors_of
+from psoup.engine.query.join_graph import unbound_source
+from psoup.engine.query.parser import parse
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.scope import Scope, Streams
+from psoup.engine.query.size import check_size, too_complex
+from psoup.engine.query.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax
+from psoup.engine.query.warnings import query_warnings
+from psoup.engine.query.window_binder import bind_windows
+from psoup.engine.tuples.schema import RESERVED_COLUMNS
 
 Bind = Callable[[str, Streams], BoundQuery]
 """`bind`, or what remembers its answers."""

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from engine.query.binder import Bind, bind
-from engine.query.clause import BoundQuery
-from engine.query.scope import Streams
-from engine.tuples.schema import StreamSchema
+from psoup.engine.query.binder import Bind, bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.scope import Streams
+from psoup.engine.tuples.schema import StreamSchema
 
 _Alias = tuple[str, int]
 """A text as it was written, and the number of the names of all streams declared: they decide which one it means."""

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from engine.query import dialect
-from engine.query.clause import Output, Source
-from engine.query.expression import (
+from psoup.engine.query import dialect
+from psoup.engine.query.clause import Output, Source
+from psoup.engine.query.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -28,9 +28,9 @@ from engine.query.expression import (
     Not,
     Or,
 )
-from engine.query.instant import format_duration, format_instant
-from engine.query.window import Bound, Window
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.instant import format_duration, format_instant
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64, _BOOL = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.BOOL
 _STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP

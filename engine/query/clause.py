@@ -6,11 +6,11 @@ Equal clauses share one evaluation and one result; handles stay separate. Equal 
 
 from dataclasses import dataclass
 
-from engine.errors import Position
-from engine.query.expression import Expression
-from engine.query.factor import BooleanFactor
-from engine.query.window import Window
-from engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.errors import Position
+from psoup.engine.query.expression import Expression
+from psoup.engine.query.factor import BooleanFactor
+from psoup.engine.query.window import Window
+from psoup.engine.tuples.schema import ColumnType, StreamId
 
 
 @dataclass(frozen=True, slots=True)

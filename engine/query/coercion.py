@@ -1,13 +1,13 @@
 """Constants take the type of what they stand beside; what cannot be said exactly is refused."""
 
-from engine import limits
-from engine.errors import TypeMismatchError
-from engine.query.expression import Constant, Expression
-from engine.query.instant import INSTANT_FORMS, format_instant, parse_instant
-from engine.query.refusal import Refused, Span
-from engine.query.syntax import NumberSyntax
-from engine.query.value_set import INT64_MAX, INT64_MIN
-from engine.tuples.schema import ColumnType
+from psoup.engine import limits
+from psoup.engine.errors import TypeMismatchError
+from psoup.engine.query.expression import Constant, Expression
+from psoup.engine.query.instant import INSTANT_FORMS, format_instant, parse_instant
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.syntax import NumberSyntax
+from psoup.engine.query.value_set import INT64_MAX, INT64_MIN
+from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64 = ColumnType.INT64, ColumnType.FLOAT64
 _INFINITY = float("inf")

@@ -11,9 +11,9 @@ from typing import Any, Final, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoint import checkpoint
-from engine.query.arithmetic import absolute, arithmetic, negate
-from engine.query.expression import (
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.query.arithmetic import absolute, arithmetic, negate
+from psoup.engine.query.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -30,9 +30,9 @@ from engine.query.expression import (
     Not,
     Or,
 )
-from engine.query.like import like_matcher, parse_like
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.like import like_matcher, parse_like
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType
 
 Columns = Callable[[ColumnRef], Column]
 """From a column of the FROM list to its values, all of one length."""

@@ -10,8 +10,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Literal as OneOf
 
-from engine.tuples.schema import ColumnType
-from engine.tuples.value_type import value_type
+from psoup.engine.tuples.schema import ColumnType
+from psoup.engine.tuples.value_type import value_type
 
 Value = int | float | bool | str
 """A constant; timestamps are int microseconds, the node's type tells."""

@@ -8,11 +8,11 @@ Nothing else converts. A NULL literal is a `Constant` of any type with no value.
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from engine import limits
-from engine.errors import TypeMismatchError, UnsupportedSqlError
-from engine.query import normal_form as form
-from engine.query.coercion import alike, bound_number, constant_instant, described, kind_of
-from engine.query.expression import (
+from psoup.engine import limits
+from psoup.engine.errors import TypeMismatchError, UnsupportedSqlError
+from psoup.engine.query import normal_form as form
+from psoup.engine.query.coercion import alike, bound_number, constant_instant, described, kind_of
+from psoup.engine.query.expression import (
     Absolute,
     Arithmetic,
     ArithmeticOp,
@@ -23,10 +23,10 @@ from engine.query.expression import (
     IsNull,
     Negate,
 )
-from engine.query.like import parse_like
-from engine.query.refusal import Refused, Span
-from engine.query.size import check_size, too_complex
-from engine.query.syntax import (
+from psoup.engine.query.like import parse_like
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.size import check_size, too_complex
+from psoup.engine.query.syntax import (
     AbsoluteSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
@@ -47,7 +47,7 @@ from engine.query.syntax import (
     StringSyntax,
     TimestampSyntax,
 )
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.schema import ColumnType
 
 _BOOL = ColumnType.BOOL
 _NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)

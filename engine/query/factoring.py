@@ -1,8 +1,8 @@
 """From a WHERE in normal form to its boolean factors."""
 
-from engine.query import normal_form as form
-from engine.query.band import Band, band_factor, band_of
-from engine.query.expression import (
+from psoup.engine.query import normal_form as form
+from psoup.engine.query.band import Band, band_factor, band_of
+from psoup.engine.query.expression import (
     ColumnRef,
     Compare,
     CompareOp,
@@ -11,9 +11,9 @@ from engine.query.expression import (
     column_refs,
     sources_of,
 )
-from engine.query.factor import AttributeFactor, BooleanFactor, EquiFactor, ResidualFactor
-from engine.query.truth_set import true_set
-from engine.query.value_set import ValueSet, intersection
+from psoup.engine.query.factor import AttributeFactor, BooleanFactor, EquiFactor, ResidualFactor
+from psoup.engine.query.truth_set import true_set
+from psoup.engine.query.value_set import ValueSet, intersection
 
 
 def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:

@@ -18,10 +18,10 @@ those; chains of operators and of prefixes are loops.
 from dataclasses import replace
 from typing import NoReturn
 
-from engine.errors import SqlSyntaxError, UnsupportedSqlError
-from engine.query import dialect
-from engine.query.expression import ArithmeticOp, CompareOp
-from engine.query.reader import (
+from psoup.engine.errors import SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.expression import ArithmeticOp, CompareOp
+from psoup.engine.query.reader import (
     AS_NAME,
     TokenReader,
     UnexpectedError,
@@ -32,9 +32,9 @@ from engine.query.reader import (
     shown,
     string,
 )
-from engine.query.refusal import Refused, Span
-from engine.query.scanner import Token, TokenKind
-from engine.query.syntax import (
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.scanner import Token, TokenKind
+from psoup.engine.query.syntax import (
     AbsoluteSyntax,
     ArithmeticSyntax,
     BetweenSyntax,

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from engine.limits import DAY_US, SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.limits import DAY_US, SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

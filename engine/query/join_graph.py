@@ -7,9 +7,9 @@ bounded: from a tuple of any source, key indexes lead to the others.
 
 from collections.abc import Iterable, Sequence
 
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import Compare, Constant, sources_of
-from engine.query.factor import (
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import Compare, Constant, sources_of
+from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
     BooleanFactor,

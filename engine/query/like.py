@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import limits
-from engine.kernels.bits import words_of
-from engine.kernels.like import ASCII, Needles, match_like
-from engine.query.like_search import Piece, like_search, plain_text
+from psoup.engine import limits
+from psoup.engine.kernels.bits import words_of
+from psoup.engine.kernels.like import ASCII, Needles, match_like
+from psoup.engine.query.like_search import Piece, like_search, plain_text
 
 ANY_RUN = "%"
 ANY_ONE = "_"

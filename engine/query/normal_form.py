@@ -9,9 +9,9 @@ flag. Every step keeps the value in all three truth values, so it holds in a sel
 from collections.abc import Iterable
 from operator import is_
 
-from engine.query.canonical import sql_expression
-from engine.query.evaluate import evaluate
-from engine.query.expression import (
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.evaluate import evaluate
+from psoup.engine.query.expression import (
     And,
     ColumnRef,
     Compare,
@@ -27,9 +27,9 @@ from engine.query.expression import (
     Value,
     children,
 )
-from engine.query.like import parse_like
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.like import parse_like
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 TRUE = Constant(value=True, type=ColumnType.BOOL)
 FALSE = Constant(value=False, type=ColumnType.BOOL)

@@ -12,15 +12,15 @@ import re
 import sqlglot
 from sqlglot.errors import SqlglotError
 
-from engine import limits
-from engine.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import (
     QueryTooComplexError,
     SqlSyntaxError,
     UnsupportedSqlError,
 )
-from engine.query import dialect
-from engine.query.grammar import expression
-from engine.query.reader import (
+from psoup.engine.query import dialect
+from psoup.engine.query.grammar import expression
+from psoup.engine.query.reader import (
     END_OF_QUERY,
     TokenReader,
     UnexpectedError,
@@ -30,10 +30,10 @@ from engine.query.reader import (
     refuse_rest,
     shown,
 )
-from engine.query.refusal import Refused, Span
-from engine.query.scanner import TokenKind, scan
-from engine.query.source_grammar import sources_syntax
-from engine.query.syntax import (
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.scanner import TokenKind, scan
+from psoup.engine.query.source_grammar import sources_syntax
+from psoup.engine.query.syntax import (
     ExpressionSyntax,
     LogicalSyntax,
     NotSyntax,
@@ -42,7 +42,7 @@ from engine.query.syntax import (
     StarSyntax,
     operands,
 )
-from engine.query.window_grammar import window_syntax
+from psoup.engine.query.window_grammar import window_syntax
 
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
 """Longer texts are not judged by sqlglot, which takes a second for 64 KiB: they are no SQL of ours anyway."""

@@ -4,13 +4,13 @@ import difflib
 from collections.abc import Mapping
 from typing import NoReturn
 
-from engine.errors import SqlSyntaxError, UnsupportedSqlError
-from engine.query import dialect
-from engine.query.canonical import sql_name, sql_text
-from engine.query.instant import spelled_unit, split_duration, unit_us, whole_us
-from engine.query.refusal import Refused, Span
-from engine.query.scanner import Token, TokenKind
-from engine.query.syntax import IntervalSyntax, Name, StringSyntax
+from psoup.engine.errors import SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.canonical import sql_name, sql_text
+from psoup.engine.query.instant import spelled_unit, split_duration, unit_us, whole_us
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.scanner import Token, TokenKind
+from psoup.engine.query.syntax import IntervalSyntax, Name, StringSyntax
 
 _WORD, _QUOTED, _END = TokenKind.WORD, TokenKind.QUOTED, TokenKind.END
 Keywords = frozenset[str] | Mapping[str, object]

@@ -1,7 +1,7 @@
 """Refusals that point: from a span of the text to line, column, excerpt and caret."""
 
-from engine.errors import Position, SqlError, UnsupportedSqlError
-from engine.tuples.value_type import value_type
+from psoup.engine.errors import Position, SqlError, UnsupportedSqlError
+from psoup.engine.tuples.value_type import value_type
 
 _EXCERPT_BEFORE = 60
 _EXCERPT_AFTER = 60

@@ -6,12 +6,12 @@ The nesting is bounded here, before anything that recurses sees the text.
 import re
 from enum import Enum, auto
 
-from engine import limits
-from engine.errors import QueryTooComplexError, SqlSyntaxError
-from engine.query.instant import spelled_unit
-from engine.query.refusal import Refused, Span
-from engine.query.strays import is_stray, stray
-from engine.tuples.value_type import value_type
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError
+from psoup.engine.query.instant import spelled_unit
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.strays import is_stray, stray
+from psoup.engine.tuples.value_type import value_type
 
 _TOKEN = re.compile(
     r"""

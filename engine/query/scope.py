@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from engine import limits
-from engine.errors import UnknownColumnError, UnknownStreamError, UnsupportedSqlError
-from engine.query import dialect
-from engine.query.canonical import sql_name, sql_text
-from engine.query.clause import Output, Source
-from engine.query.expression import ColumnRef
-from engine.query.refusal import Refused
-from engine.query.syntax import ColumnSyntax, Name, SourceSyntax
-from engine.tuples.schema import RESERVED_COLUMNS, ColumnSchema, StreamId, StreamSchema
+from psoup.engine import limits
+from psoup.engine.errors import UnknownColumnError, UnknownStreamError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.canonical import sql_name, sql_text
+from psoup.engine.query.clause import Output, Source
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.query.refusal import Refused
+from psoup.engine.query.syntax import ColumnSyntax, Name, SourceSyntax
+from psoup.engine.tuples.schema import RESERVED_COLUMNS, ColumnSchema, StreamId, StreamSchema
 
 Streams = Mapping[str, tuple[StreamId, StreamSchema]]
 """The declared streams by name."""

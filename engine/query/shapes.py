@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from engine import limits
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
-from engine.query.refusal import Span
-from engine.query.scope import Streams
-from engine.query.template import Template, template_of
+from psoup.engine import limits
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.refusal import Span
+from psoup.engine.query.scope import Streams
+from psoup.engine.query.template import Template, template_of
 
 _WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
 _BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)

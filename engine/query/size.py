@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from engine import limits
-from engine.errors import QueryTooComplexError
-from engine.query.expression import (
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError
+from psoup.engine.query.expression import (
     And,
     ColumnRef,
     Compare,
@@ -18,8 +18,8 @@ from engine.query.expression import (
     Or,
     children,
 )
-from engine.query.refusal import Refused, Span
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.tuples.schema import ColumnType
 
 
 class Size(NamedTuple):

@@ -9,11 +9,11 @@ A comma and CROSS JOIN mean the same; the conditions behind ON are conjuncts of 
 
 from typing import NoReturn
 
-from engine import limits
-from engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
-from engine.query import dialect
-from engine.query.grammar import expression
-from engine.query.reader import (
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.grammar import expression
+from psoup.engine.query.reader import (
     COMMA_OR_FROM,
     TokenReader,
     alias,
@@ -23,10 +23,10 @@ from engine.query.reader import (
     refuse_rest,
     shown,
 )
-from engine.query.refusal import Refused
-from engine.query.scanner import Token
-from engine.query.syntax import RangeSyntax, SourceSyntax
-from engine.query.window_grammar import range_syntax
+from psoup.engine.query.refusal import Refused
+from psoup.engine.query.scanner import Token
+from psoup.engine.query.syntax import RangeSyntax, SourceSyntax
+from psoup.engine.query.window_grammar import range_syntax
 
 _ON_HINT = "write JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y"
 

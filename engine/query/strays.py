@@ -6,8 +6,8 @@ Editors, chats and other dialects bring them along; each refusal says what to wr
 import re
 from collections.abc import Mapping
 
-from engine.errors import SqlSyntaxError
-from engine.query.refusal import Refused, Span
+from psoup.engine.errors import SqlSyntaxError
+from psoup.engine.query.refusal import Refused, Span
 
 _CURLY_QUOTES = "\u2018\u2019\u201a\u201b\u00b4\u201c\u201d\u201e\u201f\u00ab\u00bb"
 _QUOTED_OTHERWISE = re.compile(

@@ -9,9 +9,9 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any
 
-from engine.query.expression import ArithmeticOp, CompareOp
-from engine.query.refusal import Span
-from engine.tuples.value_type import value_type
+from psoup.engine.query.expression import ArithmeticOp, CompareOp
+from psoup.engine.query.refusal import Span
+from psoup.engine.tuples.value_type import value_type
 
 
 @value_type

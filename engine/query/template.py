@@ -19,16 +19,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from engine import limits
-from engine.query.canonical import sql_clause, sql_constant, sql_expression
-from engine.query.clause import BoundQuery, StandingQueryClause
-from engine.query.coercion import alike, bound_number
-from engine.query.expression import ColumnRef, CompareOp, Constant
-from engine.query.factor import AttributeFactor
-from engine.query.parser import parse
-from engine.query.refusal import Refused, Span
-from engine.query.scope import Streams
-from engine.query.syntax import (
+from psoup.engine import limits
+from psoup.engine.query.canonical import sql_clause, sql_constant, sql_expression
+from psoup.engine.query.clause import BoundQuery, StandingQueryClause
+from psoup.engine.query.coercion import alike, bound_number
+from psoup.engine.query.expression import ColumnRef, CompareOp, Constant
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.parser import parse
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.scope import Streams
+from psoup.engine.query.syntax import (
     BetweenSyntax,
     ColumnSyntax,
     CompareSyntax,
@@ -36,9 +36,9 @@ from engine.query.syntax import (
     LogicalSyntax,
     NumberSyntax,
 )
-from engine.query.value_set import intersection, values_where
-from engine.query.warnings import NEVER_TRUE, never_true_warnings
-from engine.tuples.schema import StreamSchema
+from psoup.engine.query.value_set import intersection, values_where
+from psoup.engine.query.warnings import NEVER_TRUE, never_true_warnings
+from psoup.engine.tuples.schema import StreamSchema
 
 _NOWHERE = Span(0, 0)
 _Compared = tuple[ExpressionSyntax, CompareOp, ExpressionSyntax]

@@ -6,7 +6,7 @@ on both sides, and three-valued logic needs nothing else.
 
 import math
 
-from engine.query.expression import (
+from psoup.engine.query.expression import (
     And,
     ColumnRef,
     Compare,
@@ -20,8 +20,8 @@ from engine.query.expression import (
     Not,
     Or,
 )
-from engine.query.like import parse_like, prefix_past
-from engine.query.value_set import (
+from psoup.engine.query.like import parse_like, prefix_past
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     NO_VALUE,
@@ -33,7 +33,7 @@ from engine.query.value_set import (
     values_between,
     values_where,
 )
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.schema import ColumnType
 
 _Truth = tuple[ValueSet, ValueSet]
 

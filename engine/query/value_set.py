@@ -15,8 +15,8 @@ is a sorted row of cuts, and open and closed ends need no cases.
 import itertools
 from collections.abc import Iterable, Sequence
 
-from engine.query.expression import CompareOp, Value
-from engine.tuples.value_type import value_type
+from psoup.engine.query.expression import CompareOp, Value
+from psoup.engine.tuples.value_type import value_type
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from engine.query.canonical import sql_expression, sql_name
-from engine.query.clause import QueryWarning, Source, StandingQueryClause
-from engine.query.expression import Constant, Expression, sources_of
-from engine.query.factor import AttributeFactor, BandFactor, BooleanFactor, ResidualFactor
-from engine.query.join_graph import is_bounded
-from engine.query.window import WindowKind
-from engine.query.window_binder import Windows, retention_warnings
-from engine.tuples.schema import StreamSchema
+from psoup.engine.query.canonical import sql_expression, sql_name
+from psoup.engine.query.clause import QueryWarning, Source, StandingQueryClause
+from psoup.engine.query.expression import Constant, Expression, sources_of
+from psoup.engine.query.factor import AttributeFactor, BandFactor, BooleanFactor, ResidualFactor
+from psoup.engine.query.join_graph import is_bounded
+from psoup.engine.query.window import WindowKind
+from psoup.engine.query.window_binder import Windows, retention_warnings
+from psoup.engine.tuples.schema import StreamSchema
 
 NEVER_TRUE = "never-true"
 _SQL_SHOWN_LENGTH_MAX = 100

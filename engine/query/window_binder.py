@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.errors import UnsupportedSqlError, WindowEmptyError
-from engine.query.clause import QueryWarning
-from engine.query.coercion import constant_instant
-from engine.query.instant import spoken_duration
-from engine.query.refusal import Refused
-from engine.query.syntax import BoundSyntax, QuerySyntax, WindowSyntax
-from engine.query.window import Bound, Window, windows_of
-from engine.tuples.schema import StreamSchema
+from psoup.engine.errors import UnsupportedSqlError, WindowEmptyError
+from psoup.engine.query.clause import QueryWarning
+from psoup.engine.query.coercion import constant_instant
+from psoup.engine.query.instant import spoken_duration
+from psoup.engine.query.refusal import Refused
+from psoup.engine.query.syntax import BoundSyntax, QuerySyntax, WindowSyntax
+from psoup.engine.query.window import Bound, Window, windows_of
+from psoup.engine.tuples.schema import StreamSchema
 
 
 class Windows(NamedTuple):

@@ -4,14 +4,14 @@ bound := NOW [- reach] | TIMESTAMP string | string
 reach := seconds | INTERVAL
 """
 
-from engine import limits
-from engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
-from engine.query import dialect
-from engine.query.instant import whole_us
-from engine.query.reader import TokenReader, expect, interval, kind_of, shown, string
-from engine.query.refusal import Refused, Span
-from engine.query.scanner import Token, TokenKind
-from engine.query.syntax import BoundSyntax, RangeSyntax, WindowSyntax
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.instant import whole_us
+from psoup.engine.query.reader import TokenReader, expect, interval, kind_of, shown, string
+from psoup.engine.query.refusal import Refused, Span
+from psoup.engine.query.scanner import Token, TokenKind
+from psoup.engine.query.syntax import BoundSyntax, RangeSyntax, WindowSyntax
 
 _FUTURE = "A bound after NOW is not offered: tuples of the future are not known."
 _RANGE_HINT = "write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)"

@@ -6,18 +6,18 @@ What a query is kept as has neither: texts that mean the same are one query, wit
 import dataclasses
 from collections.abc import Iterator
 
-from engine.query import normal_form as form
-from engine.query.binder import bind_syntax
-from engine.query.clause import BoundQuery, QueryWarning
-from engine.query.expression import Expression, column_refs
-from engine.query.expression_binder import Lookup, bind_predicate
-from engine.query.factor import AttributeFactor, BooleanFactor
-from engine.query.factoring import factors_of
-from engine.query.parser import parse
-from engine.query.refusal import Refused, Span, excerpt_of, position_of
-from engine.query.scope import Scope, Streams
-from engine.query.syntax import ExpressionSyntax, LogicalSyntax, QuerySyntax
-from engine.query.warnings import NEVER_TRUE, is_never_true
+from psoup.engine.query import normal_form as form
+from psoup.engine.query.binder import bind_syntax
+from psoup.engine.query.clause import BoundQuery, QueryWarning
+from psoup.engine.query.expression import Expression, column_refs
+from psoup.engine.query.expression_binder import Lookup, bind_predicate
+from psoup.engine.query.factor import AttributeFactor, BooleanFactor
+from psoup.engine.query.factoring import factors_of
+from psoup.engine.query.parser import parse
+from psoup.engine.query.refusal import Refused, Span, excerpt_of, position_of
+from psoup.engine.query.scope import Scope, Streams
+from psoup.engine.query.syntax import ExpressionSyntax, LogicalSyntax, QuerySyntax
+from psoup.engine.query.warnings import NEVER_TRUE, is_never_true
 
 
 def written_warnings(text: str, streams: Streams, bound: BoundQuery) -> tuple[QueryWarning, ...]:

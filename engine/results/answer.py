@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.contract import Cut, Gen
-from engine.results.delta import QueryRecord
-from engine.tuples.batch import Column, Seq
-from engine.tuples.value_type import value_type
+from psoup.engine.results.contract import Cut, Gen
+from psoup.engine.results.delta import QueryRecord
+from psoup.engine.tuples.batch import Column, Seq
+from psoup.engine.tuples.value_type import value_type
 
 
 class PartPosition(NamedTuple):

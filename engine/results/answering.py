@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.query.evaluate import evaluate
-from engine.query.expression import ColumnRef
-from engine.results.answer import Answer, PagePosition, Request
-from engine.results.clause_cache import ClauseCache, Reading
-from engine.results.contract import Snapshot
-from engine.results.segment_hits import NO_ROWS
-from engine.results.source import Tuples, TupleSource
-from engine.tuples.batch import Column
+from psoup.engine.query.evaluate import evaluate
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.results.answer import Answer, PagePosition, Request
+from psoup.engine.results.clause_cache import ClauseCache, Reading
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.results.source import Tuples, TupleSource
+from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
 

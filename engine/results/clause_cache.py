@@ -7,18 +7,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX, QUERIES_COUNT_MAX
-from engine.log.operation import QueryId
-from engine.query.binder import Bind, bind
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import column_refs
-from engine.results.answer import PagePosition
-from engine.results.composite_hits import CompositeHits
-from engine.results.contract import Gen, Snapshot
-from engine.results.hits import ClauseId
-from engine.results.recent import ENTRY_BYTES, Recent, RecentStatistics
-from engine.results.segment_hits import SegmentHits
-from engine.tuples.value_type import value_type
+from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX, QUERIES_COUNT_MAX
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.binder import Bind, bind
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import column_refs
+from psoup.engine.results.answer import PagePosition
+from psoup.engine.results.composite_hits import CompositeHits
+from psoup.engine.results.contract import Gen, Snapshot
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.recent import ENTRY_BYTES, Recent, RecentStatistics
+from psoup.engine.results.segment_hits import SegmentHits
+from psoup.engine.tuples.value_type import value_type
 
 NO_HITS: Final[Mapping[int, SegmentHits]] = {}
 

@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, Words
-from engine.kernels.clause_hits import place, write_lists
-from engine.kernels.hits import SLACK
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.match_block import Form, Keeping
-from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page, bitmap_of
-from engine.tuples.value_type import value_type
+from psoup.engine.kernels.bits import CHUNK_WORDS, Words
+from psoup.engine.kernels.clause_hits import place, write_lists
+from psoup.engine.kernels.hits import SLACK
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.match_block import Form, Keeping
+from psoup.engine.results.page import LIST_ROWS_MAX, UNKEPT, Page, bitmap_of
+from psoup.engine.tuples.value_type import value_type
 
 RUN_SEGMENTS: Final = 16
 RUN_ROWS: Final = RUN_SEGMENTS * SEGMENT_ROWS

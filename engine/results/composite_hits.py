@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.gather import ascends
-from engine.results.composites import CompositePage, PageBounds
-from engine.results.hits import ClauseId
-from engine.results.recent import ENTRY_BYTES
-from engine.tuples.value_type import value_type
+from psoup.engine.kernels.gather import ascends
+from psoup.engine.results.composites import CompositePage, PageBounds
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.recent import ENTRY_BYTES
+from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.limits import CHUNK_ROWS
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
 
 CompositeKey = tuple[ClauseId, int, int, int]
 """Group, entrant, number, page.

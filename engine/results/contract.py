@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NewType, Protocol
 
-from engine.log.operation import QueryId
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
-from engine.results.page import Page
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from engine.tuples.value_type import value_type
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.value_type import value_type
 
 Gen = NewType("Gen", int)
 """Generation of the history: the millisecond it began. Changes only if history was lost."""

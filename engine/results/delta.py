@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Final, TypeVar
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.window import Window
-from engine.results.clause_pages import ClausePages
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId, StreamSchema
-from engine.tuples.value_type import value_type
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.clause_pages import ClausePages
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.tuples.value_type import value_type
 
 CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
 """Chunks of a segment."""

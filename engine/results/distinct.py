@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.tuples.batch import Column
+from psoup.engine.tuples.batch import Column
 
 
 def first_and_last(

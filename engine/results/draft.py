@@ -1,9 +1,9 @@
 """A delta while it is being written: what the verbs of one operation change, gathered."""
 
-from engine.log.operation import QueryId
-from engine.results.clause_pages import ClausePages
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import (
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.clause_pages import ClausePages
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import (
     BatchRecord,
     BlockKey,
     ClauseRecord,
@@ -13,10 +13,10 @@ from engine.results.delta import (
     StreamRecord,
     merge,
 )
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 
 
 class Draft:

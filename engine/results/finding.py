@@ -7,14 +7,14 @@ chunks, in a cache of bounded size: they do not change. By `none` nothing is, an
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoint import checkpoint
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Materialize
-from engine.results.clause_cache import ClauseCache
-from engine.results.contract import ResultsReader, Snapshot
-from engine.results.matching import matching_rows
-from engine.results.segment_hits import NO_ROWS, SegmentHits, hits_of
-from engine.results.source import TupleSource
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.matching import matching_rows
+from psoup.engine.results.segment_hits import NO_ROWS, SegmentHits, hits_of
+from psoup.engine.results.source import TupleSource
 
 Rows = NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, NewType, Protocol
 
-from engine.log.operation import QueryId
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
 
 HistoryId = NewType("HistoryId", str)
 

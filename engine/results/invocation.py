@@ -11,16 +11,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import NotFoundError, OverloadedError, PageExpiredError
-from engine.kernels.gather import ascends
-from engine.results.answer import Answer, PagePosition, Request
-from engine.results.answering import answer_at, outputs
-from engine.results.clause_cache import ClauseCache, Order
-from engine.results.contract import ResultsReader, Snapshot
-from engine.results.distinct import first_and_last
-from engine.results.finding import Finding
-from engine.results.segment_hits import NO_ROWS
-from engine.results.source import Run, TupleSource
+from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
+from psoup.engine.kernels.gather import ascends
+from psoup.engine.results.answer import Answer, PagePosition, Request
+from psoup.engine.results.answering import answer_at, outputs
+from psoup.engine.results.clause_cache import ClauseCache, Order
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.distinct import first_and_last
+from psoup.engine.results.finding import Finding
+from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.results.source import Run, TupleSource
 
 Rows = NDArray[np.int64]
 Found = TypeVar("Found")

@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
-from engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
-from engine.query.window import Window
-from engine.results.answer import PagePosition
-from engine.results.clause_cache import ClauseCache
-from engine.results.composite_hits import CompositeHits, grown, in_order, no_hits
-from engine.results.composites import PageBounds
-from engine.results.contract import ResultsReader, Snapshot
-from engine.results.source import Span, TupleSource
+from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
+from psoup.engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
+from psoup.engine.query.window import Window
+from psoup.engine.results.answer import PagePosition
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.composite_hits import CompositeHits, grown, in_order, no_hits
+from psoup.engine.results.composites import PageBounds
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.source import Span, TupleSource
 
 Rows = NDArray[np.int64]
 

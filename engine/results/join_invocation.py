@@ -9,15 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.query.window import windows_of
-from engine.results.answer import Answer, PagePosition, Request
-from engine.results.answering import answer_at, outputs
-from engine.results.clause_cache import ClauseCache, Order
-from engine.results.contract import ResultsReader, Snapshot
-from engine.results.distinct import groups_of
-from engine.results.join_finding import JoinFinding, refuse_suspended
-from engine.results.source import Tuples, TupleSource
-from engine.tuples.batch import Column
+from psoup.engine.query.window import windows_of
+from psoup.engine.results.answer import Answer, PagePosition, Request
+from psoup.engine.results.answering import answer_at, outputs
+from psoup.engine.results.clause_cache import ClauseCache, Order
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.distinct import groups_of
+from psoup.engine.results.join_finding import JoinFinding, refuse_suspended
+from psoup.engine.results.source import Tuples, TupleSource
+from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
 

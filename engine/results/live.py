@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
-from engine.errors import NO_QUERY, NO_STREAM, NotFoundError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import QueryId
-from engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
-from engine.results.composites import CompositePage
-from engine.results.contract import (
+from psoup.engine.errors import NO_QUERY, NO_STREAM, NotFoundError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.contract import (
     Checkpoint,
     Counts,
     Cut,
@@ -26,7 +26,7 @@ from engine.results.contract import (
     Snapshot,
     StreamBatches,
 )
-from engine.results.delta import (
+from psoup.engine.results.delta import (
     CHUNKS,
     BatchRecord,
     ClauseRecord,
@@ -35,18 +35,18 @@ from engine.results.delta import (
     RunKey,
     StreamRecord,
 )
-from engine.results.live_composites import LiveComposites
-from engine.results.page import Page
-from engine.results.segment_blocks import (
+from psoup.engine.results.live_composites import LiveComposites
+from psoup.engine.results.page import Page
+from psoup.engine.results.segment_blocks import (
     NO_BLOCKS,
     KeptRows,
     SegmentBlocks,
     rows_of_page,
     rows_of_pages,
 )
-from engine.results.text_bytes import text_bytes
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.results.text_bytes import text_bytes
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 
 Key = TypeVar("Key")
 Hits = TypeVar("Hits", SegmentBlocks, ClausePages)

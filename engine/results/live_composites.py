@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from sortedcontainers import SortedDict
 
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import ClauseRecord
-from engine.results.hits import ClauseId
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import ClauseRecord
+from psoup.engine.results.hits import ClauseId
 
 Place = tuple[int, int, int]
 """Entrant, number and page of a composite key."""

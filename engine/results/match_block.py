@@ -13,13 +13,13 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import hits
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.kernels.hits import Written
-from engine.kernels.order import sorted_places
-from engine.results.hits import ClauseId
-from engine.results.page import UNKEPT, Page, bitmap_of
-from engine.tuples.lineage import Lineage
+from psoup.engine.kernels import hits
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
+from psoup.engine.kernels.hits import Written
+from psoup.engine.kernels.order import sorted_places
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import UNKEPT, Page, bitmap_of
+from psoup.engine.tuples.lineage import Lineage
 
 UNPLACED: Final = hits.UNPLACED
 """The place of hits that are not kept."""

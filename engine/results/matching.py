@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.gather import ascends
-from engine.limits import CHUNK_ROWS
-from engine.query.clause import StandingQueryClause
-from engine.results.contract import ResultsReader, Snapshot
-from engine.results.delta import ClauseRecord
-from engine.results.live import LiveResults
-from engine.results.segment_blocks import KeptRows, rows_of_page
-from engine.results.source import TupleSource
+from psoup.engine.kernels.gather import ascends
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.delta import ClauseRecord
+from psoup.engine.results.live import LiveResults
+from psoup.engine.results.segment_blocks import KeptRows, rows_of_page
+from psoup.engine.results.source import TupleSource
 
 
 def matching_rows(

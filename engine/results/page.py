@@ -12,8 +12,8 @@ import numpy as np
 from bitarray import bitarray
 from numpy.typing import NDArray
 
-from engine.kernels import bits, hits
-from engine.limits import CHUNK_ROWS
+from psoup.engine.kernels import bits, hits
+from psoup.engine.limits import CHUNK_ROWS
 
 LIST_ROWS_MAX: Final = hits.LIST_ROWS_MAX
 """Two bytes a row in a list, an eighth of a byte a row in a bitmap: equal at 1/16."""

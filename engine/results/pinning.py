@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
-from engine.query.window import Window, windows_of
-from engine.results.answer import PagePosition, PartPosition, Request
-from engine.results.contract import Snapshot
-from engine.results.delta import StreamRecord
-from engine.tuples.schema import ClockKind
+from psoup.engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.results.answer import PagePosition, PartPosition, Request
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.schema import ClockKind
 
 
 def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:

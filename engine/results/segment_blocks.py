@@ -6,12 +6,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import block_rows
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.clause_pages import ClausePages
-from engine.results.hits import ClauseId
-from engine.results.match_block import Form, MatchBlock
-from engine.results.page import Page
+from psoup.engine.kernels import block_rows
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.clause_pages import ClausePages
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Form, MatchBlock
+from psoup.engine.results.page import Page
 
 CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
 

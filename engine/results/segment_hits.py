@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.delta import CHUNKS
-from engine.results.recent import ENTRY_BYTES
-from engine.tuples.value_type import value_type
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.delta import CHUNKS
+from psoup.engine.results.recent import ENTRY_BYTES
+from psoup.engine.tuples.value_type import value_type
 
 NO_ROWS: Final[NDArray[np.int64]] = np.empty(0, dtype=np.int64)
 

@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.query.clause import StandingQueryClause
-from engine.tuples.batch import Column
-from engine.tuples.schema import StreamId
-from engine.tuples.value_type import value_type
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.value_type import value_type
 
 Run = tuple[int, int, bool]
 """Rows `[first, past)`, and whether all of them are dated inside the span asked about."""

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 
-from engine.results.delta import ClauseRecord, QueryRecord
+from psoup.engine.results.delta import ClauseRecord, QueryRecord
 
 
 def text_bytes(records: Iterable[ClauseRecord | QueryRecord | None]) -> int:

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.delta import BatchRecord, StreamRecord
-from engine.results.source import Run
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.delta import BatchRecord, StreamRecord
+from psoup.engine.results.source import Run
 
 Integers = NDArray[np.int64]
 

@@ -11,28 +11,28 @@ from typing import Final
 
 import numpy as np
 
-from engine.errors import NotFoundError, PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.contract import Log
-from engine.results.contract import ResultsReader, StreamBatches
-from engine.results.source import Run, Span
-from engine.stems.batch_index import (
+from psoup.engine.errors import NotFoundError, PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.contract import Log
+from psoup.engine.results.contract import ResultsReader, StreamBatches
+from psoup.engine.results.source import Run, Span
+from psoup.engine.stems.batch_index import (
     FIRST_ROW,
     FIRST_TUPLE_ID,
     PAST_ROW,
     SEQ,
     BatchIndex,
 )
-from engine.stems.gathering import Gathering
-from engine.stems.held_segments import HeldSegments, Sealed, scan_table
-from engine.stems.join_keys import SideKey
-from engine.stems.key_index import KeyIndex, KeyIndexes
-from engine.stems.logged_batch import logged_batch
-from engine.stems.scannable import ScanTable
-from engine.stems.segment import Segment
-from engine.tuples.batch import TupleBatch, TupleId
-from engine.tuples.batch_reader import BatchReader
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.stems.gathering import Gathering
+from psoup.engine.stems.held_segments import HeldSegments, Sealed, scan_table
+from psoup.engine.stems.join_keys import SideKey
+from psoup.engine.stems.key_index import KeyIndex, KeyIndexes
+from psoup.engine.stems.logged_batch import logged_batch
+from psoup.engine.stems.scannable import ScanTable
+from psoup.engine.stems.segment import Segment
+from psoup.engine.tuples.batch import TupleBatch, TupleId
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 MakeLock = Callable[[], AbstractContextManager[object]]
 

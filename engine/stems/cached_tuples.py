@@ -14,20 +14,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoint import checkpoint
-from engine.errors import NotFoundError, PageExpiredError
-from engine.kernels.bits import positions
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
-from engine.log.contract import Log
-from engine.query.clause import StandingQueryClause
-from engine.results.contract import ResultsReader
-from engine.results.segment_hits import NO_ROWS
-from engine.results.source import Run, Span, Tuples
-from engine.stems.batch_index import segments_of
-from engine.stems.cached_stem import CachedSteM, CachedView, MakeLock
-from engine.stems.clause_join import SteMs, joining, joining_count
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.errors import NotFoundError, PageExpiredError
+from psoup.engine.kernels.bits import positions
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
+from psoup.engine.log.contract import Log
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.contract import ResultsReader
+from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.results.source import Run, Span, Tuples
+from psoup.engine.stems.batch_index import segments_of
+from psoup.engine.stems.cached_stem import CachedSteM, CachedView, MakeLock
+from psoup.engine.stems.clause_join import SteMs, joining, joining_count
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 
 Rows = NDArray[np.int64]
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.query.expression import Expression
-from engine.results.match_block import Harvest
-from engine.stems.grouped_filter import GroupedFilters
-from engine.stems.stream_clauses import ResidualStep, StreamClauses
-from engine.stems.table_probe import IndexTables, TableProbe
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage, Slot
+from psoup.engine.query.expression import Expression
+from psoup.engine.results.match_block import Harvest
+from psoup.engine.stems.grouped_filter import GroupedFilters
+from psoup.engine.stems.stream_clauses import ResidualStep, StreamClauses
+from psoup.engine.stems.table_probe import IndexTables, TableProbe
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage, Slot
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,18 +10,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import AnswerTooLargeError
-from engine.limits import JOIN_ANSWER_ROWS_MAX, JOIN_STEPS_MAX
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import sources_of
-from engine.results.source import Span
-from engine.stems.contract import ReadableSteM
-from engine.stems.join_count import pairs_counted
-from engine.stems.join_counts import JoinCounts
-from engine.stems.join_shape import JoinShape, Step, across, shape_of, sides_of
-from engine.stems.join_side import ClauseSide, Side, lightest
-from engine.stems.joining import Condition, Join, OverrunError
-from engine.tuples.schema import StreamId
+from psoup.engine.errors import AnswerTooLargeError
+from psoup.engine.limits import JOIN_ANSWER_ROWS_MAX, JOIN_STEPS_MAX
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import sources_of
+from psoup.engine.results.source import Span
+from psoup.engine.stems.contract import ReadableSteM
+from psoup.engine.stems.join_count import pairs_counted
+from psoup.engine.stems.join_counts import JoinCounts
+from psoup.engine.stems.join_shape import JoinShape, Step, across, shape_of, sides_of
+from psoup.engine.stems.join_side import ClauseSide, Side, lightest
+from psoup.engine.stems.joining import Condition, Join, OverrunError
+from psoup.engine.tuples.schema import StreamId
 
 PLANS_KEPT_MAX: Final = 1_000
 """Clauses whose plans are known: those that are invoked again and again."""

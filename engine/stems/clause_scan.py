@@ -11,18 +11,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, Words, mask_of, popcount, positions
-from engine.kernels.within import within
-from engine.limits import CHUNK_ROWS
-from engine.query.clause import StandingQueryClause
-from engine.query.evaluate import truth
-from engine.query.expression import Expression
-from engine.query.factor import AttributeFactor, ResidualFactor
-from engine.query.value_set import INT64_MAX, INT64_MIN, ValueSet
-from engine.stems.factor_table import closed_intervals
-from engine.stems.scannable import CHUNKS, ScanTable
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.kernels.bits import CHUNK_WORDS, Words, mask_of, popcount, positions
+from psoup.engine.kernels.within import within
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.evaluate import truth
+from psoup.engine.query.expression import Expression
+from psoup.engine.query.factor import AttributeFactor, ResidualFactor
+from psoup.engine.query.value_set import INT64_MAX, INT64_MIN, ValueSet
+from psoup.engine.stems.factor_table import closed_intervals
+from psoup.engine.stems.scannable import CHUNKS, ScanTable
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 Read = Callable[[int, str, NDArray[np.int64]], Column]
 """From a segment of the table, a column's name and offsets in that segment to the values there."""

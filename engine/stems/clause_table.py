@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.match import Clauses
-from engine.kernels.order import Integers
-from engine.stems.factor_table import Factors, joined
-from engine.tuples.chunk import ChunkColumn
-from engine.tuples.lineage import Slot
+from psoup.engine.kernels.match import Clauses
+from psoup.engine.kernels.order import Integers
+from psoup.engine.stems.factor_table import Factors, joined
+from psoup.engine.tuples.chunk import ChunkColumn
+from psoup.engine.tuples.lineage import Slot
 
 GONE: Final = -1
 """The slot of a clause that was forgotten."""

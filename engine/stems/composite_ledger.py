@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.hits import ClauseId
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.hits import ClauseId
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
-from engine.query.clause import StandingQueryClause
-from engine.query.factor import AttributeFactor
-from engine.results.match_block import Harvest
-from engine.results.source import Run, Span
-from engine.stems.gathering import Gathering
-from engine.stems.join_keys import SideKey
-from engine.stems.key_index import KeyIndex
-from engine.tuples.block import Block
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage, Slot
+from psoup.engine.kernels.bits import Words
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.results.match_block import Harvest
+from psoup.engine.results.source import Run, Span
+from psoup.engine.stems.gathering import Gathering
+from psoup.engine.stems.join_keys import SideKey
+from psoup.engine.stems.key_index import KeyIndex
+from psoup.engine.tuples.block import Block
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage, Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.source import Run, Span
-from engine.stems.held_segments import HeldSegments, scan_table
-from engine.stems.join_keys import SideKey
-from engine.stems.key_index import KeyIndex, KeyIndexes
-from engine.stems.reach import reach
-from engine.stems.scannable import ScanTable
-from engine.stems.segment import Segment
-from engine.tuples.batch import TupleBatch
-from engine.tuples.chunk import Chunk
-from engine.tuples.schema import StreamSchema
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.source import Run, Span
+from psoup.engine.stems.held_segments import HeldSegments, scan_table
+from psoup.engine.stems.join_keys import SideKey
+from psoup.engine.stems.key_index import KeyIndex, KeyIndexes
+from psoup.engine.stems.reach import reach
+from psoup.engine.stems.scannable import ScanTable
+from psoup.engine.stems.segment import Segment
+from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.schema import StreamSchema
 
 
 @dataclass(frozen=True, slots=True)

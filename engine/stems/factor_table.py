@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.order import sortable
-from engine.query.value_set import INT64_MAX, INT64_MIN, Interval, ValueSet
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.kernels.order import sortable
+from psoup.engine.query.value_set import INT64_MAX, INT64_MIN, Interval, ValueSet
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType
 
 Ends = tuple[Any, Any]
 

@@ -10,15 +10,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoint import checkpoint
-from engine.errors import PageExpiredError
-from engine.kernels.gather import NOWHERE, gather
-from engine.limits import SEGMENT_ROWS
-from engine.results.segment_hits import NO_ROWS
-from engine.results.source import Tuples
-from engine.stems.segment import Segment
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.kernels.gather import NOWHERE, gather
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.results.source import Tuples
+from psoup.engine.stems.segment import Segment
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 Rows = NDArray[np.int64]
 Places = slice | Rows

@@ -18,16 +18,16 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.query.factor import AttributeFactor
-from engine.query.value_set import ValueSet
-from engine.results.match_block import Harvest
-from engine.stems.clause_table import ClauseTable
-from engine.stems.factor_table import Factors
-from engine.stems.pivot_table import PivotTable, asks_one, is_range, pivoted
-from engine.stems.table_probe import IndexTables, TableProbe
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage, Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.value_set import ValueSet
+from psoup.engine.results.match_block import Harvest
+from psoup.engine.stems.clause_table import ClauseTable
+from psoup.engine.stems.factor_table import Factors
+from psoup.engine.stems.pivot_table import PivotTable, asks_one, is_range, pivoted
+from psoup.engine.stems.table_probe import IndexTables, TableProbe
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage, Slot
+from psoup.engine.tuples.schema import ColumnType
 
 RECENT_SLOTS_MAX: Final = 1_024
 """Slots outside the settled tables: the small table is made anew in some milliseconds."""

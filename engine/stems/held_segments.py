@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import PageExpiredError
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.clause import StandingQueryClause
-from engine.stems.clause_scan import compared, scan
-from engine.stems.gathering import Gathering
-from engine.stems.scannable import ScanTable
-from engine.stems.segment import Segment
-from engine.tuples.schema import StreamSchema
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.stems.clause_scan import compared, scan
+from psoup.engine.stems.gathering import Gathering
+from psoup.engine.stems.scannable import ScanTable
+from psoup.engine.stems.segment import Segment
+from psoup.engine.tuples.schema import StreamSchema
 
 Sealed = tuple[Sequence[int], ScanTable]
 """Numbers of full segments, ascending, and these as scans read them."""

@@ -7,10 +7,10 @@ Source: Chandrasekaran & Franklin 2002, 3.2 (shared factors), taken to the end: 
 
 import numpy as np
 
-from engine.stems.join_keys import WHOLE, band_ends, band_side, is_settled, is_whole, key_of
-from engine.stems.join_shape import Tie
-from engine.stems.join_side import ClauseSide
-from engine.tuples.batch import Column
+from psoup.engine.stems.join_keys import WHOLE, band_ends, band_side, is_settled, is_whole, key_of
+from psoup.engine.stems.join_shape import Tie
+from psoup.engine.stems.join_side import ClauseSide
+from psoup.engine.tuples.batch import Column
 
 
 def countable(tie: Tie) -> bool:

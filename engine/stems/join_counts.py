@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from engine.stems.join_shape import Step
+from psoup.engine.stems.join_shape import Step
 
 
 @dataclass(slots=True)

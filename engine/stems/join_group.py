@@ -11,24 +11,24 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, positions, words_of
-from engine.kernels.join import bitmaps_of, mark_bitmaps, mark_lists
-from engine.limits import CHUNK_ROWS
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import Expression, sources_of
-from engine.results.composites import CompositePage
-from engine.results.hits import ClauseId
-from engine.results.match_block import Form, Harvest, Keeping
-from engine.stems.data_stem import DataSteM
-from engine.stems.join_counts import JoinCounts
-from engine.stems.join_shape import JoinShape, across, shape_of, sides_of
-from engine.stems.join_side import GroupSide, Rows
-from engine.stems.joining import Condition
-from engine.stems.stream_clauses import StreamClauses
-from engine.tuples.batch import Column
-from engine.tuples.block import Block
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage, Slot
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, positions, words_of
+from psoup.engine.kernels.join import bitmaps_of, mark_bitmaps, mark_lists
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import Expression, sources_of
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Form, Harvest, Keeping
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.join_counts import JoinCounts
+from psoup.engine.stems.join_shape import JoinShape, across, shape_of, sides_of
+from psoup.engine.stems.join_side import GroupSide, Rows
+from psoup.engine.stems.joining import Condition
+from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.block import Block
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage, Slot
 
 
 class SourceClauses:

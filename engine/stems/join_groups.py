@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from engine.query.clause import StandingQueryClause
-from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.stems.join_group import JoinGroup
-from engine.stems.join_shape import GroupKey, shape_of
-from engine.tuples.schema import StreamId
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.stems.join_group import JoinGroup
+from psoup.engine.stems.join_shape import GroupKey, shape_of
+from psoup.engine.tuples.schema import StreamId
 
 
 class JoinGroups:

@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.join import digests
-from engine.kernels.order import Integers, sortable
-from engine.kernels.span import least_most
-from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.query.expression import (
+from psoup.engine.kernels.join import digests
+from psoup.engine.kernels.order import Integers, sortable
+from psoup.engine.kernels.span import least_most
+from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.expression import (
     Absolute,
     ColumnRef,
     Compare,
@@ -25,12 +25,12 @@ from engine.query.expression import (
     Expression,
     children,
 )
-from engine.query.factor import BandFactor
-from engine.query.value_set import INT64_MAX, INT64_MIN
-from engine.stems.join_shape import Tie, is_double, source_of
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
-from engine.tuples.value_type import value_type
+from psoup.engine.query.factor import BandFactor
+from psoup.engine.query.value_set import INT64_MAX, INT64_MIN
+from psoup.engine.stems.join_shape import Tie, is_double, source_of
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
+from psoup.engine.tuples.value_type import value_type
 
 _MULTIPLIER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _SHIFT: Final = np.uint64(32)

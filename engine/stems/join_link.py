@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.join import Places
-from engine.kernels.order import sorted_places
-from engine.query.expression import Expression
-from engine.stems.join_keys import (
+from psoup.engine.kernels.join import Places
+from psoup.engine.kernels.order import sorted_places
+from psoup.engine.query.expression import Expression
+from psoup.engine.stems.join_keys import (
     SideKey,
     band_ends,
     band_side,
@@ -17,10 +17,10 @@ from engine.stems.join_keys import (
     key_of,
     matched_codes,
 )
-from engine.stems.join_shape import Tie
-from engine.stems.join_side import Taken
-from engine.stems.key_index import NO_KEYS, Asked, distinct, key_columns, ordered, spans
-from engine.tuples.batch import Column
+from psoup.engine.stems.join_shape import Tie
+from psoup.engine.stems.join_side import Taken
+from psoup.engine.stems.key_index import NO_KEYS, Asked, distinct, key_columns, ordered, spans
+from psoup.engine.tuples.batch import Column
 
 
 class Link:

@@ -8,10 +8,10 @@ Source: Chandrasekaran & Franklin 2002, 2.4 (a bitmap for each FROM list); paper
 from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import replace
 
-from engine.query.canonical import sql_expression
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import Compare, CompareOp, Expression, sources_of
-from engine.query.factor import (
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import Compare, CompareOp, Expression, sources_of
+from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
     BooleanFactor,
@@ -19,8 +19,8 @@ from engine.query.factor import (
     JoinFactor,
     ResidualFactor,
 )
-from engine.tuples.schema import ColumnType, StreamId
-from engine.tuples.value_type import value_type
+from psoup.engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.tuples.value_type import value_type
 
 GroupKey = tuple[tuple[StreamId, ...], tuple[JoinFactor, ...]]
 """FROM list and join factors: clauses that agree in both are joined together."""

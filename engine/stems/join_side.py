@@ -11,16 +11,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words, mask_of, popcount, positions
-from engine.kernels.join import alive
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import ColumnRef
-from engine.results.source import Span
-from engine.stems.contract import ReadableSteM
-from engine.stems.join_keys import SideKey
-from engine.stems.key_index import Asked, KeyIndex, Tally, keyed, tally_of, together
-from engine.tuples.batch import Column
+from psoup.engine.kernels.bits import Words, mask_of, popcount, positions
+from psoup.engine.kernels.join import alive
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.results.source import Span
+from psoup.engine.stems.contract import ReadableSteM
+from psoup.engine.stems.join_keys import SideKey
+from psoup.engine.stems.key_index import Asked, KeyIndex, Tally, keyed, tally_of, together
+from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
 

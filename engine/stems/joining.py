@@ -20,17 +20,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoint import checkpoint
-from engine.kernels.bits import Words
-from engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
-from engine.query.evaluate import truth
-from engine.query.expression import ColumnRef, Expression, sources_of
-from engine.stems.join_counts import JoinCounts
-from engine.stems.join_keys import key_of
-from engine.stems.join_link import Link, asked_of
-from engine.stems.join_shape import JoinShape, Step
-from engine.stems.join_side import Rows, Side, Taken, alive_places
-from engine.tuples.batch import Column
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.kernels.bits import Words
+from psoup.engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
+from psoup.engine.query.evaluate import truth
+from psoup.engine.query.expression import ColumnRef, Expression, sources_of
+from psoup.engine.stems.join_counts import JoinCounts
+from psoup.engine.stems.join_keys import key_of
+from psoup.engine.stems.join_link import Link, asked_of
+from psoup.engine.stems.join_shape import JoinShape, Step
+from psoup.engine.stems.join_side import Rows, Side, Taken, alive_places
+from psoup.engine.tuples.batch import Column
 
 SLICE_PAIRS: Final = 1_000_000
 """Pairs made at once, of 64 clauses; of more as many fewer: what a step takes in memory is bounded by it."""

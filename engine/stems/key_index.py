@@ -14,16 +14,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoint import checkpoint
-from engine.kernels.join import Integers, Places, covered, find_equal, find_within, paired
-from engine.kernels.order import sorted_places
-from engine.kernels.span import least_most
-from engine.limits import CHUNK_ROWS, JOIN_INDEX_BYTES_MAX, SEGMENT_ROWS
-from engine.query.evaluate import evaluate
-from engine.query.expression import ColumnRef
-from engine.stems.join_keys import SideKey, band_values, index_keys
-from engine.stems.segment import Segment
-from engine.tuples.batch import Column
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.kernels.join import Integers, Places, covered, find_equal, find_within, paired
+from psoup.engine.kernels.order import sorted_places
+from psoup.engine.kernels.span import least_most
+from psoup.engine.limits import CHUNK_ROWS, JOIN_INDEX_BYTES_MAX, SEGMENT_ROWS
+from psoup.engine.query.evaluate import evaluate
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.stems.join_keys import SideKey, band_values, index_keys
+from psoup.engine.stems.segment import Segment
+from psoup.engine.tuples.batch import Column
 
 NO_KEYS: Integers = np.empty(0, dtype=np.int64)
 COUNTED_SPAN_MAX: Final = 2**16

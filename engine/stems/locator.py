@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import order
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.kernels.match import Located
-from engine.limits import CHUNK_ROWS, COLUMNS_COUNT_MAX
-from engine.stems.clause_table import Bounds, ClauseTable
-from engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.kernels import order
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.kernels.match import Located
+from psoup.engine.limits import CHUNK_ROWS, COLUMNS_COUNT_MAX
+from psoup.engine.stems.clause_table import Bounds, ClauseTable
+from psoup.engine.tuples.chunk import Chunk, ChunkColumn
 
 COMPARED_BOUNDS_MAX: Final = 24
 """So many bounds are compared with faster than a chunk is put in order."""

@@ -1,10 +1,10 @@
 """A batch that is in the log, as the rows that its record says they are."""
 
-from engine.errors import IntegrityError
-from engine.log.operation import Operation, Rows
-from engine.tuples.batch import TupleBatch, TupleId
-from engine.tuples.batch_reader import BatchReader
-from engine.tuples.schema import StreamId
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.tuples.batch import TupleBatch, TupleId
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.schema import StreamId
 
 
 def logged_batch(

@@ -12,17 +12,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import pivot
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.kernels.order import Integers
-from engine.limits import CHUNK_ROWS
-from engine.query.factor import AttributeFactor
-from engine.results.match_block import Harvest
-from engine.stems.clause_table import GONE
-from engine.stems.factor_table import closed_intervals, keys_of
-from engine.tuples.chunk import Chunk, ChunkColumn
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.kernels import pivot
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.kernels.order import Integers
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.results.match_block import Harvest
+from psoup.engine.stems.clause_table import GONE
+from psoup.engine.stems.factor_table import closed_intervals, keys_of
+from psoup.engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType
 
 PIVOTS: Final = frozenset({ColumnType.INT64, ColumnType.FLOAT64, ColumnType.STRING})
 """Types of attributes with many values that are asked for one by one."""

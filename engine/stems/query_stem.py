@@ -8,17 +8,17 @@ Source: Chandrasekaran & Franklin 2002, 2.3; Madden et al., SIGMOD 2002 (CACQ), 
 
 from dataclasses import dataclass
 
-from engine.log.operation import Materialize
-from engine.query.clause import StandingQueryClause
-from engine.query.factor import AttributeFactor
-from engine.query.join_graph import is_bounded
-from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.stems.grouped_filter import GroupedFilters
-from engine.stems.join_groups import JoinGroups
-from engine.stems.stream_clauses import IndexMaker, StreamClauses
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import StreamId
+from psoup.engine.log.operation import Materialize
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.join_graph import is_bounded
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.stems.grouped_filter import GroupedFilters
+from psoup.engine.stems.join_groups import JoinGroups
+from psoup.engine.stems.stream_clauses import IndexMaker, StreamClauses
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import StreamId
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.source import Run
-from engine.stems.segment import Segment
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.source import Run
+from psoup.engine.stems.segment import Segment
 
 
 def reach(

@@ -5,14 +5,14 @@ Tuples are built and not probed: what they satisfied is in the store already.
 
 from collections.abc import Iterable
 
-from engine.errors import EngineError, IntegrityError
-from engine.log.operation import Operation
-from engine.query.clause import StandingQueryClause
-from engine.results.contract import Checkpoint
-from engine.results.delta import BatchRecord, ClauseRecord
-from engine.stems.logged_batch import logged_batch
-from engine.stems.state import State
-from engine.tuples.batch import TupleBatch, TupleId
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.log.operation import Operation
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import BatchRecord, ClauseRecord
+from psoup.engine.stems.logged_batch import logged_batch
+from psoup.engine.stems.state import State
+from psoup.engine.tuples.batch import TupleBatch, TupleId
 
 
 def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) -> None:

@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import within
-from engine.kernels.bits import Words, packed
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.tuples.schema import ColumnType
+from psoup.engine.kernels import within
+from psoup.engine.kernels.bits import Words, packed
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.tuples.schema import ColumnType
 
 CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
 BYTE_CODES: Final = 1 << 8

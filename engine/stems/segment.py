@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels import within
-from engine.kernels.gather import BYTES, LONGS, SHORTS
-from engine.kernels.span import least_most
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.stems.scannable import BYTE_CODES, CHUNKS, Scannable, null_words, unknown_spans
-from engine.tuples.batch import DTYPES, Column, TupleBatch
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.kernels import within
+from psoup.engine.kernels.gather import BYTES, LONGS, SHORTS
+from psoup.engine.kernels.span import least_most
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.stems.scannable import BYTE_CODES, CHUNKS, Scannable, null_words, unknown_spans
+from psoup.engine.tuples.batch import DTYPES, Column, TupleBatch
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 INT64 = np.iinfo(np.int64)
 

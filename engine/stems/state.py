@@ -10,22 +10,22 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.binder import Bind, bind
-from engine.query.clause import StandingQueryClause
-from engine.results.composites import CompositeKey
-from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
-from engine.results.hits import ClauseId
-from engine.stems.composite_ledger import CompositeLedger
-from engine.stems.data_stem import DataSteM
-from engine.stems.grouped_filter import GroupedFilters
-from engine.stems.query_stem import QuerySteM, is_cheap
-from engine.stems.stored_tuples import StoredTuples
-from engine.stems.stream_clauses import IndexMaker
-from engine.tuples.batch import Seq
-from engine.tuples.batch_reader import BatchReader
-from engine.tuples.schema import ClockKind, StreamId
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.binder import Bind, bind
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.composites import CompositeKey
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems.composite_ledger import CompositeLedger
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.grouped_filter import GroupedFilters
+from psoup.engine.stems.query_stem import QuerySteM, is_cheap
+from psoup.engine.stems.stored_tuples import StoredTuples
+from psoup.engine.stems.stream_clauses import IndexMaker
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.schema import ClockKind, StreamId
 
 ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
 """Canonical text, streams, what is kept: clauses equal in all three share one evaluation and result."""

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import PageExpiredError
-from engine.kernels.bits import positions
-from engine.limits import CHUNK_ROWS
-from engine.query.clause import StandingQueryClause
-from engine.results.source import Run, Span, Tuples
-from engine.stems.clause_join import joining, joining_count
-from engine.stems.data_stem import DataSteM
-from engine.stems.reach import reach
-from engine.tuples.schema import StreamId
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.kernels.bits import positions
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.results.source import Run, Span, Tuples
+from psoup.engine.stems.clause_join import joining, joining_count
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.reach import reach
+from psoup.engine.tuples.schema import StreamId
 
 
 class StoredTuples:

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, Words, mask_of, positions
-from engine.query.clause import StandingQueryClause
-from engine.query.evaluate import truth
-from engine.query.expression import Expression
-from engine.query.factor import AttributeFactor, ResidualFactor
-from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.stems.contract import ClauseIndex, Passed
-from engine.stems.grouped_filter import GroupedFilters
-from engine.tuples.block import Block
-from engine.tuples.lineage import Slot
+from psoup.engine.kernels.bits import CHUNK_WORDS, Words, mask_of, positions
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.evaluate import truth
+from psoup.engine.query.expression import Expression
+from psoup.engine.query.factor import AttributeFactor, ResidualFactor
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.stems.contract import ClauseIndex, Passed
+from psoup.engine.stems.grouped_filter import GroupedFilters
+from psoup.engine.tuples.block import Block
+from psoup.engine.tuples.lineage import Slot
 
 IndexMaker = Callable[[], ClauseIndex]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.kernels.match import Located, match_few, match_many, narrowest
-from engine.results.match_block import Harvest
-from engine.stems.clause_table import ClauseTable
-from engine.stems.locator import Locator
-from engine.stems.pivot_table import PivotTable
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS, Lineage
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.kernels.match import Located, match_few, match_many, narrowest
+from psoup.engine.results.match_block import Harvest
+from psoup.engine.stems.clause_table import ClauseTable
+from psoup.engine.stems.locator import Locator
+from psoup.engine.stems.pivot_table import PivotTable
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import TILE_SLOTS, Lineage
 
 
 @dataclass(frozen=True, slots=True)

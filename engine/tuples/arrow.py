@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine import limits
-from engine.errors import IntegrityError
-from engine.tuples import ipc
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine import limits
+from psoup.engine.errors import IntegrityError
+from psoup.engine.tuples import ipc
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 ARROW_TYPES: dict[ColumnType, pa.DataType] = {
     ColumnType.INT64: pa.int64(),

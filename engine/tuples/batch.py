@@ -11,8 +11,8 @@ from typing import Any, NewType
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from engine.tuples.value_type import value_type
+from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from psoup.engine.tuples.value_type import value_type
 
 TupleId = NewType("TupleId", int)
 """Global, given by the log: 1, 2, 3 … over all streams."""

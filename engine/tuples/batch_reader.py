@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.errors import IntegrityError
-from engine.limits import BODY_PLANS_MAX
-from engine.tuples import ipc
-from engine.tuples.arrow import (
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import BODY_PLANS_MAX
+from psoup.engine.tuples import ipc
+from psoup.engine.tuples.arrow import (
     ARROW_TYPES,
     arrow_schema,
     column_from_arrow,
     columns_from_arrow,
     decode_batch,
 )
-from engine.tuples.batch import Column, Seq, TupleBatch, TupleId
-from engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId
+from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
 
 FEW_TEXTS: Final = 32
 """Up to so many rows texts are read one by one, which is faster than calling pyarrow for them."""

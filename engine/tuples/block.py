@@ -6,8 +6,8 @@ all tiles over it.
 
 from dataclasses import dataclass
 
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, full, packed
-from engine.kernels.order import Integers, Ordered, ascending, sortable
-from engine.limits import CHUNK_ROWS
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.kernels.bits import CHUNK_WORDS, full, packed
+from psoup.engine.kernels.order import Integers, Ordered, ascending, sortable
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 NO_ROWS: Final = full(0, CHUNK_WORDS)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.kernels import row_digest
-from engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.kernels import row_digest
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 DIGEST_BYTES = 32

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from engine import limits
-from engine.tuples.time_unit import TimeUnit
+from psoup.engine import limits
+from psoup.engine.tuples.time_unit import TimeUnit
 
 
 def instants_of(counts: pa.Array, unit: TimeUnit) -> pa.Array | None:

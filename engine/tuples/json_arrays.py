@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.addresses import address
-from engine.kernels.instant_text import WIDTH, write_instants
-from engine.kernels.json_transpose import COLUMN_WORDS, NULL, SLACK, transpose
+from psoup.engine.kernels.addresses import address
+from psoup.engine.kernels.instant_text import WIDTH, write_instants
+from psoup.engine.kernels.json_transpose import COLUMN_WORDS, NULL, SLACK, transpose
 
 INSTANT_WIDTH: Final = WIDTH
 """Bytes of an instant with its quotes."""

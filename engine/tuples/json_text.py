@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine import limits
-from engine.kernels import json_values
-from engine.kernels.json_bodies import Form, cells_for, columns_of, read, room_for, text_of
-from engine.kernels.json_rows import Columns, gather
-from engine.kernels.json_values import LITERAL, NULL, SPAN_BITS, Bounds, Cells
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.instants import instants_of
-from engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
+from psoup.engine import limits
+from psoup.engine.kernels import json_values
+from psoup.engine.kernels.json_bodies import Form, cells_for, columns_of, read, room_for, text_of
+from psoup.engine.kernels.json_rows import Columns, gather
+from psoup.engine.kernels.json_values import LITERAL, NULL, SPAN_BITS, Bounds, Cells
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.instants import instants_of
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 
 __all__ = ["Form", "arrays_from_json_text"]
 

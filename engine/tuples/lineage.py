@@ -11,7 +11,7 @@ from typing import Final, NewType
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.kernels.bits import Words
+from psoup.engine.kernels.bits import Words
 
 Slot = NewType("Slot", int)
 """Dense position of a clause among those of its stream. Internal, reused; never shown to anybody."""

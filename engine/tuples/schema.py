@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
-from engine import limits
-from engine.errors import InvalidFieldError
-from engine.tuples.time_unit import TimeUnit
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
+from psoup.engine.tuples.time_unit import TimeUnit
 
 StreamId = NewType("StreamId", int)
 """Seq of the declaration that made the stream: internal, never reused (names may be)."""

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from engine import limits
+from psoup.engine import limits
 
 
 class TimeUnit(StrEnum):

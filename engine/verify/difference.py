@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.log.operation import Operation, QueryId
-from engine.results.composites import CompositePage
-from engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
-from engine.results.hits import ClauseId
-from engine.results.page import Page
-from engine.tuples.batch import Seq
-from engine.tuples.value_type import value_type
+from psoup.engine.log.operation import Operation, QueryId
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.value_type import value_type
 
 
 @value_type

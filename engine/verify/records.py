@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from engine import expire
-from engine.errors import EngineError, IntegrityError
-from engine.ingest import text_bytes
-from engine.limits import SEGMENT_ROWS
-from engine.log.operation import Operation, Rows
-from engine.query.binder import Bind
-from engine.query.scope import Streams
-from engine.results.delta import BatchRecord, ClauseRecord, QueryRecord
-from engine.stems.state import StreamState
-from engine.tuples.batch import TupleBatch
+from psoup.engine import expire
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.ingest import text_bytes
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.query.binder import Bind
+from psoup.engine.query.scope import Streams
+from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord
+from psoup.engine.stems.state import StreamState
+from psoup.engine.tuples.batch import TupleBatch
 
 
 def read_batch(stream: StreamState, record: BatchRecord, entry: Operation) -> TupleBatch:

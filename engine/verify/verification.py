@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import AnswerTooLargeError, EngineError, IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize, Operation
-from engine.query.binder import Bind, bind
-from engine.query.clause import StandingQueryClause
-from engine.query.value_set import INT64_MAX
-from engine.results.contract import Checkpoint
-from engine.results.delta import CHUNKS, BatchRecord, ClauseRecord, QueryRecord, StreamRecord
-from engine.results.page import LIST_ROWS_MAX, Page
-from engine.results.source import Span
-from engine.stems.restore import bound_clause, hold_batch
-from engine.stems.state import State, StreamState
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from engine.verify.difference import Difference, Kept, Tally
-from engine.verify.records import batch_faults, query_fault, read_batch, stream_faults
+from psoup.engine.errors import AnswerTooLargeError, EngineError, IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize, Operation
+from psoup.engine.query.binder import Bind, bind
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.value_set import INT64_MAX
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import CHUNKS, BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.page import LIST_ROWS_MAX, Page
+from psoup.engine.results.source import Span
+from psoup.engine.stems.restore import bound_clause, hold_batch
+from psoup.engine.stems.state import State, StreamState
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.engine.verify.difference import Difference, Kept, Tally
+from psoup.engine.verify.records import batch_faults, query_fault, read_batch, stream_faults
 
 Composites = NDArray[np.int64]
 """(p, n): the rows of n sources of p composites, ascending, each once."""

@@ -4,11 +4,11 @@ import codecs
 from collections.abc import Sequence
 from typing import Any, Final
 
-from engine.tuples.schema import ColumnType
-from pipeline.definition import parse_columns
-from pipeline.errors import DefinitionError
-from pipeline.files.options import EpochUnit
-from pipeline.files.time_formats import TimeFormat
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.definition import parse_columns
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.files.options import EpochUnit
+from psoup.pipeline.files.time_formats import TimeFormat
 
 JOINED_NAME: Final = "ts"
 """Of a joined time that is given none."""

@@ -9,11 +9,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.limits import STRING_BYTES_MAX, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.tuples.schema import ColumnType
-from pipeline.files.markers import without_markers
-from pipeline.files.readings import Reading
-from pipeline.files.time_forms import ISO, TimeForm
+from psoup.engine.limits import STRING_BYTES_MAX, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.markers import without_markers
+from psoup.pipeline.files.readings import Reading
+from psoup.pipeline.files.time_forms import ISO, TimeForm
 
 _NUMERAL: Final = r"^[+-]?\d+(\.\d*)?$"
 

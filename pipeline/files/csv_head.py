@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.limits import COLUMN_NAME_LENGTH_MAX, MIB
-from pipeline.errors import DataFileError
-from pipeline.files.csv_records import Dialect, comments_blanked
-from pipeline.files.opening import ByteCount, open_text, plain_suffix
-from pipeline.files.options import SKIPPED, ReadOptions
+from psoup.engine.limits import COLUMN_NAME_LENGTH_MAX, MIB
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.csv_records import Dialect, comments_blanked
+from psoup.pipeline.files.opening import ByteCount, open_text, plain_suffix
+from psoup.pipeline.files.options import SKIPPED, ReadOptions
 
 SAMPLE_BYTES: Final = MIB
 """Looked at to tell the delimiter; the header is shorter."""

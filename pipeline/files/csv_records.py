@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from pipeline.errors import DataFileError
+from psoup.pipeline.errors import DataFileError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,22 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from engine.limits import MIB
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import DataFileError
-from pipeline.files import casting
-from pipeline.files.csv_head import read_head, records_of
-from pipeline.files.csv_records import whole_records
-from pipeline.files.deciding import decided
-from pipeline.files.hints import misfit_hint
-from pipeline.files.joined_time import JoinedTime
-from pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
-from pipeline.files.markers import counted
-from pipeline.files.opening import ByteCount, open_text
-from pipeline.files.options import SKIPPED, ReadOptions
-from pipeline.files.readings import Reading
-from pipeline.files.text_kinds import looks_for
+from psoup.engine.limits import MIB
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files import casting
+from psoup.pipeline.files.csv_head import read_head, records_of
+from psoup.pipeline.files.csv_records import whole_records
+from psoup.pipeline.files.deciding import decided
+from psoup.pipeline.files.hints import misfit_hint
+from psoup.pipeline.files.joined_time import JoinedTime
+from psoup.pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.markers import counted
+from psoup.pipeline.files.opening import ByteCount, open_text
+from psoup.pipeline.files.options import SKIPPED, ReadOptions
+from psoup.pipeline.files.readings import Reading
+from psoup.pipeline.files.text_kinds import looks_for
 
 BLOCK_BYTES: Final = MIB
 """Text read at a time; a record is shorter."""

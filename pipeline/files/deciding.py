@@ -5,13 +5,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from engine.tuples.schema import ColumnType
-from pipeline.files.kinds import KINDS, TYPES, ColumnSurvey, InferredColumn, Kind
-from pipeline.files.options import ReadOptions
-from pipeline.files.readings import Reading, asked_form, asked_reading
-from pipeline.files.time_candidates import COMPACT, is_date_name
-from pipeline.files.time_formats import TimeFormat
-from pipeline.files.time_forms import ISO, Epoch, TimeForm
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.kinds import KINDS, TYPES, ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.readings import Reading, asked_form, asked_reading
+from psoup.pipeline.files.time_candidates import COMPACT, is_date_name
+from psoup.pipeline.files.time_formats import TimeFormat
+from psoup.pipeline.files.time_forms import ISO, Epoch, TimeForm
 
 _SHOWN_LENGTH: Final = 24
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)

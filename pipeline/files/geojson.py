@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.files.opening import ByteCount, open_text
-from pipeline.files.options import FileFormat
+from psoup.pipeline.files.opening import ByteCount, open_text
+from psoup.pipeline.files.options import FileFormat
 
 _HEAD_BYTES: Final = 65_536
 _COLLECTION: Final = re.compile(rb'\s*\{.*"type"\s*:\s*"FeatureCollection"', re.DOTALL)

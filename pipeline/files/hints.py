@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.schema import ColumnType
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.files.markers import is_marker, without_markers
-from pipeline.files.options import ReadOptions
+from psoup.pipeline.files.markers import is_marker, without_markers
+from psoup.pipeline.files.options import ReadOptions
 
 
 @dataclass(frozen=True, slots=True)

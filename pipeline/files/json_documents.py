@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Final
 
-from engine.limits import MIB, ROW_BYTES_MAX
+from psoup.engine.limits import MIB, ROW_BYTES_MAX
 
 BLANKS: Final = " \t\r\n"
 ELEMENT_CHARACTERS_MAX: Final = 4 * ROW_BYTES_MAX + MIB

@@ -11,21 +11,26 @@ from typing import IO, Final
 import orjson
 import pyarrow as pa
 
-from engine.limits import COLUMNS_COUNT_MAX, JSON_DEPTH_MAX
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import DataFileError
-from pipeline.files import casting
-from pipeline.files.flattening import Flattener, Row, depth_of
-from pipeline.files.geojson import WHOLE, feature_row
-from pipeline.files.hints import misfit_hint
-from pipeline.files.joined_time import JoinedTime
-from pipeline.files.json_documents import ELEMENT_CHARACTERS_MAX, DocumentError, elements, features
-from pipeline.files.json_survey import JsonSurvey
-from pipeline.files.json_values import array_of, json_text
-from pipeline.files.kinds import InferredColumn
-from pipeline.files.opening import ByteCount, open_text
-from pipeline.files.options import FileFormat, ReadOptions
-from pipeline.files.readings import Reading
+from psoup.engine.limits import COLUMNS_COUNT_MAX, JSON_DEPTH_MAX
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files import casting
+from psoup.pipeline.files.flattening import Flattener, Row, depth_of
+from psoup.pipeline.files.geojson import WHOLE, feature_row
+from psoup.pipeline.files.hints import misfit_hint
+from psoup.pipeline.files.joined_time import JoinedTime
+from psoup.pipeline.files.json_documents import (
+    ELEMENT_CHARACTERS_MAX,
+    DocumentError,
+    elements,
+    features,
+)
+from psoup.pipeline.files.json_survey import JsonSurvey
+from psoup.pipeline.files.json_values import array_of, json_text
+from psoup.pipeline.files.kinds import InferredColumn
+from psoup.pipeline.files.opening import ByteCount, open_text
+from psoup.pipeline.files.options import FileFormat, ReadOptions
+from psoup.pipeline.files.readings import Reading
 
 BLOCK_ROWS: Final = 8_192
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})

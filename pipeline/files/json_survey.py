@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from engine.tuples.schema import ColumnType
-from pipeline.files.deciding import decided
-from pipeline.files.flattening import Flattener, Row
-from pipeline.files.joined_time import JoinedTime
-from pipeline.files.json_values import fold_values
-from pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
-from pipeline.files.markers import counted
-from pipeline.files.options import ReadOptions
-from pipeline.files.text_kinds import looks_for
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.deciding import decided
+from psoup.pipeline.files.flattening import Flattener, Row
+from psoup.pipeline.files.joined_time import JoinedTime
+from psoup.pipeline.files.json_values import fold_values
+from psoup.pipeline.files.kinds import ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.markers import counted
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.text_kinds import looks_for
 
 _BLOCK_ROWS: Final = 8_192
 

@@ -7,15 +7,15 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from engine.limits import FLOAT64_EXACT_INT_MAX
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnType
-from pipeline.files import casting
-from pipeline.files.kinds import ColumnSurvey, Kind, Look
-from pipeline.files.markers import is_marker
-from pipeline.files.readings import Reading
-from pipeline.files.time_candidates import is_compact_day
-from pipeline.files.time_forms import ISO
+from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files import casting
+from psoup.pipeline.files.kinds import ColumnSurvey, Kind, Look
+from psoup.pipeline.files.markers import is_marker
+from psoup.pipeline.files.readings import Reading
+from psoup.pipeline.files.time_candidates import is_compact_day
+from psoup.pipeline.files.time_forms import ISO
 
 INT64_MAX: Final = 2**63 - 1
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
-from engine.limits import FLOAT64_EXACT_INT_MAX
-from engine.tuples.schema import ColumnType
-from pipeline.files.readings import Reading
-from pipeline.files.time_forms import TimeForm
+from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.readings import Reading
+from psoup.pipeline.files.time_forms import TimeForm
 
 
 class Kind(IntEnum):

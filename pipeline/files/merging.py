@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from engine.limits import FLOAT64_EXACT_INT_MAX
-from engine.tuples.schema import ColumnType
-from pipeline.errors import DataFileError
-from pipeline.files.data_file import DataFile
-from pipeline.files.deciding import read_as, written_as
-from pipeline.files.kinds import TYPES, InferredColumn, Kind, widened
-from pipeline.files.time_forms import TimeForm
+from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.deciding import read_as, written_as
+from psoup.pipeline.files.kinds import TYPES, InferredColumn, Kind, widened
+from psoup.pipeline.files.time_forms import TimeForm
 
 _NAMED_MAX: Final = 8
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from engine.tuples.schema import ColumnType
-from pipeline.files.deciding import written_as
-from pipeline.files.kinds import InferredColumn
-from pipeline.files.time_forms import ISO
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.deciding import written_as
+from psoup.pipeline.files.kinds import InferredColumn
+from psoup.pipeline.files.time_forms import ISO
 
 
 def notes_on(columns: Sequence[InferredColumn]) -> tuple[str, ...]:

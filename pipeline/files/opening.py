@@ -19,9 +19,9 @@ from typing import IO, Any, Final, cast
 
 import pyarrow as pa
 
-from engine.limits import MIB
-from pipeline.errors import DataFileError
-from pipeline.files.options import FileFormat
+from psoup.engine.limits import MIB
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.options import FileFormat
 
 DAMAGE: Final = (EOFError, OSError, zlib.error, lzma.LZMAError)
 """What the decompressors raise over bytes that are cut short or were never theirs."""

@@ -9,8 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from engine.tuples.schema import ColumnType
-from pipeline.errors import DataFileError
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.errors import DataFileError
 
 BATCH_ROWS_DEFAULT: Final = 20_000
 """Rows sent at once: small enough for progress, large enough that a request costs little."""

@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import DataFileError
-from pipeline.files import casting
-from pipeline.files.deciding import decided
-from pipeline.files.joined_time import JoinedTime
-from pipeline.files.kinds import KINDS, ColumnSurvey, InferredColumn, Kind
-from pipeline.files.markers import counted
-from pipeline.files.opening import DAMAGE, ByteCount, plain_file
-from pipeline.files.options import ReadOptions
-from pipeline.files.readings import Reading, asked_reading
-from pipeline.files.text_kinds import looks_for
-from pipeline.files.time_forms import ISO, Epoch, microseconds
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files import casting
+from psoup.pipeline.files.deciding import decided
+from psoup.pipeline.files.joined_time import JoinedTime
+from psoup.pipeline.files.kinds import KINDS, ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.markers import counted
+from psoup.pipeline.files.opening import DAMAGE, ByteCount, plain_file
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.readings import Reading, asked_reading
+from psoup.pipeline.files.text_kinds import looks_for
+from psoup.pipeline.files.time_forms import ISO, Epoch, microseconds
 
 BLOCK_ROWS: Final = 65_536
 

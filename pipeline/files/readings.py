@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from pipeline.files.options import EpochUnit, ReadOptions
-from pipeline.files.time_formats import TimeFormat
-from pipeline.files.time_forms import ISO, Epoch, TimeForm
+from psoup.pipeline.files.options import EpochUnit, ReadOptions
+from psoup.pipeline.files.time_formats import TimeFormat
+from psoup.pipeline.files.time_forms import ISO, Epoch, TimeForm
 
 
 @dataclass(frozen=True, slots=True)

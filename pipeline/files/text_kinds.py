@@ -6,12 +6,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.files.casting import numerals
-from pipeline.files.kinds import ColumnSurvey, Kind, Look
-from pipeline.files.options import ReadOptions
-from pipeline.files.readings import asked_form
-from pipeline.files.time_candidates import CANDIDATES, forms_of, is_compact, joined_candidates
-from pipeline.files.time_forms import TimeForm
+from psoup.pipeline.files.casting import numerals
+from psoup.pipeline.files.kinds import ColumnSurvey, Kind, Look
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.readings import asked_form
+from psoup.pipeline.files.time_candidates import CANDIDATES, forms_of, is_compact, joined_candidates
+from psoup.pipeline.files.time_forms import TimeForm
 
 ALL_KINDS: Final = (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TIMESTAMP)
 """What a cell of a CSV may be. A string of JSON is a timestamp or text: numbers are written without quotes there."""

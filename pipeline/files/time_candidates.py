@@ -12,8 +12,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.files.time_formats import TimeFormat
-from pipeline.files.time_forms import ISO, TimeForm
+from psoup.pipeline.files.time_formats import TimeFormat
+from psoup.pipeline.files.time_forms import ISO, TimeForm
 
 COMPACT: Final = TimeFormat("%Y%m%d")
 """20180101: integers as well, so it is not among the candidates but asked of integers by `is_compact`."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.errors import DefinitionError
-from pipeline.files.time_forms import UTC_MICROSECONDS
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.files.time_forms import UTC_MICROSECONDS
 
 Numbers = NDArray[np.int64]
 

@@ -9,9 +9,9 @@ from typing import Final, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnType
-from pipeline.files.options import EpochUnit
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.options import EpochUnit
 
 UTC_MICROSECONDS: Final = ARROW_TYPES[ColumnType.TIMESTAMP]
 _ZONED: Final = r"(Z|z|[+-]\d\d:?\d\d)$"

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from engine.tuples.schema import ColumnType
-from pipeline.errors import DataFileError
-from pipeline.files.opening import ByteCount, open_text
-from pipeline.files.options import EpochUnit, ReadOptions
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.opening import ByteCount, open_text
+from psoup.pipeline.files.options import EpochUnit, ReadOptions
 
 _HEAD_BYTES: Final = 65_536
 _TYPES: Final = {

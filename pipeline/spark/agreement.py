@@ -33,12 +33,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from engine.query.binder import bind
-from engine.query.expression import ColumnRef
-from engine.query.instant import format_instant
-from engine.query.parser import parse
-from engine.query.scope import Scope
-from engine.query.syntax import (
+from psoup.engine.query.binder import bind
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.query.instant import format_instant
+from psoup.engine.query.parser import parse
+from psoup.engine.query.scope import Scope
+from psoup.engine.query.syntax import (
     BoundSyntax,
     ColumnSyntax,
     ExpressionSyntax,
@@ -47,9 +47,9 @@ from engine.query.syntax import (
     SourceSyntax,
     StarSyntax,
 )
-from engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from pipeline.spark.buckets import time_buckets
-from pipeline.spark.expressions import expression_sql, instant_sql, interval_sql, name_sql
+from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from psoup.pipeline.spark.buckets import time_buckets
+from psoup.pipeline.spark.expressions import expression_sql, instant_sql, interval_sql, name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

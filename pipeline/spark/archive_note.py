@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 from pyspark.sql import SparkSession, functions
 
-from pipeline.errors import DefinitionError
-from pipeline.spark.jobs.kept import text_lines
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.spark.jobs.kept import text_lines
 
 FOLDER: Final = "_psoup"
 """In the archive: Spark's readers pass over names that begin so."""

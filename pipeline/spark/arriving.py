@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.limits import LIST_ROWS_MAX
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.archiving import check_history
-from pipeline.client import JsonObject, Service
-from pipeline.definition import columns_of
-from pipeline.errors import ReadRefusedError
+from psoup.engine.limits import LIST_ROWS_MAX
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.archiving import check_history
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.definition import columns_of
+from psoup.pipeline.errors import ReadRefusedError
 
 ARRIVAL_COLUMNS: Final = (
     ColumnSchema("_id", ColumnType.INT64, nullable=False),

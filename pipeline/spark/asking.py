@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from engine.clock import SystemClock
-from engine.limits import SECOND_US
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.client import JsonObject, Service
-from pipeline.errors import PipelineError, ReadRefusedError, ServiceProblem
+from psoup.engine.clock import SystemClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.errors import PipelineError, ReadRefusedError, ServiceProblem
 
 META_COLUMNS: Final = (
     ColumnSchema("_id", ColumnType.STRING),

@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.limits import DAY_US
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import ColumnRef, sources_of
-from engine.query.factor import BandFactor, EquiFactor
-from engine.tuples.schema import ColumnType, StreamSchema
-from pipeline.spark.expressions import name_sql
+from psoup.engine.limits import DAY_US
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import ColumnRef, sources_of
+from psoup.engine.query.factor import BandFactor, EquiFactor
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
+from psoup.pipeline.spark.expressions import name_sql
 
 _APART_MAX_US: Final = 10_000 * 366 * DAY_US
 """No two instants of the years 1 to 9999 are further apart; with this added a BIGINT still has it."""

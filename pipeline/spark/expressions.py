@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.limits import DAY_US, SECOND_US
-from engine.query.expression import ArithmeticOp, ColumnRef
-from engine.query.syntax import (
+from psoup.engine.limits import DAY_US, SECOND_US
+from psoup.engine.query.expression import ArithmeticOp, ColumnRef
+from psoup.engine.query.syntax import (
     AbsoluteSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
@@ -32,7 +32,7 @@ from engine.query.syntax import (
     StringSyntax,
     TimestampSyntax,
 )
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.schema import ColumnType
 
 _BOOL, _INT64, _FLOAT64 = ColumnType.BOOL, ColumnType.INT64, ColumnType.FLOAT64
 _STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP

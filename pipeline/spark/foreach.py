@@ -9,10 +9,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pipeline.client import Txn
-from pipeline.errors import OptionError
-from pipeline.spark.options import write_options
-from pipeline.spark.staging import (
+from psoup.pipeline.client import Txn
+from psoup.pipeline.errors import OptionError
+from psoup.pipeline.spark.options import write_options
+from psoup.pipeline.spark.staging import (
     StagedRows,
     WritePlan,
     commit_stages,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipeline.errors import JavaMissingError
+from psoup.pipeline.errors import JavaMissingError
 
 JAVA_VERSION_MIN: Final = 17
 """What Spark 4 needs."""

@@ -31,18 +31,18 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from engine.limits import (
+from psoup.engine.limits import (
     QUERY_IN_LIST_MAX,
     QUERY_PATTERN_LENGTH_MAX,
     TIMESTAMP_US_MAX,
     TIMESTAMP_US_MIN,
 )
-from engine.query import expression as sql
-from engine.query.canonical import sql_expression
-from engine.query.parser import parse
-from engine.query.refusal import Refused
-from engine.query.syntax import ColumnSyntax, QuerySyntax
-from engine.tuples.schema import ColumnType
+from psoup.engine.query import expression as sql
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.parser import parse
+from psoup.engine.query.refusal import Refused
+from psoup.engine.query.syntax import ColumnSyntax, QuerySyntax
+from psoup.engine.tuples.schema import ColumnType
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -10,8 +10,8 @@ from typing import IO, Final
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pipeline.errors import JobFailedError
-from pipeline.spark.session import open_session
+from psoup.pipeline.errors import JobFailedError
+from psoup.pipeline.spark.session import open_session
 
 _SILENT: Final[Mapping[str, str]] = {"spark.log.level": "OFF"}
 _SAID_BYTES_SHOWN: Final = 2_000

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from engine.limits import PAGE_ROWS_MAX
-from pipeline.errors import OptionError
-from pipeline.spark.options import Connection, SparkOptions, read_options
+from psoup.engine.limits import PAGE_ROWS_MAX
+from psoup.pipeline.errors import OptionError
+from psoup.pipeline.spark.options import Connection, SparkOptions, read_options
 
 Starting = int | Literal["earliest", "latest"]
 _OF_STREAMS: Final = (

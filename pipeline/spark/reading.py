@@ -12,21 +12,21 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from pipeline.client import JsonObject, RetryPolicy, Service
-from pipeline.errors import ReadRefusedError, ServiceProblem
-from pipeline.spark.arriving import columns_arriving
-from pipeline.spark.asking import columns_shown, registered, standing
-from pipeline.spark.options import Connection
-from pipeline.spark.pushdown import push
-from pipeline.spark.read_options import (
+from psoup.pipeline.client import JsonObject, RetryPolicy, Service
+from psoup.pipeline.errors import ReadRefusedError, ServiceProblem
+from psoup.pipeline.spark.arriving import columns_arriving
+from psoup.pipeline.spark.asking import columns_shown, registered, standing
+from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.pushdown import push
+from psoup.pipeline.spark.read_options import (
     AnswerOptions,
     answer_options,
     arrival_options,
     reads_stream,
 )
-from pipeline.spark.schema import struct_type
-from pipeline.spark.shaping import arrow_schema_declared, check_declared, rows_declared
-from pipeline.spark.staging import open_service
+from psoup.pipeline.spark.schema import struct_type
+from psoup.pipeline.spark.shaping import arrow_schema_declared, check_declared, rows_declared
+from psoup.pipeline.spark.staging import open_service
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pipeline.spark.jobs.asked import IngestRequest
-from pipeline.spark.jobs.ingest import ingest
-from pipeline.spark.jobs.running import JobEnd, Report, spark_errors_told
-from pipeline.spark.quiet import open_quiet_session
-from pipeline.spark.session import close_session
+from psoup.pipeline.spark.jobs.asked import IngestRequest
+from psoup.pipeline.spark.jobs.ingest import ingest
+from psoup.pipeline.spark.jobs.running import JobEnd, Report, spark_errors_told
+from psoup.pipeline.spark.quiet import open_quiet_session
+from psoup.pipeline.spark.session import close_session
 
 SHORT_LIVED_JVM: Final = "-XX:TieredStopAtLevel=1"
 """It ends before compiling well would pay."""

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import SchemaMismatchError
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import SchemaMismatchError
 
 _WRITTEN_AS: Final[dict[type[DataType], ColumnType]] = {
     BooleanType: ColumnType.BOOL,

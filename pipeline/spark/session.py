@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from pipeline.spark.java import java_environment
+from psoup.pipeline.spark.java import java_environment
 
 CONNECTOR: Final = "pyspark_psoup"
 LOCAL_MASTER: Final = "local[*]"

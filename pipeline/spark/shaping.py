@@ -6,10 +6,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import SchemaMismatchError
-from pipeline.spark.schema import spark_type
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import SchemaMismatchError
+from psoup.pipeline.spark.schema import spark_type
 
 _ARROW: Final = {spark_type(kind).simpleString(): ARROW_TYPES[kind] for kind in ColumnType}
 

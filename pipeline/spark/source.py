@@ -14,10 +14,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from pipeline.spark.options import write_options
-from pipeline.spark.reading import reader_of, schema_to_read
-from pipeline.spark.stream_reading import PsoupStreamReader
-from pipeline.spark.writing import PsoupStreamWriter, PsoupWriter
+from psoup.pipeline.spark.options import write_options
+from psoup.pipeline.spark.reading import reader_of, schema_to_read
+from psoup.pipeline.spark.stream_reading import PsoupStreamReader
+from psoup.pipeline.spark.writing import PsoupStreamWriter, PsoupWriter
 
 
 class DefaultSource(DataSource):

@@ -13,15 +13,20 @@ import pyarrow as pa
 import zstandard
 from pyspark.sql.types import StructType
 
-from engine import limits
-from engine.tuples.arrow import encode_batch
-from engine.tuples.schema import ColumnSchema
-from pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
-from pipeline.definition import columns_of, definition_body
-from pipeline.errors import DefinitionError, PipelineError, ServiceProblem, WriteRefusedError
-from pipeline.spark.options import Compression, Connection, WriteOptions
-from pipeline.spark.packing import packed
-from pipeline.spark.schema import arrow_schema_of, as_declared, check_columns, columns_to_declare
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.schema import ColumnSchema
+from psoup.pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
+from psoup.pipeline.definition import columns_of, definition_body
+from psoup.pipeline.errors import DefinitionError, PipelineError, ServiceProblem, WriteRefusedError
+from psoup.pipeline.spark.options import Compression, Connection, WriteOptions
+from psoup.pipeline.spark.packing import packed
+from psoup.pipeline.spark.schema import (
+    arrow_schema_of,
+    as_declared,
+    check_columns,
+    columns_to_declare,
+)
 
 PART_BYTES_MAX: Final = 8 << 20
 """Of one staged part as Arrow: a quarter of what a request may hold, so that tasks send while Spark reads."""

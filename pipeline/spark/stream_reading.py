@@ -19,14 +19,14 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from engine.limits import MIB
-from pipeline.archiving import check_history
-from pipeline.client import Service
-from pipeline.errors import ReadRefusedError
-from pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough, columns_arriving
-from pipeline.spark.read_options import arrival_options
-from pipeline.spark.shaping import arrow_schema_declared, check_declared, rows_declared
-from pipeline.spark.staging import open_service
+from psoup.engine.limits import MIB
+from psoup.pipeline.archiving import check_history
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import ReadRefusedError
+from psoup.pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough, columns_arriving
+from psoup.pipeline.spark.read_options import arrival_options
+from psoup.pipeline.spark.shaping import arrow_schema_declared, check_declared, rows_declared
+from psoup.pipeline.spark.staging import open_service
 
 Offset = dict[str, Any]
 """The members of a `ReadThrough`: what Spark keeps in the checkpoint, as JSON."""

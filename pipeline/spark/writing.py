@@ -20,10 +20,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from pipeline.client import Txn
-from pipeline.errors import OptionError, WriteRefusedError
-from pipeline.spark.options import WriteOptions
-from pipeline.spark.staging import (
+from psoup.pipeline.client import Txn
+from psoup.pipeline.errors import OptionError, WriteRefusedError
+from psoup.pipeline.spark.options import WriteOptions
+from psoup.pipeline.spark.staging import (
     StagedRows,
     commit_stages,
     discard_stages,
@@ -155,7 +155,7 @@ def micro_batch_of_task() -> tuple[str, int]:
         raise WriteRefusedError(
             f"Spark does not say to which query and micro-batch a task belongs ({QUERY_ID_PROPERTY},"
             f" {BATCH_ID_PROPERTY}): without them rows could be stored twice. Use a version of Spark"
-            " from 4.2 on that psoup is tested with, or foreachBatch with pipeline.spark.foreach."
+            " from 4.2 on that psoup is tested with, or foreachBatch with psoup.pipeline.spark.foreach."
         )
     return query_id, int(batch_id)
 

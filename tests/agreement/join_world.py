@@ -10,10 +10,10 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from engine.limits import SECOND_US
-from engine.log.operation import Materialize, QueryId
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.oracle_duckdb import DuckDbOracle
 from tests.reference import Answer, AnswerRow, Asked, Reference
 from tests.strategies import EPOCH_US

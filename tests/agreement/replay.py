@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.clock import ManualClock
-from engine.limits import CHUNK_ROWS, FOLD_OPERATIONS_MAX
-from engine.log.operation import Operation
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import CHUNK_ROWS, FOLD_OPERATIONS_MAX
+from psoup.engine.log.operation import Operation
 from tests.world import World
 
 

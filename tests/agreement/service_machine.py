@@ -11,17 +11,17 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engine.errors import (
+from psoup.engine.errors import (
     HasQueriesError,
     NameTakenError,
     NotFoundError,
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from engine.limits import SECOND_US
-from engine.log.operation import QueryId
-from engine.results.answer import Request
-from engine.tuples.schema import StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.answer import Request
+from psoup.engine.tuples.schema import StreamSchema
 from tests import strategies, strategies_join, strategies_sql
 from tests.agreement.comparison import Paging, compare
 from tests.reference import Reference

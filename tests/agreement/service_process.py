@@ -35,7 +35,7 @@ class ServiceProcess:
         """Start the service on a free port and wait until it is ready."""
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "app.cli", "serve"]
+        command = [sys.executable, "-m", "psoup", "serve"]
         command += ["--data", str(self.data), "--port", str(port)]
         environment = {**os.environ, **PATIENT_ENVIRONMENT}
         with self.log.open("ab") as log:

@@ -7,9 +7,9 @@ stands in the list before anything is run that has it.
 from collections.abc import Iterator
 from typing import get_args
 
-from engine.query.expression import ArithmeticOp, CompareOp
-from engine.query.parser import parse
-from engine.query.syntax import (
+from psoup.engine.query.expression import ArithmeticOp, CompareOp
+from psoup.engine.query.parser import parse
+from psoup.engine.query.syntax import (
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,

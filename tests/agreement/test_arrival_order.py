@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from hypothesis import given, strategies as st
 
-from engine.limits import SECOND_US
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests import strategies, strategies_sql
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US

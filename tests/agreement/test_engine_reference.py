@@ -4,9 +4,9 @@ from collections import Counter
 
 from hypothesis import given, strategies as st
 
-from engine.clock import ManualClock
-from engine.query.binder import bind
-from engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.clock import ManualClock
+from psoup.engine.query.binder import bind
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests import strategies, strategies_sql
 from tests.agreement.comparison import compare
 from tests.oracle_duckdb import DuckDbOracle

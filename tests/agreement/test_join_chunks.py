@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.results.answer import Request
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.results.answer import Request
 from tests.agreement.join_world import Join, JoinWorld, drawn_join, stream
 from tests.oracle_duckdb import DuckDbOracle
 from tests.world import rows_of

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.limits import CHUNK_ROWS, SECOND_US
-from engine.log.operation import Materialize, QueryId
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import CHUNK_ROWS, SECOND_US
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests import strategies_join, strategies_streams
 from tests.reference import Reference
 from tests.reference_values import Row

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from hypothesis import given, strategies as st
 
-from engine.limits import SECOND_US
-from engine.log.operation import Materialize, QueryId
-from engine.query.binder import bind
-from engine.query.factor import BandFactor
-from engine.tuples.schema import Retention, StreamId, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.binder import bind
+from psoup.engine.query.factor import BandFactor
+from psoup.engine.tuples.schema import Retention, StreamId, StreamSchema
 from tests import strategies, strategies_join, strategies_streams
 from tests.agreement.comparison import Paging, compare
 from tests.reference import Reference, combined

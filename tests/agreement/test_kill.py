@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.query.binder import bind
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.query.binder import bind
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.agreement.kill_clients import STREAMS, Client, Told
 from tests.agreement.service_process import ServiceProcess
 from tests.patience import WAIT_S

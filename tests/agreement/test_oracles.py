@@ -6,8 +6,8 @@ Here the twin evaluates the tree a query was drawn from, not what the binder mad
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.query.expression import Expression
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.query.expression import Expression
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests import strategies, strategies_sql
 from tests.oracle_duckdb import DuckDbOracle, Found
 from tests.reference_values import INT64_MAX, INT64_MIN, Row, value_of

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.window import Bound, Window
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests import strategies_sql
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle
 from tests.reference import Answer, bounds

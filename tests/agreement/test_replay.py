@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize, Operation, QueryId
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize, Operation, QueryId
 from tests.agreement.join_world import Join, JoinWorld, drawn_join
 from tests.agreement.replay import published_digest, replayed
 from tests.oracle_duckdb import DuckDbOracle

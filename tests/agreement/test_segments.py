@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.agreement.comparison import compare
 from tests.reference import Reference
 from tests.strategies import EPOCH_US

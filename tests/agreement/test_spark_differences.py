@@ -5,9 +5,9 @@ The translation rests on it: where a later Spark means something else, a line he
 
 import pytest
 
-from engine.query.binder import bind
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
-from pipeline.spark.agreement import agreeing
+from psoup.engine.query.binder import bind
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.pipeline.spark.agreement import agreeing
 from tests.world import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

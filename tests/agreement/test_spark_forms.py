@@ -7,11 +7,11 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from engine.limits import DAY_US, SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.query.expression import ArithmeticOp, CompareOp, Value
-from engine.query.instant import parse_instant
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
-from pipeline.spark.agreement import agreeing, spark_query
+from psoup.engine.limits import DAY_US, SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.expression import ArithmeticOp, CompareOp, Value
+from psoup.engine.query.instant import parse_instant
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.pipeline.spark.agreement import agreeing, spark_query
 from tests.agreement.spark_forms import all_forms, forms_of
 from tests.golden.query_files import ACCEPTED, STREAMS, read_cases
 from tests.oracle_spark import ARROW, SparkOracle

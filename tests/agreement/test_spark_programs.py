@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from engine.errors import NowOutOfRangeError
-from engine.limits import SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.log.operation import Materialize, QueryId
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.errors import NowOutOfRangeError
+from psoup.engine.limits import SECOND_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests import strategies, strategies_join, strategies_sql, strategies_streams
 from tests.oracle_spark import Compared, SparkOracle
 from tests.reference import Reference

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.spark.agreement import SparkQuery, agreeing, spark_query
+from psoup.pipeline.spark.agreement import SparkQuery, agreeing, spark_query
 from tests.data import further_streams, real_streams
 from tests.data.real_streams import RealStream
 from tests.oracle_spark import answers, dated

@@ -12,9 +12,9 @@ One tuple is dated t. A window shows it at the instants `[in, out)` of NOW:
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
-from engine.tuples.schema import (
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.service import Service
-from engine.clock import Clock
-from storage import Store, open_store
+from psoup.app.service import Service
+from psoup.engine.clock import Clock
+from psoup.storage import Store, open_store
 from tests.patience import WAIT_S
 
 

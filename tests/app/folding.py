@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from app import fold, fold_loop
-from app.backend import Phase
-from app.fold_loop import FoldLoop
-from engine import limits
-from engine.clock import ManualClock
-from engine.invoke import invoke
-from engine.limits import SECOND_US
-from engine.log.operation import QueryId
-from engine.results.answer import Request
-from engine.results.clause_cache import ClauseCache
-from engine.tuples.batch import Seq
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.app import fold, fold_loop
+from psoup.app.backend import Phase
+from psoup.app.fold_loop import FoldLoop
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.invoke import invoke
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.answer import Request
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.patience import WAIT_S
 from tests.world import World
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
-from app.wire.tuples import ARROW
+from psoup.app.wire.tuples import ARROW
 from tests.app.support import START_US, Api, row
 
 WORKER = "worker-one"

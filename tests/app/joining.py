@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from engine.limits import SECOND_US
+from psoup.engine.limits import SECOND_US
 from tests.app.support import START_US, Api
 
 HOUR_US = 3_600 * SECOND_US

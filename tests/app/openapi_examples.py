@@ -15,9 +15,9 @@ from typing import Any, Final
 import httpx
 import orjson
 
-from app.openapi.examples import FILE, Example
-from app.problems import MEDIA_TYPE
-from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
+from psoup.app.openapi.examples import FILE, Example
+from psoup.app.problems import MEDIA_TYPE
+from psoup.app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
 from tests.app.history_job import prices
 from tests.app.support import Api, running
 from tests.house import tree

@@ -31,7 +31,7 @@ class Process:
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "log"
         self._log.touch()
-        self._arguments = [sys.executable, "-m", "app.cli", command]
+        self._arguments = [sys.executable, "-m", "psoup", command]
         self._arguments += ["--log-format", "json"]
         if url and "store" not in (settings or {}):
             self._arguments += ["--store", url]

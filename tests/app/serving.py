@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from fastapi import FastAPI
 
-from app.listening import listen
-from app.server import handles_of, make_server
-from app.settings import Settings
+from psoup.app.listening import listen
+from psoup.app.server import handles_of, make_server
+from psoup.app.settings import Settings
 from tests.app.support import application
 from tests.patience import WAIT_S
 

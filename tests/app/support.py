@@ -11,16 +11,16 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.fold_loop import FoldLoop
-from app.main import create_app, create_worker_app
-from app.openapi.problem_bodies import PROBLEM_BODIES
-from app.problems import PROBLEM_TYPES
-from app.rates import Rates
-from app.service import Service
-from app.settings import Settings
-from app.store import Store
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
+from psoup.app.fold_loop import FoldLoop
+from psoup.app.main import create_app, create_worker_app
+from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from psoup.app.problems import PROBLEM_TYPES
+from psoup.app.rates import Rates
+from psoup.app.service import Service
+from psoup.app.settings import Settings
+from psoup.app.store import Store
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
 from tests.patience import PATIENT, WAIT_S
 from tests.stores import SharedServer
 

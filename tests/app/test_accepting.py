@@ -6,9 +6,9 @@ import socket
 
 import uvloop
 
-from app.listening import listen
-from app.server import handles_of
-from app.settings import Settings
+from psoup.app.listening import listen
+from psoup.app.server import handles_of
+from psoup.app.settings import Settings
 
 CLIENTS = 96
 TURNS = 8

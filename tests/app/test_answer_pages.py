@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from app.wire.tuples import ARROW, COLUMNS
-from engine import limits
-from engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
+from psoup.app.wire.tuples import ARROW, COLUMNS
+from psoup.engine import limits
+from psoup.engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
 from tests.app import joining
 from tests.app.support import (
     MOVES_THE_CLOCK,

@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from app.connection.sending import COUNTED_FROM_BYTES
-from app.places import Kind
-from app.settings import Settings
-from app.shares import Shares
+from psoup.app.connection.sending import COUNTED_FROM_BYTES
+from psoup.app.places import Kind
+from psoup.app.settings import Settings
+from psoup.app.shares import Shares
 from tests.app.serving import served_application
 from tests.app.support import application, assert_problem
 from tests.patience import WAIT_S

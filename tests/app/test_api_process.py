@@ -15,11 +15,11 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from app import api_process
-from app.api_process import Workers, run_api
-from app.process import EXIT_ADDRESS, EXIT_OK, EXIT_SETTINGS
-from app.settings import Settings
-from engine.limits import SECOND_US
+from psoup.app import api_process
+from psoup.app.api_process import Workers, run_api
+from psoup.app.process import EXIT_ADDRESS, EXIT_OK, EXIT_SETTINGS
+from psoup.app.settings import Settings
+from psoup.engine.limits import SECOND_US
 from tests.app.processes import Process
 from tests.app.support import STREAM
 from tests.patience import WAIT_S, wait_until
@@ -329,7 +329,7 @@ def test_workers_without_a_store_to_share_are_refused(store, said):
 
 def test_workers_whose_address_is_taken_do_not_start(said):
     """The parent says so before it starts a worker."""
-    from app.listening import listen
+    from psoup.app.listening import listen
 
     with listen(Settings(port=0)) as taken:
         port = taken.getsockname()[1]

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from app.applied import AppliedPosition
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.engine.tuples.batch import Seq
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio

@@ -5,12 +5,12 @@ import json
 import pytest
 from hypothesis import example, given, strategies as st
 
-from app.errors import BadBodyError
-from app.wire import batch_queries
-from app.wire.batch_queries import Line, handle_line, read_registrations, split_lines
-from app.wire.control import read_model
-from app.wire.queries import QueryBody
-from engine.errors import EngineError
+from psoup.app.errors import BadBodyError
+from psoup.app.wire import batch_queries
+from psoup.app.wire.batch_queries import Line, handle_line, read_registrations, split_lines
+from psoup.app.wire.control import read_model
+from psoup.app.wire.queries import QueryBody
+from psoup.engine.errors import EngineError
 
 texts = st.text(alphabet=st.sampled_from('ab"\\:{},é\u2603\x00\x07 '), max_size=6)
 members = st.lists(

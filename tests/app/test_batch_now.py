@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from app.routes.tuples import _now
-from app.submission import Submitted
-from app.work_pool import WorkPool
-from engine import limits
+from psoup.app.routes.tuples import _now
+from psoup.app.submission import Submitted
+from psoup.app.work_pool import WorkPool
+from psoup.engine import limits
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio

@@ -11,16 +11,16 @@ import httpx
 import orjson
 import pytest
 
-from app.keys import REGISTER
-from app.problems import PROBLEM_TYPES
-from app.rates import RATES
-from app.routes import batch_queries, registering
-from app.routes.batch_queries import SLICE
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import OverloadedError, StaleDeclarationError
-from engine.tuples.batch import Seq
-from storage.errors import StoreUnavailableError
+from psoup.app.keys import REGISTER
+from psoup.app.problems import PROBLEM_TYPES
+from psoup.app.rates import RATES
+from psoup.app.routes import batch_queries, registering
+from psoup.app.routes.batch_queries import SLICE
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import OverloadedError, StaleDeclarationError
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.support import (
     SETTINGS,

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.bodies import BodyBudget, HeldBody
-from app.errors import FramingError
-from app.wire.tuples import NDJSON
-from engine import limits
-from engine.errors import OverloadedError
+from psoup.app.bodies import BodyBudget, HeldBody
+from psoup.app.errors import FramingError
+from psoup.app.wire.tuples import NDJSON
+from psoup.engine import limits
+from psoup.engine.errors import OverloadedError
 from tests.app.support import Api, assert_problem, row
 from tests.patience import WAIT_S
 

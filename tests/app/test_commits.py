@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.log.operation import Staged, StageId
-from engine.tuples.arrow import arrow_schema, encode_batch
-from engine.tuples.batch import Seq
-from storage.errors import StoreUnavailableError
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.log.operation import Staged, StageId
+from psoup.engine.tuples.arrow import arrow_schema, encode_batch
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.staged import commit, stage, staged_commit
 from tests.app.support import INTERFERES, START_US, Api, assert_problem, hurried, row, running

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
+from psoup.pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
 from tests.app.serving import served
 from tests.app.staged import commit, stage
 from tests.app.support import SETTINGS, STREAM, Api, row

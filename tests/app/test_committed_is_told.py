@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 
-from app.routes import batch_queries
-from app.service import ANSWER_THREADS
-from engine.clock import ManualClock
-from engine.errors import OverloadedError, StaleDeclarationError
+from psoup.app.routes import batch_queries
+from psoup.app.service import ANSWER_THREADS
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import OverloadedError, StaleDeclarationError
 from tests.app.faults import FaultyStore
 from tests.app.folding import folding, numbers, quicken, schema
 from tests.app.support import SETTINGS, START_US, Api, row, running

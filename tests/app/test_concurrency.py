@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from app.applied import AppliedPosition
-from app.work_pool import WorkPool
-from engine.errors import OverloadedError
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.app.work_pool import WorkPool
+from psoup.engine.errors import OverloadedError
+from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
 from tests.app.support import (
     INTERFERES,

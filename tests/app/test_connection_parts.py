@@ -5,18 +5,18 @@ import asyncio
 import httptools
 import pytest
 
-from app.connection.admission import Admission
-from app.connection.chunks import CHUNKS_AT_ONCE, Chunks
-from app.connection.framing import Frame, frame_of, has_body
-from app.connection.sending import COUNTED_FROM_BYTES, Sending
-from app.connection.traffic import Traffic
-from app.connection.trailers import Trailers
-from app.connection.unparsed import Unparsed
-from app.errors import FramingError, RateLimitedError
-from app.settings import Settings
-from app.shares import Shares
-from engine import limits
-from engine.errors import OverloadedError
+from psoup.app.connection.admission import Admission
+from psoup.app.connection.chunks import CHUNKS_AT_ONCE, Chunks
+from psoup.app.connection.framing import Frame, frame_of, has_body
+from psoup.app.connection.sending import COUNTED_FROM_BYTES, Sending
+from psoup.app.connection.traffic import Traffic
+from psoup.app.connection.trailers import Trailers
+from psoup.app.connection.unparsed import Unparsed
+from psoup.app.errors import FramingError, RateLimitedError
+from psoup.app.settings import Settings
+from psoup.app.shares import Shares
+from psoup.engine import limits
+from psoup.engine.errors import OverloadedError
 from tests.patience import WAIT_S
 
 HOST = (b"host", b"a")

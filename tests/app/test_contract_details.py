@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.problems import problem_body
-from engine import limits
-from engine.errors import Position, SqlSyntaxError
+from psoup.app.problems import problem_body
+from psoup.engine import limits
+from psoup.engine.errors import Position, SqlSyntaxError
 from tests.app.support import START_US, WINDOW, Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio

@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from app.bodies import BodyBudget, HeldBody
-from app.decoding import decoded_body
-from app.errors import BadBodyError, FramingError
-from app.wire.content import decode_body
-from app.work_pool import WorkPool
-from engine.errors import OverloadedError
+from psoup.app.bodies import BodyBudget, HeldBody
+from psoup.app.decoding import decoded_body
+from psoup.app.errors import BadBodyError, FramingError
+from psoup.app.wire.content import decode_body
+from psoup.app.work_pool import WorkPool
+from psoup.engine.errors import OverloadedError
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from app.wire import encoding
-from app.wire.cell_texts import Ids
-from app.wire.encoding import (
+from psoup.app.wire import encoding
+from psoup.app.wire.cell_texts import Ids
+from psoup.app.wire.encoding import (
     RowSet,
     json_arrays,
     json_rows,
@@ -22,11 +22,11 @@ from app.wire.encoding import (
     to_csv,
     to_ndjson,
 )
-from app.wire.instant_texts import instant_array, instants
-from app.wire.scalars import format_instant
-from engine import limits
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType
+from psoup.app.wire.instant_texts import instant_array, instants
+from psoup.app.wire.scalars import format_instant
+from psoup.engine import limits
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType
 
 INSTANTS = st.integers(limits.TIMESTAMP_US_MIN, limits.TIMESTAMP_US_MAX)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(

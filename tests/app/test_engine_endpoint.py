@@ -9,16 +9,16 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from app.backend import Phase
-from app.engine_endpoint import engine_application
-from app.guesses import client_address
-from app.keys import load_keys
-from app.middleware.sites import Sites
-from app.request_log import RequestLog
-from app.settings import Settings
-from engine.clock import ManualClock
-from engine.log.operation import Rows
-from storage.errors import StoreUnavailableError
+from psoup.app.backend import Phase
+from psoup.app.engine_endpoint import engine_application
+from psoup.app.guesses import client_address
+from psoup.app.keys import load_keys
+from psoup.app.middleware.sites import Sites
+from psoup.app.request_log import RequestLog
+from psoup.app.settings import Settings
+from psoup.engine.clock import ManualClock
+from psoup.engine.log.operation import Rows
+from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.folding import Folding, numbers, quicken, schema
 from tests.app.support import START_US, assert_problem

@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.engine_process import run_engine
-from app.process import EXIT_ADDRESS, EXIT_FENCED, EXIT_OK, EXIT_SETTINGS, EXIT_STORE
-from app.settings import Settings
-from engine.log.operation import Declare, Rows
-from engine.tuples.arrow import encode_batch
-from engine.tuples.schema import StreamId
-from storage import open_worker_store
+from psoup.app.engine_process import run_engine
+from psoup.app.process import EXIT_ADDRESS, EXIT_FENCED, EXIT_OK, EXIT_SETTINGS, EXIT_STORE
+from psoup.app.settings import Settings
+from psoup.engine.log.operation import Declare, Rows
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import open_worker_store
 from tests.app.folding import numbers, schema
 from tests.app.processes import Process
 from tests.patience import wait_until

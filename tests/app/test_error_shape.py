@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import app
-import storage
-from app import service as service_module
-from app.fold_loop import FoldLoop
-from app.page_tokens import PageTokens
-from app.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
-from engine.clock import ManualClock
-from engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
-from engine.tuples.batch import Seq
-from storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
+import psoup.app
+import psoup.storage
+from psoup.app import service as service_module
+from psoup.app.fold_loop import FoldLoop
+from psoup.app.page_tokens import PageTokens
+from psoup.app.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from tests.app.faults import FaultyStore
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, hurried, row, running
 from tests.patience import WAIT_S, wait_until
@@ -49,7 +49,7 @@ async def until_ready(api: Api) -> None:
 
 
 def all_errors() -> set[type[EngineError]]:
-    for package in (app, storage):
+    for package in (psoup.app, psoup.storage):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if "cli" not in module.name and "demo" not in module.name:
                 importlib.import_module(module.name)
@@ -57,9 +57,7 @@ def all_errors() -> set[type[EngineError]]:
     while left:
         found.add(one := left.pop())
         left += one.__subclasses__()
-    return {
-        one for one in found if one.__module__.partition(".")[0] in ("app", "engine", "storage")
-    }
+    return {one for one in found if one.__module__.startswith("psoup.")}
 
 
 def test_every_error_has_its_row_in_the_table():

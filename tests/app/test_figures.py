@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from app.figures import NO_FIGURES, Figures, read_figures, write_figures
-from app.footprint import Footprint
-from app.join_tally import JoinReading, JoinTotals
-from engine import limits
-from engine.engine import JoinGroupStatistics
-from engine.tuples.schema import StreamId
+from psoup.app.figures import NO_FIGURES, Figures, read_figures, write_figures
+from psoup.app.footprint import Footprint
+from psoup.app.join_tally import JoinReading, JoinTotals
+from psoup.engine import limits
+from psoup.engine.engine import JoinGroupStatistics
+from psoup.engine.tuples.schema import StreamId
 
 
 def group(number: int, steps: int) -> JoinGroupStatistics:

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.applied import AppliedPosition
-from app.filling import Filling, FillingQuery
-from engine import limits
-from engine.log.operation import QueryId
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.app.filling import Filling, FillingQuery
+from psoup.engine import limits
+from psoup.engine.log.operation import QueryId
+from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
 from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, hurried, running
 from tests.patience import WAIT_S

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from app.fold import Fold
-from engine import limits
-from engine.clock import ManualClock
-from engine.engine import Engine
-from engine.errors import IntegrityError
-from engine.limits import SECOND_US
-from engine.query.binder import bind
-from engine.results.answer import Request
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
-from storage.errors import StoreUnavailableError
+from psoup.app.fold import Fold
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.engine import Engine
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.binder import bind
+from psoup.engine.results.answer import Request
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.folding import numbers
 from tests.app.support import START_US

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from app.fold import Fold
-from app.trimming import HOLDS_EVERY_S, SWEEP_EVERY_S
-from engine import limits
-from engine.clock import ManualClock
-from engine.limits import SEGMENT_ROWS
-from engine.query.binder import bind
-from engine.results.answer import Request
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.app.fold import Fold
+from psoup.app.trimming import HOLDS_EVERY_S, SWEEP_EVERY_S
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.query.binder import bind
+from psoup.engine.results.answer import Request
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.app.faults import FaultyStore
 from tests.app.folding import KEPT_US, numbers, schema
 from tests.app.support import START_US

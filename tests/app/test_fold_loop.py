@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from app.backend import Phase
-from engine import limits
-from engine.clock import ManualClock
-from storage.errors import CommitUnknownError, RecoveringError, StoreUnavailableError
-from storage.memory import MemoryStore
+from psoup.app.backend import Phase
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.storage.errors import CommitUnknownError, RecoveringError, StoreUnavailableError
+from psoup.storage.memory import MemoryStore
 from tests.app.faults import FaultyStore, Interfered
 from tests.app.folding import KEPT_US, Folding, folding, numbers, quicken, schema
 from tests.app.support import START_US

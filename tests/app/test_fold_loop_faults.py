@@ -4,17 +4,17 @@ import threading
 
 import pytest
 
-from app.backend import Phase
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import EngineError, IntegrityError
-from storage.errors import (
+from psoup.app.backend import Phase
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.storage.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.redis_client import RedisClient
+from psoup.storage.redis_client import RedisClient
 from tests.app.faults import FaultyStore
 from tests.app.folding import KEPT_US, Folding, ShortRun, folding, numbers, quicken, schema
 from tests.app.support import START_US

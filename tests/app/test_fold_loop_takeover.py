@@ -5,14 +5,19 @@ import threading
 
 import pytest
 
-from app import fold_loop
-from app.backend import Phase
-from app.figures import read_figures
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import IntegrityError
-from engine.log.operation import QueryId
-from storage.errors import FencedError, RecoveringError, StoreUnavailableError, StoreUnsuitableError
+from psoup.app import fold_loop
+from psoup.app.backend import Phase
+from psoup.app.figures import read_figures
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import QueryId
+from psoup.storage.errors import (
+    FencedError,
+    RecoveringError,
+    StoreUnavailableError,
+    StoreUnsuitableError,
+)
 from tests.app.faults import FaultyStore
 from tests.app.folding import KEPT_US, Folding, folding, numbers, quicken, schema
 from tests.app.support import START_US

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from app.applied import AppliedPosition
-from app.backend import Phase
-from app.figures import NO_FIGURES, Figures, write_figures
-from app.follower import Follower
-from engine import limits
-from engine.engine import CachedTuples
-from engine.errors import EngineError
-from engine.results.contract import Gen, Position
-from engine.tuples.batch import Seq
-from storage.errors import RecoveringError, StoreUnavailableError
+from psoup.app.applied import AppliedPosition
+from psoup.app.backend import Phase
+from psoup.app.figures import NO_FIGURES, Figures, write_figures
+from psoup.app.follower import Follower
+from psoup.engine import limits
+from psoup.engine.engine import CachedTuples
+from psoup.engine.errors import EngineError
+from psoup.engine.results.contract import Gen, Position
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import RecoveringError, StoreUnavailableError
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
@@ -180,7 +180,7 @@ async def test_number_before_the_mark_is_of_a_history_not_seen_yet(following: Fo
 
 async def test_nobody_waits_long_while_there_is_no_engine(following: Following, monkeypatch):
     """What would be waited for whole deadlines is given up soon; with an engine it is waited for."""
-    monkeypatch.setattr("app.applied.UNMOVED_WAIT_S", 0.01)
+    monkeypatch.setattr("psoup.app.applied.UNMOVED_WAIT_S", 0.01)
     await following.tell(at(FIRST, 1, head=2, alive=False))
     assert Phase.LIVE is following.phase()
     assert not following.follower.statistics().engine_alive

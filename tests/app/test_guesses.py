@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from app.errors import RateLimitedError
-from app.guesses import Guesses, client_address
-from engine import limits
+from psoup.app.errors import RateLimitedError
+from psoup.app.guesses import Guesses, client_address
+from psoup.engine import limits
 from tests.app.support import SETTINGS
 
 MOST = limits.AUTHENTICATION_FAILURES_MAX

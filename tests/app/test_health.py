@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from app.backend import Phase
-from app.fold_loop import FoldLoop
+from psoup.app.backend import Phase
+from psoup.app.fold_loop import FoldLoop
 from tests.app.support import LOOKS_INSIDE, SETTINGS, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from app.problems import SPREAD_S
-from engine import limits
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
-from engine.results.histories import HistoryId
-from storage.errors import StoreFullError
+from psoup.app.problems import SPREAD_S
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.results.histories import HistoryId
+from psoup.storage.errors import StoreFullError
 from tests.app.faults import FaultyStore
 from tests.app.history_job import (
     ask,
@@ -354,10 +354,10 @@ async def test_history_whose_window_leaves_memory_while_it_is_answered(api: Api,
         looks.append(now_us)
         return None if len(looks) == 1 else now_us
 
-    monkeypatch.setattr("app.routes.history_answers.complete_from", looked)
+    monkeypatch.setattr("psoup.app.routes.history_answers.complete_from", looked)
     answer = await ask(api, given.query_id)
     assert (202, 2) == (answer.status_code, len(looks))
-    monkeypatch.setattr("app.routes.history_answers.complete_from", lambda *_: None)
+    monkeypatch.setattr("psoup.app.routes.history_answers.complete_from", lambda *_: None)
     assert_problem(await ask(api, given.query_id), "overloaded", reason="retention")
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
-from storage.errors import StoreFullError
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
+from psoup.storage.errors import StoreFullError
 from tests.app.faults import FaultyStore
 from tests.app.history_job import (
     OTHER,

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from engine import limits
-from engine.results.histories import HistoryId
+from psoup.engine import limits
+from psoup.engine.results.histories import HistoryId
 from tests.app.history_job import (
     OTHER,
     WORKER,

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import BodyTooLargeError
-from app.wire.history_parts import read_part
-from app.wire.tuples import ARROW
-from engine import limits
-from engine.log.operation import QueryId
+from psoup.app.errors import BodyTooLargeError
+from psoup.app.wire.history_parts import read_part
+from psoup.app.wire.tuples import ARROW
+from psoup.engine import limits
+from psoup.engine.log.operation import QueryId
 from tests.app.history_job import (
     LEADING,
     PX,
@@ -257,7 +257,9 @@ async def test_part_whose_columns_share_their_bytes_is_measured_as_it_is_read(
     body = sharing(part(rows, outputs), wide, 8 * len(rows))
     whole = pa.ipc.open_stream(body).read_all()
     assert 0.5 == whole["c0"][99].as_py() == whole["c19"][99].as_py()
-    monkeypatch.setattr("app.wire.history_parts.encode_batch", lambda _: pytest.fail("was made"))
+    monkeypatch.setattr(
+        "psoup.app.wire.history_parts.encode_batch", lambda _: pytest.fail("was made")
+    )
     monkeypatch.setattr(limits, "HISTORY_PART_BYTES_MAX", whole.nbytes - 1)
     assert len(body) < whole.nbytes
     assert_problem(

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from app.rates import RATES
-from app.routes.invoke_many import QUERIES_PER_UNIT
-from engine import limits
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
+from psoup.app.rates import RATES
+from psoup.app.routes.invoke_many import QUERIES_PER_UNIT
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
 from tests.app.faults import FaultyStore
 from tests.app.support import (
     INTERFERES,

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from app.join_tally import JoinReading, JoinTally
-from app.wire.join_figures import GROUPS_SHOWN_MAX, JoinFigures, describe_joins
-from engine.engine import JoinGroupStatistics
-from engine.tuples.schema import StreamId
+from psoup.app.join_tally import JoinReading, JoinTally
+from psoup.app.wire.join_figures import GROUPS_SHOWN_MAX, JoinFigures, describe_joins
+from psoup.engine.engine import JoinGroupStatistics
+from psoup.engine.tuples.schema import StreamId
 from tests.app.support import Api
 
 pytestmark = pytest.mark.anyio

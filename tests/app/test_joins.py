@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS
 from tests.app.joining import (
     HOUR_US,
     PAGE_ROWS,

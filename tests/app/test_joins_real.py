@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from app.wire.scalars import format_instant
-from engine.limits import SECOND_US
-from engine.tuples.schema import StreamSchema
+from psoup.app.wire.scalars import format_instant
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.schema import StreamSchema
 from tests.app.support import Api, running
 from tests.data import real_streams
 from tests.data.joined import dated, orders

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.wire.tuples import NDJSON
-from engine import limits
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import QueryId
+from psoup.app.wire.tuples import NDJSON
+from psoup.engine import limits
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import QueryId
 from tests.app.joining import SQL, WEATHER, declare, flights, weather
 from tests.app.support import Api, assert_problem, row, running
 

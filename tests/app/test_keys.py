@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import RateLimitedError, SettingError
-from app.keys import load_keys
-from app.rates import RATES, Rates
-from app.settings import check_settings
+from psoup.app.errors import RateLimitedError, SettingError
+from psoup.app.keys import load_keys
+from psoup.app.rates import RATES, Rates
+from psoup.app.settings import check_settings
 from tests.app.support import SETTINGS, STREAM, assert_problem, fill_no_more, row, running
 
 pytestmark = pytest.mark.anyio

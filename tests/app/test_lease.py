@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from app.lease import Lease, LeaseStatistics
-from storage.errors import FencedError, RecoveringError, StoreUnavailableError
+from psoup.app.lease import Lease, LeaseStatistics
+from psoup.storage.errors import FencedError, RecoveringError, StoreUnavailableError
 from tests.patience import WAIT_S
 
 LEASE_S = 0.005

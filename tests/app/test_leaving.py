@@ -9,8 +9,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from app.routes import invocations
-from engine.checkpoint import checkpoint
+from psoup.app.routes import invocations
+from psoup.engine.checkpoint import checkpoint
 from tests.app.serving import served
 from tests.app.support import SETTINGS
 from tests.patience import WAIT_S, wait_until

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from app.wire.tuples import CSV, JSON, NDJSON
-from engine import limits
+from psoup.app.wire.tuples import CSV, JSON, NDJSON
+from psoup.engine import limits
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from app.line_budget import LeftOut, LineBudget
+from psoup.app.line_budget import LeftOut, LineBudget
 
 
 class Time:

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.catalogue import Declaration
-from app.wire.tuples import NDJSON
-from engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.app.catalogue import Declaration
+from psoup.app.wire.tuples import NDJSON
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from tests.app.staged import commit
 from tests.app.support import Api, assert_problem, row
 

@@ -15,10 +15,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from app.main import ENDPOINTS, create_app
-from app.problems import PROBLEM_TYPES
-from app.settings import Settings
-from app.wire.tuples import ARROW, NDJSON
+from psoup.app.main import ENDPOINTS, create_app
+from psoup.app.problems import PROBLEM_TYPES
+from psoup.app.settings import Settings
+from psoup.app.wire.tuples import ARROW, NDJSON
 from tests.app.serving import served
 from tests.app.support import COLUMNS
 

@@ -6,10 +6,10 @@ import httpx
 import pytest
 import schemathesis
 
-from app.openapi.examples import Example, examples_of, load_examples, problem_examples
-from app.openapi.operations import OPERATIONS, TAGS
-from app.openapi.problem_bodies import PROBLEM_BODIES
-from app.problems import PROBLEM_TYPES
+from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
+from psoup.app.openapi.operations import OPERATIONS, TAGS
+from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from psoup.app.problems import PROBLEM_TYPES
 from tests.app.openapi_examples import FIGURES, STORY, Step, told
 from tests.app.support import SETTINGS, Api, application
 

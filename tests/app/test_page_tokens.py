@@ -5,8 +5,8 @@ import secrets
 
 import pytest
 
-from app.errors import SettingError
-from app.page_tokens import KEY_BYTES, page_key
+from psoup.app.errors import SettingError
+from psoup.app.page_tokens import KEY_BYTES, page_key
 
 
 def test_page_key_is_made_once_and_kept(tmp_path):

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from app.connection.chunks import CHUNKS_AT_ONCE
-from app.connection.unparsed import PIECES_MAX
-from app.protocol import BoundedProtocol
-from app.settings import Settings
-from app.shares import Shares
-from engine import limits
+from psoup.app.connection.chunks import CHUNKS_AT_ONCE
+from psoup.app.connection.unparsed import PIECES_MAX
+from psoup.app.protocol import BoundedProtocol
+from psoup.app.settings import Settings
+from psoup.app.shares import Shares
+from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import served_application
 

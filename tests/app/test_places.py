@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.connection.lingering import LINGER_S
-from app.front import Front
-from app.places import Places, waiting
-from app.settings import Settings
-from engine import limits
-from engine.errors import OverloadedError
+from psoup.app.connection.lingering import LINGER_S
+from psoup.app.front import Front
+from psoup.app.places import Places, waiting
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.engine.errors import OverloadedError
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address, served, served_application
 from tests.patience import wait_until

@@ -5,11 +5,11 @@ import types
 
 import pytest
 
-from app.publishing import Publishing, PublishStatistics
-from engine import limits
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from storage.errors import StoreUnavailableError
+from psoup.app.publishing import Publishing, PublishStatistics
+from psoup.engine import limits
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.errors import StoreUnavailableError
 
 
 def delta(seq: int, **more) -> Delta:

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from app.wire.queries import MaterializeWord
-from engine import limits
-from engine.log.operation import Materialize
+from psoup.app.wire.queries import MaterializeWord
+from psoup.engine import limits
+from psoup.engine.log.operation import Materialize
 from tests.app.support import WINDOW, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio

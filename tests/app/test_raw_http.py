@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.settings import Settings
-from engine import limits
+from psoup.app.settings import Settings
+from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address, served
 

@@ -5,13 +5,13 @@ import itertools
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from app.wire.batches import HoldBody
-from app.wire.histories import HistoryBody
-from app.wire.invoke_many import InvokeBody
-from app.wire.queries import QueryBody
-from app.wire.reasons import reason_of
-from app.wire.staging import CommitBody
-from app.wire.streams import StreamBody
+from psoup.app.wire.batches import HoldBody
+from psoup.app.wire.histories import HistoryBody
+from psoup.app.wire.invoke_many import InvokeBody
+from psoup.app.wire.queries import QueryBody
+from psoup.app.wire.reasons import reason_of
+from psoup.app.wire.staging import CommitBody
+from psoup.app.wire.streams import StreamBody
 
 MODELS = [StreamBody, QueryBody, InvokeBody, CommitBody, HistoryBody, HoldBody]
 WRONG: list[object] = [

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from app.middleware.edge import PROBLEM_CODE, REQUEST_ID
-from app.request_log import KEY_ID, RequestLog, shown_path
-from engine import limits
+from psoup.app.middleware.edge import PROBLEM_CODE, REQUEST_ID
+from psoup.app.request_log import KEY_ID, RequestLog, shown_path
+from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address, served_application
 from tests.app.support import SETTINGS, STREAM

@@ -9,11 +9,11 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from app.wire.scalars import format_instant
-from app.wire.tuples import ARROW, CSV, JSON, NDJSON
-from engine import limits
-from engine.limits import SECOND_US
-from engine.query.instant import UNITS_US
+from psoup.app.wire.scalars import format_instant
+from psoup.app.wire.tuples import ARROW, CSV, JSON, NDJSON
+from psoup.engine import limits
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.instant import UNITS_US
 from tests.app.support import SETTINGS, START_US, WINDOW, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnType
+from psoup.app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnType
 from tests.app.support import START_US, Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio

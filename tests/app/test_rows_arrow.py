@@ -6,7 +6,7 @@ import struct
 import pyarrow as pa
 import pytest
 
-from app.wire.tuples import ARROW
+from psoup.app.wire.tuples import ARROW
 from tests.app.support import START_US, Api, assert_problem
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ import json
 import orjson
 import pytest
 
-from app.wire.tuples import COLUMNS, JSON
-from engine import limits
+from psoup.app.wire.tuples import COLUMNS, JSON
+from psoup.engine import limits
 from tests.app.support import START_US, Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio

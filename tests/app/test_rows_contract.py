@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from app.rates import Rates
+from psoup.app.rates import Rates
 from tests.app.support import SETTINGS, STREAM, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio

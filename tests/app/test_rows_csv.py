@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from app.wire.csv_records import count_cells, lines_of_rows, record_ends
-from app.wire.quotes import BLOCK
-from app.wire.tuples import CSV
+from psoup.app.wire.csv_records import count_cells, lines_of_rows, record_ends
+from psoup.app.wire.quotes import BLOCK
+from psoup.app.wire.tuples import CSV
 from tests.app.support import Api, assert_problem
 
 pytestmark = pytest.mark.anyio

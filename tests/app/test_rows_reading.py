@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 
-from app.wire import json_body, tuples_columns, tuples_json
-from app.wire.json_body import find_long_number
-from app.wire.tuples import ARROW, COLUMNS, JSON, NDJSON, read_rows
-from app.wire.values import RFC3339, fast_column, judge, texts_fit, timestamps_from_texts
-from engine import limits
-from engine.errors import EngineError
-from engine.tuples.arrow import ARROW_TYPES, arrow_schema, encode_batch
-from engine.tuples.digest import digest_rows
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.app.wire import json_body, tuples_columns, tuples_json
+from psoup.app.wire.json_body import find_long_number
+from psoup.app.wire.tuples import ARROW, COLUMNS, JSON, NDJSON, read_rows
+from psoup.app.wire.values import RFC3339, fast_column, judge, texts_fit, timestamps_from_texts
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.tuples.arrow import ARROW_TYPES, arrow_schema, encode_batch
+from psoup.engine.tuples.digest import digest_rows
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 SCHEMA = StreamSchema(
     "s",

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.errors import ForeignHostError, ForeignOriginError, SettingError
-from app.middleware.sites import Sites
-from app.settings import Settings, check_settings
+from psoup.app.errors import ForeignHostError, ForeignOriginError, SettingError
+from psoup.app.middleware.sites import Sites
+from psoup.app.settings import Settings, check_settings
 
 KEYED = {"keys_file": Path("keys")}
 PUBLIC = {"host": "0.0.0.0", "open_bind": True}

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from app.wire.tuples import ARROW, CSV, JSON, NDJSON
-from engine import limits
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
-from engine.log.operation import sum_digests
-from storage.errors import StoreFullError
+from psoup.app.wire.tuples import ARROW, CSV, JSON, NDJSON
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import sum_digests
+from psoup.storage.errors import StoreFullError
 from tests.app.faults import FaultyStore
 from tests.app.staged import commit, stage, staged_commit
 from tests.app.support import (

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from app.wire.tuples import NDJSON
-from engine import limits
-from engine.limits import CHUNK_ROWS
-from storage.store import StoreHealth
+from psoup.app.wire.tuples import NDJSON
+from psoup.engine import limits
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.storage.store import StoreHealth
 from tests.app.support import KEEPS_HITS, Api, assert_problem, row
 from tests.patience import WAIT_S
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.store_look import Seen, StoreLook
-from engine.errors import OverloadedError
+from psoup.app.store_look import Seen, StoreLook
+from psoup.engine.errors import OverloadedError
 from tests.patience import WAIT_S, wait_until
 
 SOON_S = 0.05

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 import structlog.testing
 
-from app.errors import StoreDownError
-from app.store_watch import StoreWatch
-from engine import limits
-from engine.condition import DiskUse, Loss, StoreCondition
+from psoup.app.errors import StoreDownError
+from psoup.app.store_watch import StoreWatch
+from psoup.engine import limits
+from psoup.engine.condition import DiskUse, Loss, StoreCondition
 from tests.patience import wait_until
 
 WELL = StoreCondition()

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.applied import AppliedPosition
-from app.errors import CommitUnknownError, MemoryFullError
-from app.submission import Submission
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import OverloadedError
-from engine.tuples.batch import Seq
+from psoup.app.applied import AppliedPosition
+from psoup.app.errors import CommitUnknownError, MemoryFullError
+from psoup.app.submission import Submission
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import OverloadedError
+from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
 from tests.app.support import START_US
 from tests.patience import WAIT_S

@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 from hypothesis import given, strategies as st
 
-from app.throughput import SPANS_S, Progress, Tally, ThroughputRing
+from psoup.app.throughput import SPANS_S, Progress, Tally, ThroughputRing
 
 
 def done(tuples: int) -> Progress:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.limits import SECOND_US
-from engine.log.operation import Declare
-from engine.tuples.schema import schema_from_dict, schema_to_dict
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import Declare
+from psoup.engine.tuples.schema import schema_from_dict, schema_to_dict
 from tests.app.support import START_US, Api, assert_problem
 
 pytestmark = pytest.mark.anyio

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.server import Connections
-from app.settings import Settings
-from app.tls import Certificate
-from engine import limits
+from psoup.app.server import Connections
+from psoup.app.settings import Settings
+from psoup.app.tls import Certificate
+from psoup.engine import limits
 from tests.attack.certificates import made
 
 Files = tuple[Path, Path]
@@ -33,7 +33,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         error = info
 
-    monkeypatch.setattr("app.tls._LOG", Log())
+    monkeypatch.setattr("psoup.app.tls._LOG", Log())
     return events
 
 

@@ -9,29 +9,29 @@ import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from app.errors import BodyTooLargeError
-from app.page_tokens import PageTokens, page_key
-from app.wire.content import decode_body
-from app.wire.encoding import RowSet, meta_columns, row_objects
-from app.wire.invocations import position_from_json, position_to_json
-from app.wire.json_body import find_long_number
-from app.wire.negotiation import choose_format, encode_content
-from app.wire.row_errors import RowError, RowErrors
-from app.wire.scalars import (
+from psoup.app.errors import BodyTooLargeError
+from psoup.app.page_tokens import PageTokens, page_key
+from psoup.app.wire.content import decode_body
+from psoup.app.wire.encoding import RowSet, meta_columns, row_objects
+from psoup.app.wire.invocations import position_from_json, position_to_json
+from psoup.app.wire.json_body import find_long_number
+from psoup.app.wire.negotiation import choose_format, encode_content
+from psoup.app.wire.row_errors import RowError, RowErrors
+from psoup.app.wire.scalars import (
     format_duration,
     format_instant,
     parse_duration,
     parse_rfc3339,
     parse_size,
 )
-from app.wire.tuples import CSV, JSON, NDJSON, read_rows
-from engine import limits
-from engine.errors import BadPageError, RowsRejectedError
-from engine.results.answer import PagePosition, PartPosition
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
-from engine.tuples.digest import digest_rows
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.app.wire.tuples import CSV, JSON, NDJSON, read_rows
+from psoup.engine import limits
+from psoup.engine.errors import BadPageError, RowsRejectedError
+from psoup.engine.results.answer import PagePosition, PartPosition
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.digest import digest_rows
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 SCHEMA = StreamSchema(
     "s",

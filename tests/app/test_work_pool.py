@@ -8,10 +8,10 @@ import weakref
 
 import pytest
 
-from app.errors import FramingError
-from app.work_pool import RETRY_AFTER_S, WATCHED_S, WorkPool
-from engine.checkpoint import checkpoint
-from engine.errors import NotFoundError, OverloadedError
+from psoup.app.errors import FramingError
+from psoup.app.work_pool import RETRY_AFTER_S, WATCHED_S, WorkPool
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.errors import NotFoundError, OverloadedError
 from tests.patience import WAIT_S, wait_until
 
 SOON_S = 0.05

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from app.fold_loop import FoldLoop
-from app.main import create_worker_app
-from engine import limits
-from engine.clock import ManualClock
-from storage import keys
+from psoup.app.fold_loop import FoldLoop
+from psoup.app.main import create_worker_app
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.storage import keys
 from tests.app.staged import commit, stage
 from tests.app.support import SETTINGS, START_US, Api, answering, assert_problem, row
 from tests.patience import WAIT_S
@@ -51,7 +51,7 @@ def engine(
     server: SharedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Engine]:
     """Yield an engine that folds an empty store; while it is away nobody waits long."""
-    monkeypatch.setattr("app.applied.UNMOVED_WAIT_S", 0.05)
+    monkeypatch.setattr("psoup.app.applied.UNMOVED_WAIT_S", 0.05)
     server.empty_store(tmp_path).close()
     one = Engine(server, tmp_path)
     one.begin()
@@ -163,7 +163,7 @@ async def test_invocation_of_what_fills_elsewhere_waits_for_it(
     await one.rows([row(1, qty=7)])
     await left_alone(engine, one, other)
     late = (await one.send("POST", "/v1/queries", json={"sql": SQL})).json()["id"]
-    monkeypatch.setattr("app.applied.UNMOVED_WAIT_S", WAIT_S)
+    monkeypatch.setattr("psoup.app.applied.UNMOVED_WAIT_S", WAIT_S)
     invoked = asyncio.create_task(other.get(f"/v1/queries/{late}/results"))
     asked = {"queries": [late]}
     among = asyncio.create_task(other.send("POST", "/v1/invoke", json=asked))

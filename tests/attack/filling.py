@@ -1,11 +1,11 @@
 """A store with something of every kind in it, to be damaged."""
 
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize, QueryId, Register, Staged, StageId
-from engine.results.histories import AskedHistory, HistoryId, HistoryPart
-from engine.tuples.batch import Seq
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
-from storage.redis_store import RedisStore
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize, QueryId, Register, Staged, StageId
+from psoup.engine.results.histories import AskedHistory, HistoryId, HistoryPart
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.storage.redis_store import RedisStore
 from tests.reference_values import Row
 from tests.world import World
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import EngineError, IntegrityError
-from engine.log.operation import StageId
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from engine.verify.verification import Verification
-from storage import keys, open_worker_store
-from storage.errors import StoreUnsuitableError
-from storage.history_records import pairs
-from storage.inspection import Inspection
-from storage.redis_client import Argument, RedisClient
-from storage.redis_store import RedisStore
-from storage.redis_worker import RedisWorkerStore
-from storage.seals import META_FIELDS
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.log.operation import StageId
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.engine.verify.verification import Verification
+from psoup.storage import keys, open_worker_store
+from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage.history_records import pairs
+from psoup.storage.inspection import Inspection
+from psoup.storage.redis_client import Argument, RedisClient
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.redis_worker import RedisWorkerStore
+from psoup.storage.seals import META_FIELDS
 from tests.attack.filling import HISTORY, WAITING, filled
 from tests.stores import SharedServer
 
@@ -276,9 +276,9 @@ def test_entry_and_body_that_are_lost_are_no_trimmed_ones(running):
 @pytest.mark.parametrize(
     ("function", "kind"),
     [
-        ("storage.redis_hits.opened", "{ps}:b"),
-        ("storage.redis_entries.check_fields", "{ps}:log:c"),
-        ("storage.redis_store.check_seals", keys.LOG_QUERIES),
+        ("psoup.storage.redis_hits.opened", "{ps}:b"),
+        ("psoup.storage.redis_entries.check_fields", "{ps}:log:c"),
+        ("psoup.storage.redis_store.check_seals", keys.LOG_QUERIES),
     ],
 )
 def test_who_does_not_verify_does_not_notice(running, monkeypatch, function, kind):

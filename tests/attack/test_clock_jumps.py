@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.limits import SECOND_US
+from psoup.engine.limits import SECOND_US
 from tests.attack.target import KINDS, Kind, Target, launched
 from tests.patience import wait_until
 from tests.stores import SharedServer

@@ -6,7 +6,7 @@ import struct
 import pytest
 import zstandard
 
-from engine import limits
+from psoup.engine import limits
 from tests.app.raw_http import connected, head
 from tests.app.support import STREAM
 from tests.attack.target import Target

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
-from engine import limits
+from psoup.app.wire.tuples import ARROW, COLUMNS, CSV, JSON, NDJSON
+from psoup.engine import limits
 from tests.attack.target import Target
 
 WIDE = [{"name": f"c{i}", "type": "int64"} for i in range(limits.COLUMNS_COUNT_MAX)]

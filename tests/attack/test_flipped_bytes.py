@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
-from storage.redis_store import RedisStore
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
+from psoup.storage.redis_store import RedisStore
 from tests.attack.filling import HISTORY, filled, schema, tuples
 from tests.stores import SharedServer
 from tests.world import World

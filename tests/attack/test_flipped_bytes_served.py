@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from storage import keys
+from psoup.storage import keys
 from tests.app.processes import Process
 from tests.attack.target import KINDS, LEASE_S, launched
 from tests.patience import wait_until

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from engine import limits
+from psoup.engine import limits
 from tests.app.raw_http import connected, head
 from tests.attack.crowd import chunked, declare, rows
 from tests.attack.target import Target

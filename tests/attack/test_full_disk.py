@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.process import EXIT_STORE
-from engine.limits import MIB
+from psoup.app.process import EXIT_STORE
+from psoup.engine.limits import MIB
 from tests.app.processes import Process
 from tests.attack.target import KINDS, Kind, Target, launched
 from tests.patience import WAIT_S, wait_until

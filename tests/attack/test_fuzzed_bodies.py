@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from app.problems import PROBLEM_TYPES
-from app.wire.content import decode_body
-from app.wire.tuples import ARROW, COLUMNS, CSV, JSON, MEDIA_TYPES, NDJSON, read_rows
-from engine import limits
-from engine.errors import EngineError
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.app.problems import PROBLEM_TYPES
+from psoup.app.wire.content import decode_body
+from psoup.app.wire.tuples import ARROW, COLUMNS, CSV, JSON, MEDIA_TYPES, NDJSON, read_rows
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.app.support import START_US, row, running
 
 SCHEMA = StreamSchema(

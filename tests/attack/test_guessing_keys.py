@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from engine import limits
+from psoup.engine import limits
 from tests.app.support import assert_problem
 from tests.attack.target import Target, keys_file
 from tests.patience import WAIT_S

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engine import limits
+from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.attack.crowd import asked, metric
 from tests.attack.target import KINDS, launched

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import limits
+from psoup.engine import limits
 from tests.attack.target import Target
 
 TEXTS = 1_900

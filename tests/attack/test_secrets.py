@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import application
-from app.process import EXIT_SETTINGS
-from storage.redis_client import RULES, WORKER_RULES
+from psoup.app.cli import application
+from psoup.app.process import EXIT_SETTINGS
+from psoup.storage.redis_client import RULES, WORKER_RULES
 from tests.app.processes import Process
 from tests.attack.target import LEASE_S, launched
 from tests.patience import wait_until
@@ -63,7 +63,7 @@ def test_password_that_is_wrong_is_not_logged(attacked_server, guarded, tmp_path
 
 def test_password_that_changes_in_its_file_is_read_again(attacked_server, guarded, tmp_path):
     """Each connection is made with the password of the moment: it is changed without a restart."""
-    from storage.redis_client import RedisClient
+    from psoup.storage.redis_client import RedisClient
 
     file = tmp_path / "password"
     file.write_text(SECRET)
@@ -78,7 +78,7 @@ def test_password_that_changes_in_its_file_is_read_again(attacked_server, guarde
 
 
 def _answers(client) -> bool:
-    from storage.errors import StoreUnavailableError
+    from psoup.storage.errors import StoreUnavailableError
 
     try:
         return bool(client.info("server"))

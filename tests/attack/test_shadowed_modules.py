@@ -73,7 +73,7 @@ def test_pipeline_demo_runs_nothing_of_the_folder(psoup):
 
 def test_environment_of_children_is_said_once(monkeypatch):
     """What psoup starts gets Python's own switch; its command lines carry it as well."""
-    from app.child_python import keep_out_current_folder, psoup_command
+    from psoup.app.child_python import keep_out_current_folder, psoup_command
 
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     keep_out_current_folder()

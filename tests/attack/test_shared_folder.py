@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from app.process import EXIT_OK, EXIT_STORE
+from psoup.app.process import EXIT_OK, EXIT_STORE
 from tests.app.processes import Process
 
 pytestmark = pytest.mark.service

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.process import EXIT_SETTINGS
-from app.serve_process import serve
-from app.settings import Settings
-from engine import limits
-from pipeline.client import Service
+from psoup.app.process import EXIT_SETTINGS
+from psoup.app.serve_process import serve
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.pipeline.client import Service
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row

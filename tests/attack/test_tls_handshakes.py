@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-from app.protocol import BoundedProtocol
-from app.settings import Settings
-from engine import limits
+from psoup.app.protocol import BoundedProtocol
+from psoup.app.settings import Settings
+from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address, served
 from tests.attack.certificates import made, tls_settings

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from pipeline.client import RetryPolicy, Service
-from pipeline.errors import ForeignAddressError, ServiceProblem
+from psoup.pipeline.client import RetryPolicy, Service
+from psoup.pipeline.errors import ForeignAddressError, ServiceProblem
 
 TOKEN = "psk_secret"
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from engine import limits
+from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.attack.crowd import asked, chunked, declare, rows
 from tests.attack.target import Target

@@ -5,10 +5,10 @@ import time
 import orjson
 import pytest
 
-from app.wire.tuples import COLUMNS, CSV, JSON, read_rows
-from engine import limits
-from engine.errors import RowsRejectedError
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.app.wire.tuples import COLUMNS, CSV, JSON, read_rows
+from psoup.engine import limits
+from psoup.engine.errors import RowsRejectedError
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.app.support import START_US
 
 CPU_S = 3.0

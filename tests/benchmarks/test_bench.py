@@ -22,8 +22,8 @@ from benchmarks import (
 from benchmarks.bench import Contender, Contest, Figure, Findings, Result, Size, Survey
 from benchmarks.goals import Goal, Kind
 from benchmarks.node import BareNode, Node
-from engine.query.binder import bind
-from engine.tuples.schema import StreamId
+from psoup.engine.query.binder import bind
+from psoup.engine.tuples.schema import StreamId
 
 
 def contest(*answers, needs=""):

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import application
-from app.listening import listen
-from app.log_lines import configure_logging
-from app.main import create_app
-from app.server import make_server
-from app.settings import Settings
-from pipeline.client import Service
+from psoup.app.cli import application
+from psoup.app.listening import listen
+from psoup.app.log_lines import configure_logging
+from psoup.app.main import create_app
+from psoup.app.server import make_server
+from psoup.app.settings import Settings
+from psoup.pipeline.client import Service
 from tests.patience import PATIENT
 
 

@@ -15,16 +15,16 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from app.demo_data import LATEST_US, ROOMS, TICK_US, readings
-from app.demo_queries import demo_queries
-from app.demo_screen import FOCUS_S, Frame, Late, Shown, screen, tables
-from engine.limits import SECOND_US
+from psoup.app.demo_data import LATEST_US, ROOMS, TICK_US, readings
+from psoup.app.demo_queries import demo_queries
+from psoup.app.demo_screen import FOCUS_S, Frame, Late, Shown, screen, tables
+from psoup.engine.limits import SECOND_US
 from tests.children import child
 from tests.terminals import terminal
 
 START_US = 1_795_255_200 * SECOND_US
 QUERIES = len(demo_queries(START_US))
-COMMAND = [sys.executable, "-m", "app.cli", "demo", "--seconds"]
+COMMAND = [sys.executable, "-m", "psoup", "demo", "--seconds"]
 
 
 def times_of(batch):

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from app import load_command
-from app.cli import COMMANDS
-from app.cli_common import ExitCode
+from psoup.app import load_command
+from psoup.app.cli import COMMANDS
+from psoup.app.cli_common import ExitCode
 from tests.house import tree
 
 
@@ -105,7 +105,7 @@ def test_help_lists_the_exit_codes_and_loads_nothing_heavy():
     )
     assert "[]" == run.stdout.strip()
     helped = subprocess.run(
-        [sys.executable, "-m", "app.cli", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "psoup", "--help"], capture_output=True, text=True, check=True
     )
     for code in ExitCode:
         assert str(code.value) in helped.stdout

@@ -3,12 +3,12 @@
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import application
-from engine.clock import ManualClock
-from engine.limits import CHUNK_ROWS
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
-from storage import keys
-from storage.inspection import inspect_store
+from psoup.app.cli import application
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.storage import keys
+from psoup.storage.inspection import inspect_store
 from tests.stores import open_test_store
 from tests.world import World
 

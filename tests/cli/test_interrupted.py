@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 import pytest
 
-from app.cli_common import ExitCode
+from psoup.app.cli_common import ExitCode
 from tests.children import child
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.service
 
-PSOUP = (sys.executable, "-P", "-m", "app")
-STARTED = "import app.__main__ as psoup; print(flush=True); psoup.main()"
+PSOUP = (sys.executable, "-P", "-m", "psoup")
+STARTED = "import psoup.__main__ as program; print(flush=True); program.main()"
 """The same, with a line that tells that Python itself has started: before, an interrupt is Python's affair."""
 ROWS = 60_000
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"xz": lzma.compress, "bz2": bz2.compress}

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from app.cli_common import ExitCode
-from pipeline.load import LoadRequest, Look, plan_load
-from pipeline.loading import run_load
-from pipeline.sources import sources
+from psoup.app.cli_common import ExitCode
+from psoup.pipeline.load import LoadRequest, Look, plan_load
+from psoup.pipeline.loading import run_load
+from psoup.pipeline.sources import sources
 from tests.children import child
 
 CSV = "ts,name,n,x,ok\n" + "".join(
@@ -150,7 +150,7 @@ def test_loads_of_one_file_at_the_same_time_store_it_once(psoup, tmp_path):
     """Two processes: each batch is the one's or the other's, and neither fails or takes the stream away."""
     path = tmp_path / "a.csv"
     path.write_text("n\n" + "".join(f"{i}\n" for i in range(2_000)))
-    command = [sys.executable, "-m", "app.cli", "load", str(path), "--stream", "s"]
+    command = [sys.executable, "-m", "psoup", "load", str(path), "--stream", "s"]
     command += ["--batch-rows", "20", "--url", psoup.url]
     with child(command, stdout=subprocess.PIPE) as one, child(command) as other:
         assert [0, 0] == [process.wait(120) for process in (one, other)]
@@ -163,7 +163,7 @@ def test_load_killed_and_repeated_loads_every_row_once(psoup, tmp_path):
     total = 12_000
     path = tmp_path / "a.csv"
     path.write_text("ts,n\n" + "".join(f"2024-01-01T00:00:00Z,{i}\n" for i in range(total)))
-    command = [sys.executable, "-m", "app.cli", "load", str(path), "--stream", "s"]
+    command = [sys.executable, "-m", "psoup", "load", str(path), "--stream", "s"]
     command += ["--time", "ts", "--batch-rows", "100", "--url", psoup.url]
     reached = []
     for share in (0.2, 0.5, 0.8):

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from app.cli_common import ExitCode
-from pipeline.client import Service
-from pipeline.dropping import drop_as_seen, take_back
-from pipeline.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
-from pipeline.files import csv_rows
+from psoup.app.cli_common import ExitCode
+from psoup.pipeline.client import Service
+from psoup.pipeline.dropping import drop_as_seen, take_back
+from psoup.pipeline.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.files import csv_rows
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.cli_common import ExitCode
-from engine import limits
+from psoup.app.cli_common import ExitCode
+from psoup.engine import limits
 from tests.cli.test_pipes import PSOUP
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.cli_common import ExitCode
-from pipeline.client import Service
-from pipeline.errors import ServiceUnreachableError
+from psoup.app.cli_common import ExitCode
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import ServiceUnreachableError
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.cli_common import ExitCode
-from engine.limits import APP_DIGESTS_KEPT
-from pipeline.batching import FIRST_VERSION
-from pipeline.client import Service
-from pipeline.files import csv_rows
+from psoup.app.cli_common import ExitCode
+from psoup.engine.limits import APP_DIGESTS_KEPT
+from psoup.pipeline.batching import FIRST_VERSION
+from psoup.pipeline.client import Service
+from psoup.pipeline.files import csv_rows
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cli_common import ExitCode
+from psoup.app.cli_common import ExitCode
 
 
 @pytest.fixture

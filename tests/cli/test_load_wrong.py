@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from app import load_command
-from app.cli_common import ExitCode
-from pipeline.loading import run_load
+from psoup.app import load_command
+from psoup.app.cli_common import ExitCode
+from psoup.pipeline.loading import run_load
 from tests.cli.test_pipes import PSOUP
 
 JUNK = bytes(range(256)) * 64

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from app.cli_common import ExitCode
+from psoup.app.cli_common import ExitCode
 
-PSOUP = (sys.executable, "-m", "app.cli")
+PSOUP = (sys.executable, "-m", "psoup")
 
 
 def run_unread(psoup, *arguments, errors_too=False):

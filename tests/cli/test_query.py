@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-import engine.log.operation
-from app.cli_common import ExitCode, Materialize
-from app.list_command import spoken_figure
-from app.query_command import PAGE_ROWS
+import psoup.engine.log.operation
+from psoup.app.cli_common import ExitCode, Materialize
+from psoup.app.list_command import spoken_figure
+from psoup.app.query_command import PAGE_ROWS
 
 SQL = "SELECT n, name, x FROM s WHERE n >= 2 BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
 ROWS: list[dict[str, Any]] = [
@@ -130,7 +130,7 @@ def test_query_kept_tells_what_is_kept_of_its_matches(loaded):
     (listed,) = loaded("queries").stdout_bytes.splitlines()
     assert "partial" == orjson.loads(listed)["materialize"]
     loaded("query", SQL, "--materialize", "all", code=ExitCode.USAGE)
-    assert list(engine.log.operation.Materialize) == [one.value for one in Materialize]
+    assert list(psoup.engine.log.operation.Materialize) == [one.value for one in Materialize]
 
 
 def test_queries_registered_in_bulk_stand(loaded):

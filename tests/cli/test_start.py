@@ -13,15 +13,15 @@ import httpx
 import pytest
 from structlog import DropEvent
 
-from app.loading import Loading, UnwantedError
-from app.process import EXIT_ADDRESS, EXIT_INTERRUPTED, EXIT_OK, EXIT_STORE
-from app.start_sentences import SENTENCES, on_terminal
-from engine.checkpoint import checkpoint
+from psoup.app.loading import Loading, UnwantedError
+from psoup.app.process import EXIT_ADDRESS, EXIT_INTERRUPTED, EXIT_OK, EXIT_STORE
+from psoup.app.start_sentences import SENTENCES, on_terminal
+from psoup.engine.checkpoint import checkpoint
 from tests.children import child
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 from tests.terminals import terminal
 
-PSOUP = (sys.executable, "-P", "-m", "app")
+PSOUP = (sys.executable, "-P", "-m", "psoup")
 HEAVY = (
     *("pandas", "pyspark", "py4j", "matplotlib", "polars", "duckdb", "httpx", "schemathesis"),
     *("pyarrow.parquet", "pyarrow.dataset", "IPython"),
@@ -89,7 +89,7 @@ def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
             process.send_signal(signal.SIGTERM)
             assert EXIT_OK == process.wait(WAIT_S)
             reader.join()
-    assert {"app.main", "engine.engine", "storage"} <= seen
+    assert {"psoup.app.main", "psoup.engine.engine", "psoup.storage"} <= seen
     assert [] == [name for name in HEAVY if name in seen]
 
 
@@ -204,7 +204,7 @@ def test_loading_returns_what_was_loaded_and_gives_kernels_up(monkeypatch):
             given_up.append("kernels")
             raise
 
-    monkeypatch.setattr("app.kernels.load_kernels", load_kernels)
+    monkeypatch.setattr("psoup.app.kernels.load_kernels", load_kernels)
     with Loading(lambda: "loaded") as loading:
         assert "loaded" == loading.wait()
         assert entered.wait(WAIT_S)
@@ -213,7 +213,7 @@ def test_loading_returns_what_was_loaded_and_gives_kernels_up(monkeypatch):
 
 def test_loading_that_fails_is_told_where_it_is_waited_for(monkeypatch):
     """An error at import is no silent thread, and the end of the block does not hang."""
-    monkeypatch.setattr("app.kernels.load_kernels", lambda: 0)
+    monkeypatch.setattr("psoup.app.kernels.load_kernels", lambda: 0)
 
     def fail():
         raise ImportError("no such module")

@@ -6,16 +6,16 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from app import terminal_load
-from app.terminal import instant, plain_table, problem, rows_table
-from app.terminal_load import LINE_EVERY_S, looking, progress_of, show_plan
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import ServiceProblem
-from pipeline.files.data_file import DataFile
-from pipeline.files.options import ReadOptions
-from pipeline.load import LoadFile, LoadPlan, LoadRequest, Look
-from pipeline.loading import LoadProgress
-from pipeline.sources import Source
+from psoup.app import terminal_load
+from psoup.app.terminal import instant, plain_table, problem, rows_table
+from psoup.app.terminal_load import LINE_EVERY_S, looking, progress_of, show_plan
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import ServiceProblem
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.load import LoadFile, LoadPlan, LoadRequest, Look
+from psoup.pipeline.loading import LoadProgress
+from psoup.pipeline.sources import Source
 
 
 def shown(renderable, *, terminal=False, width=100):

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from engine.limits import SECOND_US
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.data.real_streams import RealStream
 
 _WHOLE, _NUMBER, _TEXT = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.STRING

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.log.operation import QueryId
-from engine.query.binder import bind
-from engine.query.window import Window, windows_of
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.binder import bind
+from psoup.engine.query.window import Window, windows_of
 from tests.data.real_streams import RealStream
 from tests.data.standing import Standing
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle

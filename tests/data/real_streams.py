@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from engine.limits import SECOND_US
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.query.window import Bound, Window
+from psoup.engine.query.window import Bound, Window
 from tests.data.real_streams import RealStream
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle
 from tests.reference import bounds

@@ -2,8 +2,8 @@
 
 import pyarrow.compute as pc
 
-from engine.limits import DAY_US, SECOND_US
-from engine.query.window import Bound, Window
+from psoup.engine.limits import DAY_US, SECOND_US
+from psoup.engine.query.window import Bound, Window
 from tests.data import real_streams
 from tests.data.standing import Standing, compare_with_duckdb, sliding
 from tests.strategies_sql import instant

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.limits import DAY_US, SECOND_US
+from psoup.engine.limits import DAY_US, SECOND_US
 from tests.data import real_streams
 from tests.data.joined import compare_joins, orders
 from tests.data.real_streams import RealStream

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app.demo import TURN_S, Demo
-from app.demo_screen import screen
-from app.demo_service import service_process
-from engine.clock import SystemClock
-from pipeline.client import Service
+from psoup.app.demo import TURN_S, Demo
+from psoup.app.demo_screen import screen
+from psoup.app.demo_service import service_process
+from psoup.engine.clock import SystemClock
+from psoup.pipeline.client import Service
 from tests.docs.blocks import ROOT
 
 PICTURE = ROOT / "docs" / "images" / "demo.svg"

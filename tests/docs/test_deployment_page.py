@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.settings import ENVIRONMENT_PREFIX, SETTINGS
+from psoup.app.settings import ENVIRONMENT_PREFIX, SETTINGS
 from tests.docs.blocks import ROOT, Block, blocks
 
 PAGE = "docs/deployment.md"

@@ -1,6 +1,6 @@
 """One stream, queries over it, and what they answer: the words of the invocation's tests."""
 
-from engine.invoke import Request, invoke
+from psoup.engine.invoke import Request, invoke
 from tests.engine.batches import schema_keeping
 from tests.world import World
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from engine.log.operation import Content, Operation, Rows
-from engine.tuples.arrow import arrow_schema, encode_batch
-from engine.tuples.batch import Seq, TupleBatch, TupleId
-from engine.tuples.batch_reader import BatchReader
-from engine.tuples.schema import (
+from psoup.engine.log.operation import Content, Operation, Rows
+from psoup.engine.tuples.arrow import arrow_schema, encode_batch
+from psoup.engine.tuples.batch import Seq, TupleBatch, TupleId
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.limits import CHUNK_ROWS
-from engine.query.expression import CompareOp
-from engine.query.value_set import (
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     NO_VALUE,
@@ -15,8 +15,8 @@ from engine.query.value_set import (
     values_among,
     values_where,
 )
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType
 from tests.strategies import POOLS
 
 FLOAT_MAX = 1.7976931348623157e308

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.kernels.bits import CHUNK_WORDS
-from engine.limits import CHUNK_ROWS
-from engine.tuples.lineage import Lineage
+from psoup.engine.kernels.bits import CHUNK_WORDS
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.lineage import Lineage
 from tests.engine.columns import satisfying
 from tests.engine.kernels import twins
 

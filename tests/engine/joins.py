@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.engine import Engine
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Declare, Materialize, QueryId, Register, Remove, Rows
-from engine.query.binder import bind
-from engine.results.contract import Checkpoint, Cut, Gen
-from engine.results.source import Span
-from engine.stems.data_stem import DataSteM
-from engine.tuples.arrow import encode_batch
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.batch_reader import BatchReader
-from engine.tuples.schema import (
+from psoup.engine.engine import Engine
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Remove, Rows
+from psoup.engine.query.binder import bind
+from psoup.engine.results.contract import Checkpoint, Cut, Gen
+from psoup.engine.results.source import Span
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from engine.checkpoint import checked_by, checkpoint, is_checked
-from engine.errors import OverloadedError
-from engine.invoke import ClauseCache, Request, invoke
-from engine.limits import SEGMENT_ROWS
-from engine.query import evaluate as evaluating
-from engine.query.evaluate import TEXTS_AT_ONCE, evaluate
-from engine.query.expression import ColumnRef, Like
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.checkpoint import checked_by, checkpoint, is_checked
+from psoup.engine.errors import OverloadedError
+from psoup.engine.invoke import ClauseCache, Request, invoke
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.query import evaluate as evaluating
+from psoup.engine.query.evaluate import TEXTS_AT_ONCE, evaluate
+from psoup.engine.query.expression import ColumnRef, Like
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.asking import ask, send, world_of
 
 

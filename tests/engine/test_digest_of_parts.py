@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pyarrow as pa
 
-from engine.log.operation import sum_digests
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.digest import digest_rows
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.log.operation import sum_digests
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.digest import digest_rows
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 SCHEMA = StreamSchema(
     "s",

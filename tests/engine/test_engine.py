@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.engine import Engine
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import (
+from psoup.engine.engine import Engine
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import (
     Declare,
     Drop,
     Materialize,
@@ -18,11 +18,11 @@ from engine.log.operation import (
     Rows,
     Tick,
 )
-from engine.results.contract import Checkpoint, Cut, Gen
-from engine.results.delta import Delta, merge
-from engine.results.hits import ClauseId
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.results.contract import Checkpoint, Cut, Gen
+from psoup.engine.results.delta import Delta, merge
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
 from tests.engine.results.blocks import plain as plain_block, plain_pages
 

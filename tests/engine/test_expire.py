@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
-from engine.engine import Engine
-from engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
-from engine.log.operation import Declare, Materialize, QueryId, Register, Tick
-from engine.results.delta import StreamRecord
-from engine.results.hits import ClauseId
-from engine.stems.state import StreamState
-from engine.tuples.batch import Seq
-from engine.tuples.schema import ClockKind, StreamId
+from psoup.engine.engine import Engine
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Tick
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems.state import StreamState
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ClockKind, StreamId
 from tests.engine.batches import Operations, schema_keeping
 
 STREAM = StreamId(1)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.engine import Engine
-from engine.errors import (
+from psoup.engine.engine import Engine
+from psoup.engine.errors import (
     NowOutOfRangeError,
 )
-from engine.limits import RETIRED_US, SEGMENT_ROWS
-from engine.tuples.schema import ClockKind
+from psoup.engine.limits import RETIRED_US, SEGMENT_ROWS
+from psoup.engine.tuples.schema import ClockKind
 from tests.engine.asking import SLIDING, T0, ask, send, times, world_of
 from tests.engine.batches import schema_keeping
 

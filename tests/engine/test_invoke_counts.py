@@ -6,9 +6,9 @@ import threading
 import numpy as np
 import pytest
 
-from engine.invoke import ClauseCache, Request, invoke
-from engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
-from engine.log.operation import Materialize
+from psoup.engine.invoke import ClauseCache, Request, invoke
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize
 from tests.engine.asking import T0, ask, send, times, world_of
 from tests.engine.batches import schema_keeping
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.errors import NotFoundError, NowOutOfRangeError, OverloadedError, PageExpiredError
-from engine.invoke import ATTEMPTS_MAX, invoke, invoke_many
-from engine.log.operation import QueryId
-from engine.results.answer import Answer, Request
+from psoup.engine.errors import NotFoundError, NowOutOfRangeError, OverloadedError, PageExpiredError
+from psoup.engine.invoke import ATTEMPTS_MAX, invoke, invoke_many
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.answer import Answer, Request
 from tests.engine.asking import SLIDING, T0, ask, send, world_of
 from tests.engine.batches import schema_keeping
 

@@ -4,19 +4,19 @@ import dataclasses
 
 import pytest
 
-from engine.errors import (
+from psoup.engine.errors import (
     NotFoundError,
     NotYetVisibleError,
     PageExpiredError,
 )
-from engine.invoke import ClauseCache, Request, invoke
-from engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
-from engine.log.operation import Materialize
-from engine.results.contract import Gen
-from engine.results.delta import merge
-from engine.results.recent import ENTRY_BYTES
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.invoke import ClauseCache, Request, invoke
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.results.contract import Gen
+from psoup.engine.results.delta import merge
+from psoup.engine.results.recent import ENTRY_BYTES
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.asking import T0, ask, send, times, world_of
 from tests.engine.batches import schema_keeping
 

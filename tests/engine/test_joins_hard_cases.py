@@ -5,14 +5,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.eddy import joins
-from engine.eddy.join_routing import FromOrder
-from engine.kernels.join import paired_alive
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.source import Span
-from engine.stems import joining as joining_module, key_index
-from engine.stems.clause_join import joining, joining_count
-from engine.stems.data_stem import DataSteM
+from psoup.engine.eddy import joins
+from psoup.engine.eddy.join_routing import FromOrder
+from psoup.engine.kernels.join import paired_alive
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.source import Span
+from psoup.engine.stems import joining as joining_module, key_index
+from psoup.engine.stems.clause_join import joining, joining_count
+from psoup.engine.stems.data_stem import DataSteM
 from tests.engine.joins import BLANK, FOREVER, JoinFold, Tables, row, rows_drawn, sparse
 
 TIED = "SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i"

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from engine import release
-from engine.eddy import joins
-from engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
-from engine.log.operation import Drop, Materialize, QueryId, Remove, Tick
-from engine.results.delta import JoinRecord
+from psoup.engine import release
+from psoup.engine.eddy import joins
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Drop, Materialize, QueryId, Remove, Tick
+from psoup.engine.results.delta import JoinRecord
 from tests.engine.joins import BLANK, JoinFold, row, rows_drawn, sparse
 
 TIED = "SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i"

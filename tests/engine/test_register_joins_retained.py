@@ -2,9 +2,9 @@
 
 from random import Random
 
-from engine import limits
-from engine.eddy import joins
-from engine.limits import CHUNK_ROWS
+from psoup.engine import limits
+from psoup.engine.eddy import joins
+from psoup.engine.limits import CHUNK_ROWS
 from tests.engine.joins import JoinFold, row, rows_drawn, sparse
 
 SELF = "SELECT x.i FROM r AS x, r AS y WHERE x.i = y.i"

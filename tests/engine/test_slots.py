@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.stems import grouped_filter
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.stems import grouped_filter
 from tests.engine.asking import T0, send, world_of
 
 ASKED = {

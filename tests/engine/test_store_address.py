@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.store_address import StoreAddress, StoreUrlError, read_store_address
+from psoup.engine.store_address import StoreAddress, StoreUrlError, read_store_address
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import SqlError
-from engine.query.binder import bind
-from engine.query.canonical import sql_constant, sql_expression, sql_name
-from engine.query.expression import Constant
-from engine.query.factor import (
+from psoup.engine.errors import SqlError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.canonical import sql_constant, sql_expression, sql_name
+from psoup.engine.query.expression import Constant
+from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
     BooleanFactor,
     EquiFactor,
     ResidualFactor,
 )
-from engine.query.value_set import Interval
-from engine.tuples.schema import (
+from psoup.engine.query.value_set import Interval
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from engine.limits import SECOND_US
-from engine.log.operation import Materialize, QueryId
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.golden.vectors import FIRST_DAY_US
 from tests.world import World
 

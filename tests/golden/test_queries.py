@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.query.binder import bind
+from psoup.engine.query.binder import bind
 from tests.golden.query_files import (
     ACCEPTED,
     REFUSED,

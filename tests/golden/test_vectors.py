@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from engine.limits import DAY_US, SECOND_US
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import DAY_US, SECOND_US
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.golden.vectors import (
     CLOSING_STOCK_PRICES,
     FIRST_DAY_US,

@@ -7,8 +7,8 @@ Days are trading days, numbered from 1 as TelegraphCQ does; day n is dated n - 1
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.limits import DAY_US, SECOND_US
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.limits import DAY_US, SECOND_US
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 FIRST_DAY_US = 946_684_800 * SECOND_US
 

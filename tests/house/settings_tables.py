@@ -29,7 +29,7 @@ class Limit:
 
 def limits() -> Iterator[Limit]:
     """Yield the bounds of `engine/limits.py` in the order they stand there, units left out."""
-    from engine import limits as module
+    from psoup.engine import limits as module
 
     source = LIMITS.read_text(encoding="utf-8")
     statements = tree.syntax_tree(LIMITS).body
@@ -57,7 +57,7 @@ def render_limits() -> str:
 
 def render_settings() -> str:
     """Return the table of `app/settings.py`: how a setting is given, what it is, what it takes."""
-    from app.settings import ENVIRONMENT_PREFIX, SETTINGS, Settings
+    from psoup.app.settings import ENVIRONMENT_PREFIX, SETTINGS, Settings
 
     lines = ["| setting | environment | default | unit | accepted | |", "| --- " * 6 + "|"]
     for field in dataclasses.fields(Settings):

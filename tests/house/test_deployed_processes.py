@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pipeline.client import Service
-from storage.server import find_executable
+from psoup.pipeline.client import Service
+from psoup.storage.server import find_executable
 from tests.house.deployment import compose, psoup_services
 from tests.patience import WAIT_S, wait_until
 
@@ -64,7 +64,7 @@ class Deployment:
             environment["PSOUP_STORE"] = f"unix://{self._store}?db=0"
             secret = environment["PSOUP_STORE_PASSWORD_FILE"]
             environment["PSOUP_STORE_PASSWORD_FILE"] = self._here(secret)
-        self._start(name, [sys.executable, "-m", "app.cli", *arguments], environment)
+        self._start(name, [sys.executable, "-m", "psoup", *arguments], environment)
 
     def _here(self, text: str) -> str:
         """Return a word of compose with the places of this machine, as the container gets it."""

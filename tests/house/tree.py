@@ -6,7 +6,12 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("app", "engine", "pipeline", "pyspark_psoup", "storage")
+ROOMS = ("app", "engine", "pipeline", "storage")
+"""Folders at the top, linked into `psoup`: imported as `psoup.engine`, never as `engine`."""
+PACKAGES = ("psoup", "pyspark_psoup")
+"""What a wheel puts beside other people's packages."""
+SOURCES = (*ROOMS, *PACKAGES)
+"""Where the files of the packages lie: links are not followed."""
 
 
 @functools.cache

@@ -6,16 +6,19 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.kernels import compiled
+from psoup.engine.kernels import compiled
 from tests.commands import Commands
 from tests.house import tree
 from tests.house.deployment import copied, dockerfile
+from tests.stores import SharedServer
 
-OF_A_USER = "raise SystemExit('the user's own app.py was run')\n"
+OF_A_USER = 'raise SystemExit("a module of the user was run")\n'
+THEIR_MODULES = ("app.py", "engine/__init__.py", "storage.py", "pipeline.py")
 
 
 def _pip(*arguments: str, folder: Path) -> None:
@@ -36,6 +39,11 @@ def _of_the_image(verb: str) -> list[str]:
     return found
 
 
+def build_wheel(folder: Path) -> None:
+    """Build the wheel of the sources in `folder` into its `dist`, by the Dockerfile's command."""
+    _pip(*_of_the_image("wheel"), folder=folder)
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel, built by the Dockerfile's command from the files that the Dockerfile copies."""
@@ -46,7 +54,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             place = folder / path.relative_to(tree.ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
-    _pip(*_of_the_image("wheel"), folder=folder)
+    for room in tree.ROOMS:
+        (folder / "psoup" / room).symlink_to(f"../{room}")
+    build_wheel(folder)
     (made,) = folder.glob("dist/*.whl")
     return made
 
@@ -66,7 +76,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     *options, name = _of_the_image("install")
     assert "dist/*.whl" == name
     _pip("--python", str(folder), *options, str(wheel), folder=folder)
-    _copy_compiled(packages / "engine" / "kernels")
+    _copy_compiled(packages / "psoup" / "engine" / "kernels")
     return folder
 
 
@@ -80,11 +90,13 @@ def _copy_compiled(kernels: Path) -> None:
         shutil.copy(path, kernels / "__pycache__")
 
 
-@pytest.fixture(params=["an empty folder", "beside an app.py"])
+@pytest.fixture(params=["an empty folder", "beside modules of the user"])
 def psoup(request: pytest.FixtureRequest, environment: Path, tmp_path: Path) -> Commands:
     """Return the installed commands, in a user's folder."""
-    if request.param == "beside an app.py":
-        (tmp_path / "app.py").write_text(OF_A_USER)
+    if request.param == "beside modules of the user":
+        for name in THEIR_MODULES:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(OF_A_USER)
     programs = environment / "bin"
     kept = {
         name: value
@@ -93,3 +105,11 @@ def psoup(request: pytest.FixtureRequest, environment: Path, tmp_path: Path) -> 
     }
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
     return Commands(programs, tmp_path, kept | {"PATH": path})
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServer]:
+    """Yield a store of many processes."""
+    shared = SharedServer(tmp_path_factory.mktemp("server"))
+    yield shared
+    shared.stop()

@@ -9,7 +9,7 @@ import pytest
 from tests.commands import address_of
 from tests.house import tree
 from tests.house.deployment import dockerfile
-from tests.patience import WAIT_S
+from tests.patience import WAIT_S, wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.redis]
 
@@ -31,7 +31,7 @@ def test_every_module_comes_from_the_wheel(psoup, environment):
     assert str(tree.ROOT) not in path
     own = {name: file for name, file in files.items() if name.split(".")[0] in tree.PACKAGES}
     assert set(tree.PACKAGES) <= set(own)
-    assert len(own) == len(tree.python_files(*tree.PACKAGES))
+    assert len(own) == len(tree.python_files(*tree.SOURCES))
     assert {} == {name: file for name, file in own.items() if not file.startswith(str(environment))}
 
 
@@ -76,3 +76,20 @@ def test_command_of_the_image_answers_its_health_check(psoup):
         probe = [word.replace("http://127.0.0.1:8000", url) for word in probe]
         assert url in probe[-1]
         assert "" == psoup.run(*probe, program=python)
+
+
+def test_worker_beside_an_engine_answers(psoup, server):
+    """An engine over a store and a worker beside it, each a process of the installed psoup."""
+    store = ("--store", server.url)
+    with (
+        psoup.started("engine", *store, "--data", "kept"),
+        psoup.started("api", *store, "--port", "0") as events,
+        httpx.Client(base_url=address_of(events), timeout=WAIT_S) as client,
+    ):
+        wait_until(lambda: 200 == client.get("/readyz").status_code, "it is ready")
+        columns = {"columns": [{"name": "n", "type": "int64"}]}
+        assert 201 == client.put("/v1/streams/s", json=columns).status_code
+        assert 200 == client.post("/v1/streams/s/rows", json=[{"n": 7}]).status_code
+        query = client.post("/v1/queries", json={"sql": "SELECT n FROM s"}).json()
+        answer = client.get(f"/v1/queries/{query['id']}/results").json()
+        assert [7] == [row["n"] for row in answer["rows"]]

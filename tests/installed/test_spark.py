@@ -16,7 +16,7 @@ JOB_S = 300
 JOB = """
 import os, sys
 from pyspark.sql import SparkSession
-from pipeline.spark.java import java_environment
+from psoup.pipeline.spark.java import java_environment
 
 with java_environment(dict(os.environ)) as environment:
     os.environ.update(environment)
@@ -39,7 +39,7 @@ with java_environment(dict(os.environ)) as environment:
 """A session as anybody builds it: nothing tells Spark where the connector is."""
 
 
-@pytest.mark.parametrize("psoup", ["beside an app.py"], indirect=True)
+@pytest.mark.parametrize("psoup", ["beside modules of the user"], indirect=True)
 def test_spark_finds_the_connector_of_the_wheel(psoup):
     """Written by one statement and read by another, in the harder of the two folders: a JVM takes 20 s."""
     (psoup.folder / "job.py").write_text(JOB)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from engine.tuples.schema import ColumnSchema
-from pipeline.files.data_file import DataFile
-from pipeline.files.notes import notes_on
-from pipeline.files.options import ReadOptions
+from psoup.engine.tuples.schema import ColumnSchema
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.notes import notes_on
+from psoup.pipeline.files.options import ReadOptions
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,

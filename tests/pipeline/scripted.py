@@ -2,7 +2,7 @@
 
 import httpx
 
-from pipeline.client import RetryPolicy, Service
+from psoup.pipeline.client import RetryPolicy, Service
 
 
 class Time:

@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from pipeline.address import is_same_origin
-from pipeline.client import Service
-from pipeline.errors import AddressError, ServiceUnreachableError
+from psoup.pipeline.address import is_same_origin
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import AddressError, ServiceUnreachableError
 
 
 @pytest.mark.parametrize(

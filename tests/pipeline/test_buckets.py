@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine.limits import SECOND_US
-from engine.query.binder import bind
-from engine.query.expression import ColumnRef
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
-from pipeline.spark.agreement import spark_query
-from pipeline.spark.buckets import time_buckets
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.binder import bind
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.pipeline.spark.agreement import spark_query
+from psoup.pipeline.spark.buckets import time_buckets
 
 COLUMNS = (
     ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),

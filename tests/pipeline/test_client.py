@@ -4,9 +4,9 @@ import httpx
 import orjson
 import pytest
 
-from engine import limits
-from pipeline.client import Txn
-from pipeline.errors import ServiceProblem, ServiceUnreachableError
+from psoup.engine import limits
+from psoup.pipeline.client import Txn
+from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
 from tests.pipeline.scripted import Script, ok, problem
 
 TXN = Txn("app", 7)

@@ -4,8 +4,8 @@ import httpx
 import orjson
 import pytest
 
-from pipeline.client import ARROW_STREAM, Service, Txn
-from pipeline.errors import HistoryChangedError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.client import ARROW_STREAM, Service, Txn
+from psoup.pipeline.errors import HistoryChangedError, ServiceProblem, ServiceUnreachableError
 from tests.pipeline.scripted import Script, ok, problem
 
 TXN = Txn("spark-1", 7)

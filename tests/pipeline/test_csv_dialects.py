@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.errors import DataFileError
-from pipeline.files import csv_rows
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files import csv_rows
 from tests.pipeline.conftest import inferred
 
 

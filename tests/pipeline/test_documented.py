@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pipeline.spark import options
-from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from psoup.pipeline.spark import options
+from psoup.pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
 

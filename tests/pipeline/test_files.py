@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.limits import STRING_BYTES_MAX
-from engine.tuples.schema import ColumnType
-from pipeline.definition import parse_columns
-from pipeline.errors import DataFileError
-from pipeline.files import csv_rows
-from pipeline.files.data_file import DataFile
-from pipeline.files.options import EpochUnit, ReadOptions
+from psoup.engine.limits import STRING_BYTES_MAX
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.definition import parse_columns
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files import csv_rows
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.options import EpochUnit, ReadOptions
 from tests.pipeline.conftest import PACKERS
 
 CSV = 'ts,name,n,x,ok\n2024-01-01,a,1,1.5,true\n\n2024-01-02T00:00:00Z,"",,2,false\n2024-01-03 12:00,"b\nc",3,,\n'

@@ -4,13 +4,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.tuples.schema import ColumnType
-from pipeline.errors import DataFileError
-from pipeline.files import csv_rows
-from pipeline.files.data_file import DataFile
-from pipeline.files.markers import MARKERS
-from pipeline.files.notes import notes_on
-from pipeline.files.options import EpochUnit, ReadOptions
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files import csv_rows
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.markers import MARKERS
+from psoup.pipeline.files.notes import notes_on
+from psoup.pipeline.files.options import EpochUnit, ReadOptions
 from tests.pipeline.conftest import inferred
 
 

@@ -4,9 +4,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pipeline.errors import DefinitionError
-from pipeline.spark.jobs.arguments import command_of
-from pipeline.spark.jobs.asked import (
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.spark.jobs.arguments import command_of
+from psoup.pipeline.spark.jobs.asked import (
     ArchiveRequest,
     BackfillRequest,
     IngestRequest,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.errors import DataFileError
+from psoup.pipeline.errors import DataFileError
 from tests.pipeline.conftest import inferred
 
 NESTED = '{"u":{"id":1,"home":{"city":"x"}},"tags":[1,{"a":2}]}\n{"u":null}\n{"u":{"id":2}}\n'

@@ -5,11 +5,11 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from engine.tuples.schema import ColumnType
-from pipeline.files.deciding import decided
-from pipeline.files.kinds import ColumnSurvey, Kind, widened
-from pipeline.files.options import ReadOptions
-from pipeline.files.text_kinds import TextLooks
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.deciding import decided
+from psoup.pipeline.files.kinds import ColumnSurvey, Kind, widened
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.text_kinds import TextLooks
 
 
 def survey_of(*blocks):

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.definition import parse_columns
-from pipeline.errors import DataFileError
-from pipeline.files.csv_records import Dialect, whole_records
-from pipeline.files.data_file import DataFile
-from pipeline.files.options import ReadOptions
+from psoup.pipeline.definition import parse_columns
+from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.csv_records import Dialect, whole_records
+from psoup.pipeline.files.data_file import DataFile
+from psoup.pipeline.files.options import ReadOptions
 from tests.pipeline.conftest import PACKERS
 
 ROWS = 300_000

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from pipeline.errors import DefinitionError
-from pipeline.files.asked import time_formats_of, time_of
-from pipeline.files.time_formats import TimeFormat
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.files.asked import time_formats_of, time_of
+from psoup.pipeline.files.time_formats import TimeFormat
 
 FORMATS = [
     "%Y-%m-%d %H:%M:%S.%f",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.tuples.schema import ColumnType
-from pipeline.files.hints import misfit_hint
-from pipeline.wording import counted
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.hints import misfit_hint
+from psoup.pipeline.wording import counted
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from engine.log.contract import Appended
-from engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Txn
-from engine.query.binder import bind
-from engine.results.contract import Gen, ResultsReader
-from engine.results.delta import StreamRecord
-from engine.tuples.arrow import encode_batch
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Txn
+from psoup.engine.query.binder import bind
+from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.arrow import encode_batch
 from tests.simulation import workload
 from tests.simulation.commits import Driver, Drivers
 from tests.simulation.history import History

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from engine.errors import EngineError
-from engine.log.contract import Appended, Log
-from engine.log.operation import Commit, Operation, Rows, Staged, StageId, sum_digests
-from engine.results.contract import Gen
-from engine.results.delta import StreamRecord
-from engine.tuples.arrow import encode_batch
-from engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.errors import EngineError
+from psoup.engine.log.contract import Appended, Log
+from psoup.engine.log.operation import Commit, Operation, Rows, Staged, StageId, sum_digests
+from psoup.engine.results.contract import Gen
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests.reference import decoded
 from tests.reference_values import Row
 from tests.simulation import workload

@@ -8,12 +8,12 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from engine.log.contract import Appended
-from engine.log.operation import Content, Operation, QueryId, Rows, StageId
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq, TupleId
-from storage import keys
-from storage.encoding import decode_content
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import Content, Operation, QueryId, Rows, StageId
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.storage import keys
+from psoup.storage.encoding import decode_content
 from tests.reference import Answer, OutOfRangeError, Reference
 from tests.simulation.model_redis import ModelRedis, Stream
 from tests.simulation.model_server import ModelServer

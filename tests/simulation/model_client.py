@@ -16,7 +16,7 @@ from redis.exceptions import (
     TimeoutError as RedisTimeoutError,
 )
 
-from storage.redis_client import Command, RedisClient
+from psoup.storage.redis_client import Command, RedisClient
 from tests.simulation.faults import Fault
 from tests.simulation.model_redis import CommandError
 from tests.simulation.model_server import ModelServer, Words

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from storage import keys
+from psoup.storage import keys
 from tests.simulation.model_functions import library
 from tests.simulation.model_redis import FREEING, WRITING, CommandError, ModelRedis
 from tests.simulation.simulated_time import SimulatedTime

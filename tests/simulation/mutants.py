@@ -14,22 +14,22 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from app import fold
-from app.applied import AppliedPosition
-from app.trimming import Trimming
-from engine.engine import Engine
-from engine.log.contract import Appended
-from engine.log.operation import Content, Remove
-from engine.query.window import Window
-from engine.tuples.batch import Seq
-from storage import redis_commit, redis_results, redis_store
-from storage.errors import CommitUnknownError
-from storage.redis_client import RedisClient
-from storage.redis_log import RedisLog
-from storage.redis_results import RedisResults
-from storage.redis_store import RedisStore
-from storage.redis_tidy import Untidy, stage
-from storage.redis_writes import delta_writes, fit_one_call
+from psoup.app import fold
+from psoup.app.applied import AppliedPosition
+from psoup.app.trimming import Trimming
+from psoup.engine.engine import Engine
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import Content, Remove
+from psoup.engine.query.window import Window
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import redis_commit, redis_results, redis_store
+from psoup.storage.errors import CommitUnknownError
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_log import RedisLog
+from psoup.storage.redis_results import RedisResults
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.redis_tidy import Untidy, stage
+from psoup.storage.redis_writes import delta_writes, fit_one_call
 
 FUNCTIONS = "functions.lua"
 Applied = Callable[[], contextlib.AbstractContextManager[Any]]

@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from app.backend import Phase
-from app.fold_loop import FoldLoop
-from engine import limits
-from engine.errors import EngineError
-from storage.cluster import ClusterMemory
-from storage.redis_store import RedisStore
-from storage.store import Durability
+from psoup.app.backend import Phase
+from psoup.app.fold_loop import FoldLoop
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.store import Durability
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.model_client import ModelClient, Network
 from tests.simulation.scheduler import Died, Owner, Scheduler

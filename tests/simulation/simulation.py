@@ -12,12 +12,12 @@ from random import Random
 from typing import Final
 from unittest import mock
 
-from app import trimming
-from app.backend import Phase
-from engine import limits
-from engine.limits import SECOND_US
-from storage.redis_check import check_log, check_results
-from storage.redis_client import RedisClient
+from psoup.app import trimming
+from psoup.app.backend import Phase
+from psoup.engine import limits
+from psoup.engine.limits import SECOND_US
+from psoup.storage.redis_check import check_log, check_results
+from psoup.storage.redis_client import RedisClient
 from tests.simulation.clients import Clients
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.history import History
@@ -327,7 +327,7 @@ class Simulation:
         self._check_results(client)
 
     def _check_results(self, client: RedisClient) -> None:
-        from storage.redis_reader import RedisReader
+        from psoup.storage.redis_reader import RedisReader
 
         reader = RedisReader(client, now_us=self.clock.server_us())
         check_results(client, reader.checkpoint())

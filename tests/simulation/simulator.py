@@ -9,10 +9,10 @@ from collections import Counter
 from enum import StrEnum
 from random import Random
 
-from engine.limits import SECOND_US
-from engine.log.operation import QueryId
-from engine.results.delta import merge
-from engine.tuples.schema import StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.delta import merge
+from psoup.engine.tuples.schema import StreamSchema
 from tests.agreement.comparison import compare_all
 from tests.reference import Reference
 from tests.simulation import workload

@@ -12,11 +12,11 @@ from random import Random
 from types import ModuleType, SimpleNamespace
 from unittest import mock
 
-from engine.errors import EngineError
+from psoup.engine.errors import EngineError
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.simulated_time import SimulatedTime
 
-PACKAGES = ("app.", "storage.")
+PACKAGES = ("psoup.app.", "psoup.storage.")
 
 
 Tell = Callable[[str, BaseException | None], None]

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import Any, Final
 from unittest import mock
 
-from app.applied import AppliedPosition
-from app.backend import Phase
-from app.follower import Follower
-from engine.errors import EngineError
-from engine.invoke import invoke
-from engine.limits import SECOND_US, TUPLES_CACHE_BYTES_MAX
-from engine.log.contract import Appended
-from engine.log.operation import QueryId
-from engine.results.answer import Answer as Page, Request
-from engine.results.clause_cache import ClauseCache
-from engine.stems.cached_tuples import CachedTuples
-from storage import redis_worker
+from psoup.app.applied import AppliedPosition
+from psoup.app.backend import Phase
+from psoup.app.follower import Follower
+from psoup.engine.errors import EngineError
+from psoup.engine.invoke import invoke
+from psoup.engine.limits import SECOND_US, TUPLES_CACHE_BYTES_MAX
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import QueryId
+from psoup.engine.results.answer import Answer as Page, Request
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.stems.cached_tuples import CachedTuples
+from psoup.storage import redis_worker
 from tests.reference import Answer
 from tests.simulation.clients import Clients, Intent
 from tests.simulation.commits import Driver

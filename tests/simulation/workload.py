@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from random import Random
 
-from engine.limits import SECOND_US
-from engine.query.expression import Value
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
+from psoup.engine.limits import SECOND_US
+from psoup.engine.query.expression import Value
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US, POOLS
 from tests.strategies_sql import instant, literal, quoted

@@ -15,7 +15,7 @@ from typing import Final
 
 import pyspark
 
-from pipeline.spark.java import java_environment
+from psoup.pipeline.spark.java import java_environment
 from tests.patience import wait_until
 
 HOSTS: Final = ("127.0.0.1", "127.0.0.2")

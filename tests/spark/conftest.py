@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.client import Service
+from psoup.pipeline.client import Service
 from tests.agreement.service_process import ServiceProcess
 from tests.spark.between import Between
 

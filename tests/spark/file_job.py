@@ -7,7 +7,7 @@ Writes `jvm PID` once Spark runs, and `done` at the end.
 
 import sys
 
-from pipeline.spark.session import close_session, open_session
+from psoup.pipeline.spark.session import close_session, open_session
 
 
 def main(*arguments: str) -> None:

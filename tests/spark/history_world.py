@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline.client import Service
+from psoup.pipeline.client import Service
 from tests.agreement.service_process import ServiceProcess
 from tests.app.processes import Process
 from tests.oracle_duckdb import ID, TIME
@@ -23,8 +23,8 @@ from tests.stores import SharedServer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.spark.jobs.history import HistoryProgress
-    from pipeline.spark.jobs.running import JobEnd
+    from psoup.pipeline.spark.jobs.history import HistoryProgress
+    from psoup.pipeline.spark.jobs.running import JobEnd
 
 SHOWN = 7
 """Rows of a page: no answer fits into one."""
@@ -107,8 +107,8 @@ def asked(service: Service, stream: str, *, query: str = "SELECT flight FROM {}"
 
 def archive_of(spark: "SparkSession", url: str, stream: str, archives: Path) -> "JobEnd":
     """Archive what a stream was sent since the last time."""
-    from pipeline.spark.jobs.archive import archive
-    from pipeline.spark.jobs.asked import ArchiveRequest
+    from psoup.pipeline.spark.jobs.archive import archive
+    from psoup.pipeline.spark.jobs.asked import ArchiveRequest
 
     request = ArchiveRequest(stream=stream, path=str(archives / stream), url=url)
     return archive(spark, request, lambda _: None, never)
@@ -118,8 +118,8 @@ def compute(
     spark: "SparkSession", url: str, *archives: str, stop: Any = never
 ) -> "list[HistoryProgress]":
     """Compute the histories that are asked for; return what became of each."""
-    from pipeline.spark.jobs.asked import HistoryRequest
-    from pipeline.spark.jobs.history import history
+    from psoup.pipeline.spark.jobs.asked import HistoryRequest
+    from psoup.pipeline.spark.jobs.history import history
 
     told: list[HistoryProgress] = []
     request = HistoryRequest(archive=list(archives), available_now=True, url=url)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.engine import Engine
-from engine.log.operation import Materialize, Operation, QueryId, Rows
-from engine.results.delta import Delta
-from engine.tuples.arrow import encode_batch
-from engine.tuples.schema import StreamId
-from pipeline.errors import ExecutorsError
-from pipeline.spark.scaling.exchange import (
+from psoup.engine.engine import Engine
+from psoup.engine.log.operation import Materialize, Operation, QueryId, Rows
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.errors import ExecutorsError
+from psoup.pipeline.spark.scaling.exchange import (
     BLOCKS,
     SCANS,
     TASKS,
@@ -23,11 +23,11 @@ from pipeline.spark.scaling.exchange import (
     read_scans,
     write_task,
 )
-from pipeline.spark.scaling.executor import scan_tasks, settle_tasks
-from pipeline.spark.scaling.planning import ChunkTask
-from pipeline.spark.scaling.scans import Asked, Found
-from pipeline.spark.scaling.shipping import Sent, SentClauses
-from storage.encoding_hits import encode_blocks
+from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
+from psoup.pipeline.spark.scaling.planning import ChunkTask
+from psoup.pipeline.spark.scaling.scans import Asked, Found
+from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
+from psoup.storage.encoding_hits import encode_blocks
 from tests.agreement.join_world import stream, tuples
 from tests.strategies import EPOCH_US
 from tests.world import World

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pipeline.client import Service
+from psoup.pipeline.client import Service
 
 
 def stored_rows(service: Service, stream: str) -> pa.Table:

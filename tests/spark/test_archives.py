@@ -7,19 +7,19 @@ import shutil
 
 import pytest
 
-from engine.query.window import Window
-from pipeline.client import Service
-from pipeline.errors import DefinitionError, ReadRefusedError
-from pipeline.spark.agreement import agreeing
-from pipeline.spark.archive_note import CHECKPOINT_FOLDER, ArchiveNote, read_note, write_note
-from pipeline.spark.history import tuples
-from pipeline.spark.history.archived import archived_through
-from pipeline.spark.history.question import Question, instant_us
-from pipeline.spark.history.tuples import find_tuples, rows_of
-from pipeline.spark.jobs import kept
-from pipeline.spark.jobs.archive import archive
-from pipeline.spark.jobs.asked import ArchiveRequest
-from pipeline.spark.options import Connection
+from psoup.engine.query.window import Window
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import DefinitionError, ReadRefusedError
+from psoup.pipeline.spark.agreement import agreeing
+from psoup.pipeline.spark.archive_note import CHECKPOINT_FOLDER, ArchiveNote, read_note, write_note
+from psoup.pipeline.spark.history import tuples
+from psoup.pipeline.spark.history.archived import archived_through
+from psoup.pipeline.spark.history.question import Question, instant_us
+from psoup.pipeline.spark.history.tuples import find_tuples, rows_of
+from psoup.pipeline.spark.jobs import kept
+from psoup.pipeline.spark.jobs.archive import archive
+from psoup.pipeline.spark.jobs.asked import ArchiveRequest
+from psoup.pipeline.spark.options import Connection
 from tests.patience import wait_until
 from tests.spark.history_world import archive_of, never
 from tests.spark.read_world import FLIGHTS, append, declare, flights

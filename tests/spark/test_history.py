@@ -5,9 +5,9 @@ import re
 import pyarrow as pa
 import pytest
 
-from engine.limits import SECOND_US
-from pipeline.spark.history import parts
-from pipeline.spark.history.question import instant_us
+from psoup.engine.limits import SECOND_US
+from psoup.pipeline.spark.history import parts
+from psoup.pipeline.spark.history.question import instant_us
 from tests.oracle_duckdb import DuckDbOracle
 from tests.spark.history_world import compute, filled, pair_of_services
 

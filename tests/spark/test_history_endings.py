@@ -9,19 +9,19 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PythonException
 
-from pipeline.client import Service
-from pipeline.errors import (
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import (
     DefinitionError,
     JobFailedError,
     ServiceProblem,
     ServiceUnreachableError,
 )
-from pipeline.spark.history import claim, computing, parts
-from pipeline.spark.history.outage import service_of_task
-from pipeline.spark.jobs import history as job, running
-from pipeline.spark.jobs.asked import HistoryRequest
-from pipeline.spark.jobs.running import spark_errors_told
-from pipeline.spark.options import Connection
+from psoup.pipeline.spark.history import claim, computing, parts
+from psoup.pipeline.spark.history.outage import service_of_task
+from psoup.pipeline.spark.jobs import history as job, running
+from psoup.pipeline.spark.jobs.asked import HistoryRequest
+from psoup.pipeline.spark.jobs.running import spark_errors_told
+from psoup.pipeline.spark.options import Connection
 from tests.patience import WAIT_S
 from tests.spark.between import Rule
 from tests.spark.history_world import asked, compute, never

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from pipeline.client import Service
-from pipeline.errors import (
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import (
     DefinitionError,
     JobFailedError,
     ServiceProblem,
     ServiceUnreachableError,
 )
-from pipeline.spark.archive_note import read_note, write_note
-from pipeline.spark.history import claim, computing, parts
-from pipeline.spark.history.question import instant_us
-from pipeline.spark.jobs import history as job
-from pipeline.spark.jobs.asked import HistoryRequest, archive_places
-from pipeline.spark.jobs.history import HistoryProgress, line_of
+from psoup.pipeline.spark.archive_note import read_note, write_note
+from psoup.pipeline.spark.history import claim, computing, parts
+from psoup.pipeline.spark.history.question import instant_us
+from psoup.pipeline.spark.jobs import history as job
+from psoup.pipeline.spark.jobs.asked import HistoryRequest, archive_places
+from psoup.pipeline.spark.jobs.history import HistoryProgress, line_of
 from tests.patience import WAIT_S
 from tests.spark.between import Answer, Rule
 from tests.spark.history_world import archive_of, asked, compute, never

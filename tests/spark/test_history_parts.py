@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from engine import limits
-from engine.tuples.schema import ColumnType
-from pipeline.errors import HistoryRefusedError
-from pipeline.spark.agreement import agreeing
-from pipeline.spark.history import parts
+from psoup.engine import limits
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.spark.agreement import agreeing
+from psoup.pipeline.spark.history import parts
 
 TO: dict[str, Any] = {"connection": None, "history_id": "h_1", "worker": "nobody"}
 """Nowhere: nothing is sent."""

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.limits import HISTORY_CLAIM_S
-from pipeline.client import ARROW_STREAM
+from psoup.engine.limits import HISTORY_CLAIM_S
+from psoup.pipeline.client import ARROW_STREAM
 from tests.patience import wait_until
 from tests.spark.between import Between, Rule
 from tests.spark.history_world import archive_of, asked, compute
@@ -27,8 +27,8 @@ pytestmark = [
 ]
 ANSWER_S = 200.0
 JOBS = {
-    "psoup": [sys.executable, "-m", "app.cli", "pipeline", "history"],
-    "alone": [sys.executable, "-m", "pipeline.spark.jobs.history"],
+    "psoup": [sys.executable, "-m", "psoup", "pipeline", "history"],
+    "alone": [sys.executable, "-m", "psoup.pipeline.spark.jobs.history"],
 }
 
 

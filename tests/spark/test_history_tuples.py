@@ -5,28 +5,39 @@ import shutil
 
 import pytest
 
-from engine.query.window import Bound, Window
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.client import Service
-from pipeline.errors import (
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import (
     DefinitionError,
     HistoryChangedError,
     HistoryRefusedError,
     JobFailedError,
 )
-from pipeline.spark.agreement import agreeing
-from pipeline.spark.archive_note import (
+from psoup.pipeline.spark.agreement import agreeing
+from psoup.pipeline.spark.archive_note import (
     CHECKPOINT_FOLDER,
     FOLDER,
     read_note,
     write_note,
 )
-from pipeline.spark.history.archived import archived_rows, archived_through, last_position, within
-from pipeline.spark.history.question import Question, Span, complete_from_us, instant_us, span_of
-from pipeline.spark.history.tuples import find_tuples, is_gone, part_complete_from_us, rows_of
-from pipeline.spark.jobs.archive import archive
-from pipeline.spark.jobs.asked import ArchiveRequest
-from pipeline.spark.options import Connection
+from psoup.pipeline.spark.history.archived import (
+    archived_rows,
+    archived_through,
+    last_position,
+    within,
+)
+from psoup.pipeline.spark.history.question import (
+    Question,
+    Span,
+    complete_from_us,
+    instant_us,
+    span_of,
+)
+from psoup.pipeline.spark.history.tuples import find_tuples, is_gone, part_complete_from_us, rows_of
+from psoup.pipeline.spark.jobs.archive import archive
+from psoup.pipeline.spark.jobs.asked import ArchiveRequest
+from psoup.pipeline.spark.options import Connection
 from tests.spark.history_world import archive_of, never
 from tests.spark.read_world import FLIGHTS, append, declare, flights
 

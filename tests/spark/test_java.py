@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import JavaMissingError
-from pipeline.spark.java import VECTOR_MODULE, find_java, java_environment
+from psoup.pipeline.errors import JavaMissingError
+from psoup.pipeline.spark.java import VECTOR_MODULE, find_java, java_environment
 
 ANSWERING = """#!/bin/sh
 for argument do
@@ -109,7 +109,7 @@ def test_spark_starts_without_any_java_installed(tmp_path):
         if found is not None:
             (places / tool).symlink_to(found)
     program = (
-        "from pipeline.spark.session import close_session, open_session\n"
+        "from psoup.pipeline.spark.session import close_session, open_session\n"
         "session = open_session('no java', master='local[1]')\n"
         "print(session.range(7).count(), session._jvm.System.getProperty('java.home'))\n"
         "close_session(session)\n"

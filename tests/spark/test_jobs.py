@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.client import NDJSON
-from pipeline.errors import DefinitionError, JobFailedError
-from pipeline.spark.jobs.archive import archive
-from pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
-from pipeline.spark.jobs.backfill import backfill
-from pipeline.spark.jobs.ingest import ingest
-from pipeline.spark.jobs.running import JobProgress, spark_errors_told
+from psoup.pipeline.client import NDJSON
+from psoup.pipeline.errors import DefinitionError, JobFailedError
+from psoup.pipeline.spark.jobs.archive import archive
+from psoup.pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from psoup.pipeline.spark.jobs.backfill import backfill
+from psoup.pipeline.spark.jobs.ingest import ingest
+from psoup.pipeline.spark.jobs.running import JobProgress, spark_errors_told
 from tests.spark.stored import stored_numbers, stored_rows
 
 DAY_1 = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.limits import COMMIT_BYTES_MAX
-from pipeline.spark.jobs.asked import BackfillRequest
-from pipeline.spark.jobs.backfill import backfill
-from pipeline.spark.jobs.running import JobProgress
+from psoup.engine.limits import COMMIT_BYTES_MAX
+from psoup.pipeline.spark.jobs.asked import BackfillRequest
+from psoup.pipeline.spark.jobs.backfill import backfill
+from psoup.pipeline.spark.jobs.running import JobProgress
 from tests.spark.stored import stored_numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.service]
-PSOUP = [sys.executable, "-m", "app.cli"]
+PSOUP = [sys.executable, "-m", "psoup"]
 ANSWER_S = 300
 
 
@@ -69,7 +69,7 @@ def test_ingest_killed_and_told_to_end_has_every_row_once(psoup_url, service, tm
     service.declare(stream, {"columns": [{"name": "n", "type": "int64"}]})
     job = {
         "psoup": [*PSOUP, "pipeline", "ingest"],
-        "alone": [sys.executable, "-m", "pipeline.spark.jobs.ingest"],
+        "alone": [sys.executable, "-m", "psoup.pipeline.spark.jobs.ingest"],
     }
     command = [
         *job[way],

@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipeline.spark.jobs.asked import BackfillRequest
-from pipeline.spark.jobs.backfill import backfill
+from psoup.pipeline.spark.jobs.asked import BackfillRequest
+from psoup.pipeline.spark.jobs.backfill import backfill
 from tests.spark.real_sets import SETS
 from tests.spark.stored import stored_rows
 

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions
 
-from pipeline.spark.transforms.event_time import by_day, dated, in_time_order
-from pipeline.spark.transforms.fitting import fitted
-from pipeline.spark.transforms.mapping import mapped
-from pipeline.spark.transforms.pieces import PIECE, cut, extent_of, planned
+from psoup.pipeline.spark.transforms.event_time import by_day, dated, in_time_order
+from psoup.pipeline.spark.transforms.fitting import fitted
+from psoup.pipeline.spark.transforms.mapping import mapped
+from psoup.pipeline.spark.transforms.pieces import PIECE, cut, extent_of, planned
 
 NOON = dt.datetime(2024, 1, 5, 12, tzinfo=dt.UTC)
 NOON_US = int(NOON.timestamp()) * 1_000_000

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from pipeline.client import Service
-from pipeline.errors import (
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import (
     OptionError,
     ReadRefusedError,
     SchemaMismatchError,
     ServiceProblem,
 )
-from pipeline.spark.reading import reader_of, schema_to_read
+from psoup.pipeline.spark.reading import reader_of, schema_to_read
 from tests.spark.read_world import (
     FLIGHTS,
     NOON,

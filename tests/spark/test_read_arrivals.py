@@ -7,17 +7,17 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from pyspark.sql.types import StructType
 
-from pipeline.archiving import check_history
-from pipeline.errors import (
+from psoup.pipeline.archiving import check_history
+from psoup.pipeline.errors import (
     HistoryChangedError,
     OptionError,
     ReadRefusedError,
     SchemaMismatchError,
     ServiceProblem,
 )
-from pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough
-from pipeline.spark.reading import schema_to_read
-from pipeline.spark.stream_reading import (
+from psoup.pipeline.spark.arriving import Arrivals, ListedBatch, ReadThrough
+from psoup.pipeline.spark.reading import schema_to_read
+from psoup.pipeline.spark.stream_reading import (
     PARTITION_BYTES,
     BatchesPartition,
     PsoupStreamReader,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.client import Service
+from psoup.pipeline.client import Service
 from tests.spark.read_world import FLIGHTS, append, declare, flights, rows_of
 
 STREAM = "filtered_flights"

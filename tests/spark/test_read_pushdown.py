@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import QUERY_TEXT_BYTES_MAX
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
-from engine.query.expression import Value
-from engine.query.parser import parse
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.limits import QUERY_TEXT_BYTES_MAX
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.expression import Value
+from psoup.engine.query.parser import parse
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests import strategies, strategies_sql
 from tests.oracle_duckdb import DuckDbOracle
 
 datasource = pytest.importorskip("pyspark.sql.datasource", reason="needs pyspark")
-from pipeline.spark.pushdown import push  # noqa: E402 - where pyspark is
+from psoup.pipeline.spark.pushdown import push  # noqa: E402 - where pyspark is
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COMPARISONS = {

@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.limits import SECOND_US
-from pipeline.client import Service
-from pipeline.errors import ReadRefusedError, SchemaMismatchError, ServiceProblem
-from pipeline.spark.asking import LEFT_BEHIND_S, remove_left_behind
-from pipeline.spark.reading import reader_of, schema_to_read
+from psoup.engine.limits import SECOND_US
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import ReadRefusedError, SchemaMismatchError, ServiceProblem
+from psoup.pipeline.spark.asking import LEFT_BEHIND_S, remove_left_behind
+from psoup.pipeline.spark.reading import reader_of, schema_to_read
 from tests.spark.read_world import FLIGHTS, append, declare, flights, rows_of
 
 STREAM = "sql_flights"
@@ -118,7 +118,7 @@ def test_left_behind_queries_go_by_label_and_age(url, service):
 
 def test_registered_query_says_whose_it_is_and_since_when(url, service):
     """The labels by which a leftover is found, and nothing kept of its matches."""
-    from engine.clock import SystemClock
+    from psoup.engine.clock import SystemClock
 
     reader = read(url, pageRows=3)
     rows = reader.read(*reader.partitions())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.settings import Settings
-from pipeline.client import Service
+from psoup.app.settings import Settings
+from psoup.pipeline.client import Service
 from tests.app.serving import served
 from tests.spark.read_world import FLIGHTS, append, declare, flights, rows_of
 

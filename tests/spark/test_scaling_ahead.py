@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from engine import limits
-from engine.engine import Engine
-from engine.log.operation import QueryId
-from engine.stems import grouped_filter
-from pipeline.spark.scaling import shipping
-from pipeline.spark.scaling.ahead import SettledAhead
+from psoup.engine import limits
+from psoup.engine.engine import Engine
+from psoup.engine.log.operation import QueryId
+from psoup.engine.stems import grouped_filter
+from psoup.pipeline.spark.scaling import shipping
+from psoup.pipeline.spark.scaling.ahead import SettledAhead
 from tests.agreement.join_world import stream, tuples
 from tests.spark.scaling_programs import (
     KEYS,

@@ -14,10 +14,10 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from app.process import EXIT_OK
-from app.store import WorkerStore
-from pipeline.client import Service
-from storage import open_worker_store
+from psoup.app.process import EXIT_OK
+from psoup.app.store import WorkerStore
+from psoup.pipeline.client import Service
+from psoup.storage import open_worker_store
 from tests import patience
 from tests.agreement.join_world import tuples
 from tests.app.processes import Process
@@ -201,6 +201,6 @@ def test_engine_with_spark_answers_as_if_there_were_none(processes, master, monk
     wait_until(
         lambda: not any((Path("/proc") / str(one)).exists() for one in below), "all are gone"
     )
-    command = [sys.executable, "-m", "app.cli", "fsck", "--store", server.url]
+    command = [sys.executable, "-m", "psoup", "fsck", "--store", server.url]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 0 == checked.returncode, checked.stdout

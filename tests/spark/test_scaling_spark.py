@@ -5,16 +5,16 @@ from random import Random
 
 import pytest
 
-from engine import limits
-from engine.engine import Engine
-from engine.stems import grouped_filter
-from engine.tuples.schema import StreamId
-from pipeline.errors import ExecutorsError
-from pipeline.spark.scaling import shipping, spark_executors
-from pipeline.spark.scaling.ahead import SettledAhead
-from pipeline.spark.scaling.planning import ChunkTask
-from pipeline.spark.scaling.shipping import SentClauses
-from pipeline.spark.scaling.spark_executors import SparkExecutors
+from psoup.engine import limits
+from psoup.engine.engine import Engine
+from psoup.engine.stems import grouped_filter
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.errors import ExecutorsError
+from psoup.pipeline.spark.scaling import shipping, spark_executors
+from psoup.pipeline.spark.scaling.ahead import SettledAhead
+from psoup.pipeline.spark.scaling.planning import ChunkTask
+from psoup.pipeline.spark.scaling.shipping import SentClauses
+from psoup.pipeline.spark.scaling.spark_executors import SparkExecutors
 from tests.spark.scaling_programs import deltas_of, plain, program
 
 SEED = 4

@@ -37,7 +37,7 @@ def test_session_process_environment_is_left_alone(spark, monkeypatch):
     """Starting Spark changes nothing that other processes started from here would inherit."""
     import os
 
-    from pipeline.spark.session import open_session
+    from psoup.pipeline.spark.session import open_session
 
     before = dict(os.environ)
     assert spark.sparkContext is open_session("again").sparkContext

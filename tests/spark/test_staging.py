@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine import limits
-from engine.tuples.arrow import encode_batch
-from pipeline.client import Txn
-from pipeline.definition import columns_of
-from pipeline.errors import ServiceProblem, WriteRefusedError
-from pipeline.spark import staging
-from pipeline.spark.options import Compression, Connection
-from pipeline.spark.staging import (
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.pipeline.client import Txn
+from psoup.pipeline.definition import columns_of
+from psoup.pipeline.errors import ServiceProblem, WriteRefusedError
+from psoup.pipeline.spark import staging
+from psoup.pipeline.spark.options import Compression, Connection
+from psoup.pipeline.spark.staging import (
     PART_BYTES_MAX,
     StagedRows,
     WritePlan,

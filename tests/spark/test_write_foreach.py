@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import OptionError
-from pipeline.spark import foreach, options, packing, schema, staging
-from pipeline.spark.foreach import foreach_batch
+from psoup.pipeline.errors import OptionError
+from psoup.pipeline.spark import foreach, options, packing, schema, staging
+from psoup.pipeline.spark.foreach import foreach_batch
 from tests.spark.stored import stored_numbers
 from tests.spark.streaming import Job, write_file
 
@@ -67,7 +67,7 @@ def test_foreach_imports_nothing_that_spark_3_lacks():
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         spark = {name for name in names if name and name.startswith("pyspark")}
         assert set() == spark - {"pyspark.sql", "pyspark.sql.types"}
-        ours = {name for name in names if name and name.startswith("pipeline.spark")}
+        ours = {name for name in names if name and name.startswith("psoup.pipeline.spark")}
         assert set() == ours - {
-            f"pipeline.spark.{n}" for n in ("options", "packing", "schema", "staging")
+            f"psoup.pipeline.spark.{n}" for n in ("options", "packing", "schema", "staging")
         }

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.tuples.schema import ClockKind
-from pipeline.errors import AddressError, OptionError
-from pipeline.spark.options import Compression, read_options, write_options
+from psoup.engine.tuples.schema import ClockKind
+from psoup.pipeline.errors import AddressError, OptionError
+from psoup.pipeline.spark.options import Compression, read_options, write_options
 
 GIVEN = {"url": "http://127.0.0.1:8000/", "stream": "trades"}
 

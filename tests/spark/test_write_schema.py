@@ -5,9 +5,9 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import SchemaMismatchError
-from pipeline.spark.schema import (
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import SchemaMismatchError
+from psoup.pipeline.spark.schema import (
     arrow_schema_of,
     as_declared,
     check_columns,

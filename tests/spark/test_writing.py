@@ -5,11 +5,11 @@ import re
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
-from pipeline.client import Txn
-from pipeline.errors import OptionError, ServiceProblem, WriteRefusedError
-from pipeline.spark.options import write_options
-from pipeline.spark.staging import StagedRows
-from pipeline.spark.writing import (
+from psoup.pipeline.client import Txn
+from psoup.pipeline.errors import OptionError, ServiceProblem, WriteRefusedError
+from psoup.pipeline.spark.options import write_options
+from psoup.pipeline.spark.staging import StagedRows
+from psoup.pipeline.spark.writing import (
     PsoupStreamWriter,
     PsoupWriter,
     WrittenMicroBatchPartition,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.log.contract import Log
-from storage import Store, open_worker_store
-from storage.inspection import inspect_store
-from storage.memory import MemoryStore
-from storage.redis_store import RedisStore
-from storage.redis_worker import RedisWorkerStore
+from psoup.engine.clock import ManualClock
+from psoup.engine.log.contract import Log
+from psoup.storage import Store, open_worker_store
+from psoup.storage.inspection import inspect_store
+from psoup.storage.memory import MemoryStore
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.redis_worker import RedisWorkerStore
 from tests.storage.samples import declare
 from tests.stores import SharedServer, redis_executable
 

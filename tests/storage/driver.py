@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.log.operation import Content, Operation
-from engine.results.composites import CompositePage
-from engine.results.contract import Checkpoint
-from engine.results.delta import ClauseRecord, Delta, StreamRecord, merge
-from engine.results.page import Page
-from engine.tuples.batch import Seq
-from storage import Store
+from psoup.engine.log.operation import Content, Operation
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.contract import Checkpoint
+from psoup.engine.results.delta import ClauseRecord, Delta, StreamRecord, merge
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import Store
 from tests.storage.fold import Fold
 
 

@@ -11,8 +11,8 @@ stands for its join factors: those that have it in common, and their streams, ar
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import (
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import (
     Declare,
     Drop,
     Materialize,
@@ -23,9 +23,9 @@ from engine.log.operation import (
     Rows,
     Tick,
 )
-from engine.query.window import Bound, Window
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import (
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import (
     BatchRecord,
     ClauseRecord,
     Delta,
@@ -34,11 +34,11 @@ from engine.results.delta import (
     StreamRecord,
     Suspension,
 )
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.results.page import Page
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.results.blocks import runs_of
 from tests.storage.hits import block_of, offsets, page_of
 from tests.storage.joins import entered, has_gone, whole

@@ -1,13 +1,13 @@
 """Histories as the tests of stores need them: small, and told apart by their numbers."""
 
-from engine.clock import ManualClock
-from engine.errors import EngineError
-from engine.limits import SECOND_US
-from engine.results.histories import AskedHistory, History, HistoryId, HistoryPart
-from engine.tuples.batch import Seq
-from storage import Store
-from storage.memory import MemoryStore
-from storage.redis_worker import RedisWorkerStore
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError
+from psoup.engine.limits import SECOND_US
+from psoup.engine.results.histories import AskedHistory, History, HistoryId, HistoryPart
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import Store
+from psoup.storage.memory import MemoryStore
+from psoup.storage.redis_worker import RedisWorkerStore
 from tests.storage.kept import sealed_again
 from tests.storage.samples import declare, query_id, register
 

@@ -7,10 +7,10 @@ import numpy as np
 from bitarray import bitarray
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.limits import CHUNK_ROWS
-from engine.results.match_block import UNPLACED, Form, MatchBlock
-from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.match_block import UNPLACED, Form, MatchBlock
+from psoup.engine.results.page import LIST_ROWS_MAX, UNKEPT, Page
 
 DENSITIES = (1 / 512, 1 / 4, 1.0)
 

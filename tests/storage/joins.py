@@ -10,11 +10,11 @@ import numpy as np
 from bitarray import bitarray
 from numpy.typing import NDArray
 
-from engine.limits import CHUNK_ROWS
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import ClauseRecord, StreamRecord
-from engine.results.hits import ClauseId
-from engine.results.page import LIST_ROWS_MAX, Page
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import ClauseRecord, StreamRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import LIST_ROWS_MAX, Page
 from tests.storage.hits import block_of, hits
 
 COUNTS = (0, 1, 3, 60, 700, CHUNK_ROWS + 9)

@@ -1,8 +1,8 @@
 """Checksums made again, for tests that put something else into a store than a flipped byte."""
 
-from storage import seals
-from storage.redis_client import RedisClient
-from storage.upgrade import seal_rows
+from psoup.storage import seals
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.upgrade import seal_rows
 
 
 def sealed_again(client: RedisClient, *names: str) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
-from engine.log.operation import (
+from psoup.engine.log.operation import (
     Commit,
     Declare,
     Materialize,
@@ -14,7 +14,7 @@ from engine.log.operation import (
     StageId,
     Txn,
 )
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 
 
 def declare(name: str = "a", columns: int = 1) -> Declare:

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from engine.clock import SystemClock
-from engine.log.operation import Tick
-from storage import open_store
+from psoup.engine.clock import SystemClock
+from psoup.engine.log.operation import Tick
+from psoup.storage import open_store
 
 
 def main() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.limits import SECOND_US
-from engine.log.operation import Drop
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import Store
-from storage.memory import MemoryStore
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.log.operation import Drop
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import Store
+from psoup.storage.memory import MemoryStore
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
 from tests.storage.test_stores_agree import outcome
 from tests.stores import SharedServer

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import limits
-from engine.limits import GIB, MIB
-from storage.disk import DiskWatch
+from psoup.engine import limits
+from psoup.engine.limits import GIB, MIB
+from psoup.storage.disk import DiskWatch
 
 
 class Disk:

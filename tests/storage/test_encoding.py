@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.kernels.bits import LITTLE
-from engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
-from engine.log.operation import Materialize, QueryId, Tick
-from engine.query.window import Window
-from engine.results.delta import (
+from psoup.engine.kernels.bits import LITTLE
+from psoup.engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
+from psoup.engine.log.operation import Materialize, QueryId, Tick
+from psoup.engine.query.window import Window
+from psoup.engine.results.delta import (
     BatchRecord,
     ClauseRecord,
     JoinRecord,
@@ -18,11 +18,11 @@ from engine.results.delta import (
     StreamRecord,
     Suspension,
 )
-from engine.results.hits import ClauseId
-from engine.results.page import UNKEPT, Page, bitmap_of
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import encoding, encoding_hits, keys
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import UNKEPT, Page, bitmap_of
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import encoding, encoding_hits, keys
 from tests.storage.hits import block_of
 from tests.storage.samples import declare
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 
-from engine.limits import CHUNK_ROWS
-from engine.results.composites import CompositePage
-from engine.results.hits import ClauseId
-from engine.results.page import UNKEPT, Page
-from storage import encoding_composites
-from storage.encoding_composites import decode_composites, encode_composites
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import UNKEPT, Page
+from psoup.storage import encoding_composites
+from psoup.storage.encoding_composites import decode_composites, encode_composites
 from tests.storage.driver import plain_pages
 from tests.storage.hits import block_of
 from tests.storage.joins import page_of, pages_of

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.errors import IntegrityError
-from engine.log.operation import Tick
-from engine.tuples.batch import Seq
-from storage import keys, open_store
-from storage.errors import (
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import Tick
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys, open_store
+from psoup.storage.errors import (
     FencedError,
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_client import RedisClient
-from storage.redis_store import RedisStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_store import RedisStore
 from tests.patience import WAIT_S
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.log.operation import Tick
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
-from storage import open_store
-from storage.cluster import ClusterMemory
-from storage.errors import StoreFullError, StoreUnsuitableError
-from storage.folder import FolderLock
-from storage.redis_store import RedisStore
+from psoup.engine.clock import ManualClock
+from psoup.engine.log.operation import Tick
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import open_store
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import StoreFullError, StoreUnsuitableError
+from psoup.storage.folder import FolderLock
+from psoup.storage.redis_store import RedisStore
 from tests.storage.test_server import opened, process_id, runs
 
 CLOCK = ManualClock(0)
@@ -41,7 +41,7 @@ def test_open_in_a_folder_that_cannot_be_used_is_refused(tmp_path, monkeypatch, 
         def full(*_: object) -> int:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("storage.folder.os.open", full)
+        monkeypatch.setattr("psoup.storage.folder.os.open", full)
     kind, said = (
         (StoreFullError, r"is full: .*--data")
         if place == "full"
@@ -99,7 +99,7 @@ def test_folder_of_another_user_is_refused_but_roots(tmp_path, monkeypatch, owne
     if os.geteuid() != 0:
         pytest.skip("only root gives folders away")
     os.chown(tmp_path, owner, 0)
-    monkeypatch.setattr("storage.folder.os.geteuid", lambda: 2)
+    monkeypatch.setattr("psoup.storage.folder.os.geteuid", lambda: 2)
     if owner == 0:
         FolderLock(tmp_path).close()
     else:
@@ -109,7 +109,7 @@ def test_folder_of_another_user_is_refused_but_roots(tmp_path, monkeypatch, owne
 
 def test_memory_that_cannot_be_written_fails_nothing_that_is_committed(tmp_path, monkeypatch):
     """The file lags, each failure is counted, and the next operation writes it."""
-    monkeypatch.setattr("engine.limits.SEQ_REMEMBERED_EVERY", 2)
+    monkeypatch.setattr("psoup.engine.limits.SEQ_REMEMBERED_EVERY", 2)
     known = ClusterMemory(tmp_path / "cluster.json")
     known.belong_to("c", Gen(1), Seq(0))
     (tmp_path / "cluster.tmp").mkdir()

@@ -2,21 +2,21 @@
 
 import pytest
 
-from engine import limits
-from engine.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import (
     AnswerTooLargeError,
     HistoryPartsMissingError,
     HistoryTakenError,
     NotFoundError,
     OverloadedError,
 )
-from engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S, SECOND_US
-from engine.log.operation import Drop, Remove, Tick
-from engine.results.delta import Delta
-from engine.results.histories import HistoryPart, HistoryState
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import Store
+from psoup.engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S, SECOND_US
+from psoup.engine.log.operation import Drop, Remove, Tick
+from psoup.engine.results.delta import Delta
+from psoup.engine.results.histories import HistoryPart, HistoryState
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import Store
 from tests.storage.histories import (
     OTHER,
     WORKER,

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import EngineError
-from engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S
-from engine.log.operation import Remove
-from engine.results.histories import AskedHistory, History, HistoryId, HistoryState
-from storage import Store
-from storage.memory import MemoryStore
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError
+from psoup.engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S
+from psoup.engine.log.operation import Remove
+from psoup.engine.results.histories import AskedHistory, History, HistoryId, HistoryState
+from psoup.storage import Store
+from psoup.storage.memory import MemoryStore
 from tests.storage.histories import (
     OTHER,
     WORKER,

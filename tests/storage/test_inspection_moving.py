@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.results.hits import ClauseId
-from engine.results.page import UNKEPT
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
-from engine.verify.verification import Verification
-from storage import keys
-from storage.inspection import Inspection
-from storage.redis_client import RedisClient
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import UNKEPT
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.verify.verification import Verification
+from psoup.storage import keys
+from psoup.storage.inspection import Inspection
+from psoup.storage.redis_client import RedisClient
 from tests.storage.kept import sealed_again
 from tests.world import World
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine import limits
-from engine.errors import EngineError, IntegrityError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Content, Drop, Remove, Tick
-from engine.tuples.schema import StreamId
-from storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
-from storage.redis_client import RedisClient
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Content, Drop, Remove, Tick
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
+from psoup.storage.redis_client import RedisClient
 from tests.storage.driver import apply_next, assert_shows, delta, do, plain_pages
 from tests.storage.fold import Fold
 from tests.storage.joins import has_gone
@@ -93,7 +93,7 @@ def test_publish_of_composites_cut_off_anywhere_shows_nothing_of_it(
     server, tmp_path, monkeypatch, change, lost
 ):
     """The process that goes on shows all of the old composites or of the new; so does the next, which tidies up."""
-    monkeypatch.setattr("storage.encoding_composites.PIECE_CLAUSES", 1)
+    monkeypatch.setattr("psoup.storage.encoding_composites.PIECE_CLAUSES", 1)
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 30)
     for calls in range(100):
         store, fold = server.empty_store(tmp_path / str(calls)), Fold(rows_kept=SEGMENT_ROWS)
@@ -127,7 +127,7 @@ def test_publish_of_composites_cut_off_anywhere_shows_nothing_of_it(
 
 def test_page_of_composites_in_pieces_goes_in_one_step(embedded_store, monkeypatch):
     """Wherever its removal is cut off, a reader has the whole of it or nothing."""
-    monkeypatch.setattr("storage.encoding_composites.PIECE_CLAUSES", 1)
+    monkeypatch.setattr("psoup.storage.encoding_composites.PIECE_CLAUSES", 1)
     fold = Fold(rows_kept=SEGMENT_ROWS)
     joined(embedded_store, fold)
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)

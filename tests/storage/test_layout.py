@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from engine import limits
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Remove
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys
-from storage.redis_client import RULES, WORKER_RULES
+from psoup.engine import limits
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Remove
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
+from psoup.storage.redis_client import RULES, WORKER_RULES
 from tests.house import tree
 from tests.storage.driver import do
 from tests.storage.fold import Fold
@@ -117,7 +117,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     finished(store)
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
-    monkeypatch.setattr("storage.redis_writes.Garbage.forgotten", lambda _: [])
+    monkeypatch.setattr("psoup.storage.redis_writes.Garbage.forgotten", lambda _: [])
     do(store, fold, [Remove(query_id(1))])
     look()
     assert documented() == seen

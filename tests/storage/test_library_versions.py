@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine.results.contract import Gen
-from engine.tuples.batch import Seq
-from storage.cluster import ClusterMemory
-from storage.errors import FencedError, StoreUnsuitableError
-from storage.redis_client import RedisClient
-from storage.redis_store import RedisStore
-from storage.store import Durability
+from psoup.engine.results.contract import Gen
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import FencedError, StoreUnsuitableError
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.store import Durability
 from tests.stores import SharedServer
 
 pytestmark = pytest.mark.redis

@@ -1,9 +1,9 @@
 """What a restart asks of the Log: batches by their seqs, and which there are; over every store."""
 
-from engine import limits
-from engine.log.operation import Tick
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
+from psoup.engine import limits
+from psoup.engine.log.operation import Tick
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
 from tests.storage.samples import declare, rows
 
 

@@ -4,20 +4,20 @@ import itertools
 
 import pytest
 
-from engine import limits
-from engine.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import (
     CommitTooLargeError,
     OverloadedError,
     StageMissingError,
     StaleDeclarationError,
     TxnContentDiffersError,
 )
-from engine.limits import STAGE_MARK_BYTES
-from engine.log.operation import Drop, Rows, Tick, Txn, sum_digests
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import Store
+from psoup.engine.limits import STAGE_MARK_BYTES
+from psoup.engine.log.operation import Drop, Rows, Tick, Txn, sum_digests
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import Store
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
 
 
@@ -228,7 +228,7 @@ def test_mark_expires_with_its_part(log, monkeypatch):
 def test_sweep_forgets_some_parts_a_call(log, monkeypatch):
     """However many have expired, a step is short; the rest goes with the next ones."""
     monkeypatch.setattr(limits, "STAGE_LIFE_S", 0)
-    monkeypatch.setattr("storage.staged_parts.SWEPT_PER_CALL", 1_000)
+    monkeypatch.setattr("psoup.storage.staged_parts.SWEPT_PER_CALL", 1_000)
     for number in range(250):
         log.stage(staged(number, body=b""))
     monkeypatch.setattr(limits, "STAGE_LIFE_S", 3_600)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine import limits
-from engine.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import (
     HasQueriesError,
     IntegrityError,
     NameTakenError,
@@ -14,11 +14,11 @@ from engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from engine.log.operation import Drop, Remove, Tick
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import Store
+from psoup.engine.log.operation import Drop, Remove, Tick
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import Store
 from tests.storage.samples import declare, query_id, register, rows, txn
 
 

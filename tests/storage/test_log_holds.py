@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine.errors import IntegrityError, NotFoundError
-from engine.log.contract import LoggedBatch
-from engine.log.operation import Drop, Tick
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import Store
+from psoup.engine.errors import IntegrityError, NotFoundError
+from psoup.engine.log.contract import LoggedBatch
+from psoup.engine.log.operation import Drop, Tick
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import Store
 from tests.storage.samples import commit, declare, rows, staged
 
 A, B = StreamId(1), StreamId(2)
@@ -55,7 +55,7 @@ def test_batches_of_a_stream_are_those_in_the_log(log):
 
 def test_batches_of_a_stream_are_found_among_few_and_many_positions(log, monkeypatch):
     """However far apart they lie, and however many positions are looked at together."""
-    monkeypatch.setattr("storage.redis_log.SEQS_PER_LOOK", 2)
+    monkeypatch.setattr("psoup.storage.redis_log.SEQS_PER_LOOK", 2)
     for number in range(12):
         log.append(Tick() if number % 3 else rows(1, body=b"12"))
     expected = [3, 5, 7, 8, 11, 14, 17]

@@ -6,22 +6,22 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import EngineError, IntegrityError
-from engine.log.operation import Drop, Materialize, Remove, Tick
-from engine.tuples.schema import StreamId
-from storage import keys, seals
-from storage.cluster import ClusterMemory
-from storage.errors import (
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.log.operation import Drop, Materialize, Remove, Tick
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, seals
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.memory import MemoryStore
-from storage.redis_client import RedisClient
-from storage.redis_log import APPENDED_TOGETHER, RedisLog
+from psoup.storage.memory import MemoryStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_log import APPENDED_TOGETHER, RedisLog
 from tests.storage.conftest import START_US
 from tests.storage.samples import declare, query_id, register, rows, txn
 
@@ -120,7 +120,7 @@ def test_append_many_is_as_one_after_the_other(store):
 def test_any_operations_together_are_as_one_after_the_other(server, tmp_path, together, called):
     """Wherever calls cut them: a producer that finds no place, a query whose end frees one, a stream that goes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("storage.redis_append.CALLED_TOGETHER", called)
+        patch.setattr("psoup.storage.redis_append.CALLED_TOGETHER", called)
         for name, most in (
             ("APPS_COUNT_MAX", 2),
             ("APP_DIGESTS_KEPT", 2),
@@ -228,7 +228,7 @@ class Exchanges:
 
 @pytest.fixture
 def failing(embedded_store, monkeypatch):
-    monkeypatch.setattr("storage.redis_log.APPENDED_TOGETHER", 2)
+    monkeypatch.setattr("psoup.storage.redis_log.APPENDED_TOGETHER", 2)
 
     def fail(errors, *, sent=False):
         exchanges = Exchanges(embedded_store.log, errors, sent=sent)

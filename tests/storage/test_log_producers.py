@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine import limits
-from engine.errors import QuotaExceededError, TxnContentDiffersError
-from engine.log.operation import Drop, Rows
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine import limits
+from psoup.engine.errors import QuotaExceededError, TxnContentDiffersError
+from psoup.engine.log.operation import Drop, Rows
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.storage.samples import commit, declare, rows, staged, txn
 
 

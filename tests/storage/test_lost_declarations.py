@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.errors import EngineError, NotFoundError, StaleDeclarationError
-from engine.log.operation import Drop
-from engine.tuples.schema import StreamId, StreamSchema
-from storage import Store
+from psoup.engine.errors import EngineError, NotFoundError, StaleDeclarationError
+from psoup.engine.log.operation import Drop
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage import Store
 from tests.storage.samples import commit, declare, join, register, rows, staged, txn
 
 Step = Callable[[Store, StreamSchema], Any]

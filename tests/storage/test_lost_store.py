@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import EngineError
-from engine.log.operation import Tick
-from engine.results.contract import ResultsReader
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import open_worker_store
-from storage.errors import FencedError, RecoveringError, StoreUnsuitableError
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Tick
+from psoup.engine.results.contract import ResultsReader
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import open_worker_store
+from psoup.storage.errors import FencedError, RecoveringError, StoreUnsuitableError
 from tests.storage.driver import do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, query_id, register, rows

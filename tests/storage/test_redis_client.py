@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from engine import limits
-from engine.checkpoint import checked_by
-from engine.errors import IntegrityError, OverloadedError
-from engine.log.operation import Tick
-from engine.store_address import StoreUrlError
-from storage.cluster import ClusterMemory
-from storage.errors import (
+from psoup.engine import limits
+from psoup.engine.checkpoint import checked_by
+from psoup.engine.errors import IntegrityError, OverloadedError
+from psoup.engine.log.operation import Tick
+from psoup.engine.store_address import StoreUrlError
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_client import RedisClient
-from storage.redis_log import RedisLog
-from storage.redis_store import RedisStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_log import RedisLog
+from psoup.storage.redis_store import RedisStore
 from tests.patience import WAIT_S
 
 
@@ -112,7 +112,7 @@ def test_call_that_is_interrupted_leaves_no_answer_to_the_next(tmp_path, monkeyp
             def interrupted(connection: object) -> None:
                 raise KeyboardInterrupt
 
-            patch.setattr("storage.redis_client._response", interrupted)
+            patch.setattr("psoup.storage.redis_client._response", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 client.fetch_one("GET", "one")
         assert b"ONE" == client.fetch_one("PING")

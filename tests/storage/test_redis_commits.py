@@ -5,20 +5,20 @@ import shutil
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from engine.errors import IntegrityError, StageMissingError
-from engine.limits import STAGE_MARK_BYTES
-from engine.log.operation import Rows
-from engine.results.delta import Delta
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, redis_client
-from storage.errors import (
+from psoup.engine.errors import IntegrityError, StageMissingError
+from psoup.engine.limits import STAGE_MARK_BYTES
+from psoup.engine.log.operation import Rows
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, redis_client
+from psoup.storage.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
-from storage.redis_store import RedisStore
+from psoup.storage.redis_store import RedisStore
 from tests.storage.kept import sealed_again
 from tests.storage.samples import commit, declare, rows, stage_id, staged
 from tests.stores import SharedServer

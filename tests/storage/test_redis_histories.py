@@ -5,16 +5,16 @@ import threading
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from engine.errors import HistoryPartsMissingError, NotFoundError
-from engine.results.histories import HistoryState
-from storage import keys, open_worker_store, redis_client
-from storage.errors import (
+from psoup.engine.errors import HistoryPartsMissingError, NotFoundError
+from psoup.engine.results.histories import HistoryState
+from psoup.storage import keys, open_worker_store, redis_client
+from psoup.storage.errors import (
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_store import RedisStore
+from psoup.storage.redis_store import RedisStore
 from tests.patience import WAIT_S
 from tests.storage.histories import (
     OTHER,

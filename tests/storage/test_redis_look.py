@@ -5,21 +5,21 @@ import threading
 
 import pytest
 
-from engine import limits
-from engine.condition import Loss
-from engine.errors import IntegrityError
-from engine.log.operation import Drop, Remove, Tick
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys
-from storage.cluster import ClusterMemory
-from storage.errors import StoreFullError, StoreUnsuitableError
-from storage.redis_client import RedisClient
-from storage.redis_look import read_loss
-from storage.redis_settings import verified_changes
-from storage.redis_store import RedisStore
-from storage.redis_token import WriteToken
-from storage.upgrade import seal_rows
+from psoup.engine import limits
+from psoup.engine.condition import Loss
+from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import Drop, Remove, Tick
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import StoreFullError, StoreUnsuitableError
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_look import read_loss
+from psoup.storage.redis_settings import verified_changes
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.upgrade import seal_rows
 from tests.patience import wait_until
 from tests.storage.driver import do
 from tests.storage.fold import Fold
@@ -68,7 +68,7 @@ def test_settings_that_are_changed_amid_an_exchange_hold_up_the_rest_of_it(
     server, settings, tmp_path, monkeypatch
 ):
     """What one call carries is one step: what it stores, it stores before the change or not at all."""
-    monkeypatch.setattr("storage.redis_append.CALLED_TOGETHER", 2)
+    monkeypatch.setattr("psoup.storage.redis_append.CALLED_TOGETHER", 2)
     store = server.empty_store(tmp_path)
     store.log.append(declare("a"))
     settings(loglevel="notice")
@@ -143,7 +143,7 @@ def test_look_under_way_while_the_store_is_opened_anew_leaves_appends_on(
         return found
 
     monkeypatch.setattr(WriteToken, "call", slow)
-    monkeypatch.setattr("storage.redis_look.verified_changes", compare)
+    monkeypatch.setattr("psoup.storage.redis_look.verified_changes", compare)
     watch = threading.Thread(target=look)
     watch.start()
     assert written.wait(10)

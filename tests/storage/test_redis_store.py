@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.errors import EngineError, IntegrityError
-from engine.log.operation import Remove, Tick
-from engine.results.contract import Counts
-from storage import keys, open_store, redis_store
-from storage.cluster import ClusterMemory
-from storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
-from storage.redis_client import RULES, RedisClient
-from storage.redis_state import read_state
-from storage.store import Durability
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.log.operation import Remove, Tick
+from psoup.engine.results.contract import Counts
+from psoup.storage import keys, open_store, redis_store
+from psoup.storage.cluster import ClusterMemory
+from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
+from psoup.storage.redis_client import RULES, RedisClient
+from psoup.storage.redis_state import read_state
+from psoup.storage.store import Durability
 from tests.storage.driver import assert_shows, delta, do
 from tests.storage.fold import Fold
 from tests.storage.kept import sealed_again
@@ -106,7 +106,7 @@ def test_open_of_a_foreign_store_is_refused(server, tmp_path):
 
 def test_open_of_a_later_layout_is_refused(server, tmp_path, monkeypatch):
     """A store written in another layout is left alone."""
-    monkeypatch.setattr("storage.keys.LAYOUT_VERSION", 99)
+    monkeypatch.setattr("psoup.storage.keys.LAYOUT_VERSION", 99)
     server.empty_store(tmp_path)
     monkeypatch.undo()
     with pytest.raises(StoreUnsuitableError, match="layout 99"):
@@ -275,7 +275,7 @@ def test_full_memory_refuses_what_fills_and_takes_what_frees(server, settings, t
 
 def test_seq_is_remembered_now_and_then(server, tmp_path, monkeypatch):
     """The folder knows the seq to within SEQ_REMEMBERED_EVERY, and exactly after a clean end."""
-    monkeypatch.setattr("engine.limits.SEQ_REMEMBERED_EVERY", 10)
+    monkeypatch.setattr("psoup.engine.limits.SEQ_REMEMBERED_EVERY", 10)
     store = server.empty_store(tmp_path)
     seen = []
     for _ in range(25):
@@ -300,7 +300,7 @@ def altered_info(monkeypatch, answers):
 @pytest.mark.parametrize("bound", ["STORE_LOAD_S", "STORE_WORK_S"])
 def test_wait_for_a_server_that_is_never_ready_ends(server, tmp_path, monkeypatch, bound):
     """Waiting ends where there is no sign of work, and at last where there is nothing else."""
-    monkeypatch.setattr(f"engine.limits.{bound}", -1.0)
+    monkeypatch.setattr(f"psoup.engine.limits.{bound}", -1.0)
     altered_info(monkeypatch, [{"loading": "1"}])
     with pytest.raises(EngineError, match="not ready"):
         server.empty_store(tmp_path)
@@ -310,7 +310,7 @@ def test_wait_for_a_server_that_works_is_longer(server, tmp_path, monkeypatch):
     """While it loads or rewrites, the bound on silence does not count."""
     server.empty_store(tmp_path)
     server.client.fetch_one("HSET", "{ps}:m", "run", "another")
-    monkeypatch.setattr("engine.limits.STORE_LOAD_S", 0.0)
+    monkeypatch.setattr("psoup.engine.limits.STORE_LOAD_S", 0.0)
     loading, rewriting = {"loading": "1"}, {"aof_rewrite_in_progress": "1"}
     altered_info(monkeypatch, [*[loading] * 9, {}, *[rewriting] * 9])
     assert 0 == server.store(tmp_path).results.cut().seq

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine import limits
-from engine.limits import SEGMENT_ROWS
-from engine.log.operation import Drop, Materialize, Remove
-from engine.results.delta import ClauseRecord
-from engine.results.hits import ClauseId
-from engine.tuples.schema import StreamId
+from psoup.engine import limits
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.log.operation import Drop, Materialize, Remove
+from psoup.engine.results.delta import ClauseRecord
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.schema import StreamId
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, join, query_id, register, rows
@@ -99,9 +99,9 @@ def test_expiry_takes_composites_all_of_which_have_lost_a_part(store):
 def test_composites_in_slices_and_pieces_show_the_same(store, monkeypatch, writes_max):
     """A page in several values, a publish in several calls, a reader who asks for a page at a time."""
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", writes_max)
-    monkeypatch.setattr("storage.encoding_composites.PIECE_CLAUSES", 1)
-    monkeypatch.setattr("storage.redis_composites.PAGES_PER_FETCH", 1)
-    monkeypatch.setattr("storage.redis_composites.GROUPS_PER_FETCH", 1)
+    monkeypatch.setattr("psoup.storage.encoding_composites.PIECE_CLAUSES", 1)
+    monkeypatch.setattr("psoup.storage.redis_composites.PAGES_PER_FETCH", 1)
+    monkeypatch.setattr("psoup.storage.redis_composites.GROUPS_PER_FETCH", 1)
     fold = Fold(rows_kept=SEGMENT_ROWS)
     fill_joins(store, fold)
     assert any(len(page.block) > 1 for page in fold.composites.values())

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from bitarray import bitarray
 
-from engine import limits
-from engine.errors import IntegrityError, NotFoundError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Content, Drop, Remove, Tick
-from engine.query.window import Bound, Window
-from engine.results.contract import Counts
-from engine.results.hits import ClauseId
-from engine.results.page import UNKEPT, Page
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys
+from psoup.engine import limits
+from psoup.engine.errors import IntegrityError, NotFoundError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Content, Drop, Remove, Tick
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.results.contract import Counts
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.page import UNKEPT, Page
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
 from tests.engine.results.blocks import runs_of
 from tests.storage.driver import apply_next, assert_shows, delta, do, rows_of, shown_pages
 from tests.storage.fold import Fold
@@ -283,7 +283,7 @@ def test_block_of_many_clauses_shows_each_its_hits(store, fold):
 def test_hits_read_over_many_segments_are_all_there(store, monkeypatch):
     """However few segments are asked for at once."""
     fold = Fold(rows_kept=1_000_000)
-    monkeypatch.setattr("storage.redis_hits.SEGMENTS_PER_FETCH", 2)
+    monkeypatch.setattr("psoup.storage.redis_hits.SEGMENTS_PER_FETCH", 2)
     do(store, fold, [declare("a"), *[rows(1, count=100_000)] * 2, register(1, 1, sql="x")])
     do(store, fold, [rows(1, count=100_000)] * 2)
     assert_shows(store, fold)

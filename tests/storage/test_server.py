@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.errors import EngineError
-from engine.log.operation import Rows, Tick
-from engine.store_address import StoreUrlError
-from engine.tuples.batch import Seq
-from storage import keys, open_store
-from storage.errors import (
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Rows, Tick
+from psoup.engine.store_address import StoreUrlError
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys, open_store
+from psoup.storage.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.folder import FolderLock
-from storage.memory import MemoryStore
-from storage.redis_client import RedisClient
-from storage.redis_store import RedisStore
-from storage.server import EmbeddedServer, find_executable
-from storage.store import Durability
+from psoup.storage.folder import FolderLock
+from psoup.storage.memory import MemoryStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_store import RedisStore
+from psoup.storage.server import EmbeddedServer, find_executable
+from psoup.storage.store import Durability
 from tests.children import child
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
@@ -326,9 +326,9 @@ def test_server_that_does_not_answer_is_not_started_twice(tmp_path, monkeypatch)
     store = opened(tmp_path)
     pid = process_id(store)
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr("engine.limits.STORE_ANSWER_S", 0.05)
-    monkeypatch.setattr("engine.limits.STORE_LOAD_S", 0.2)
-    monkeypatch.setattr("engine.limits.STORE_STOP_S", 0.2)
+    monkeypatch.setattr("psoup.engine.limits.STORE_ANSWER_S", 0.05)
+    monkeypatch.setattr("psoup.engine.limits.STORE_LOAD_S", 0.2)
+    monkeypatch.setattr("psoup.engine.limits.STORE_STOP_S", 0.2)
     silent = EmbeddedServer(tmp_path, Durability.FSYNC)
     with pytest.raises(StoreUnavailableError, match="does not answer"):
         silent.start()
@@ -369,7 +369,7 @@ def test_open_that_fails_leaves_no_server_behind(tmp_path, monkeypatch, failure)
         pids.append(int(client.info("server")["process_id"]))
         raise failure
 
-    monkeypatch.setattr("storage.redis_store.check_server", failing)
+    monkeypatch.setattr("psoup.storage.redis_store.check_server", failing)
     with pytest.raises(type(failure)):
         opened(tmp_path)
     assert [False] == list(map(runs, pids))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.log.operation import Tick
-from storage.errors import StoreUnavailableError
-from storage.folder import FolderLock
-from storage.server import ACCESS, EmbeddedServer
-from storage.store import Durability
+from psoup.engine.log.operation import Tick
+from psoup.storage.errors import StoreUnavailableError
+from psoup.storage.folder import FolderLock
+from psoup.storage.server import ACCESS, EmbeddedServer
+from psoup.storage.store import Durability
 from tests.storage.test_server import opened, process_id, runs
 from tests.stores import ALL_ACCESS
 
@@ -106,7 +106,7 @@ def test_stop_of_a_stalled_server_ends_and_gives_the_folder_back(tmp_path, monke
     pid = process_id(store)
     os.kill(pid, signal.SIGSTOP)
     with monkeypatch.context() as patch:
-        patch.setattr("engine.limits.STORE_STOP_S", 0.1)
+        patch.setattr("psoup.engine.limits.STORE_STOP_S", 0.1)
         with pytest.raises(StoreUnavailableError, match="does not end"):
             store.close()
     FolderLock(tmp_path).close()

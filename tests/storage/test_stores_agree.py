@@ -16,15 +16,15 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import EngineError
-from engine.limits import SECOND_US, SEGMENT_ROWS
-from engine.log.operation import Content, Drop, Materialize, Remove, Tick
-from engine.results.contract import Snapshot
-from engine.tuples.schema import StreamId, StreamSchema
-from storage import Store
-from storage.memory import MemoryStore
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError
+from psoup.engine.limits import SECOND_US, SEGMENT_ROWS
+from psoup.engine.log.operation import Content, Drop, Materialize, Remove, Tick
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage import Store
+from psoup.storage.memory import MemoryStore
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
 from tests.storage.fold import Fold
 from tests.storage.samples import (

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.errors import QuotaExceededError
-from engine.log.operation import Drop
-from engine.tuples.schema import StreamId
-from storage.memory import MemoryStore
+from psoup.engine.errors import QuotaExceededError
+from psoup.engine.log.operation import Drop
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage.memory import MemoryStore
 from tests.storage.samples import declare, rows
 
 

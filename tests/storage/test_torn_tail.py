@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.log.operation import Tick
+from psoup.engine.log.operation import Tick
 from tests.storage.driver import apply_next, assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, register, rows

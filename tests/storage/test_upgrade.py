@@ -5,18 +5,18 @@ import re
 
 import pytest
 
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Remove, Tick
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, open_worker_store, seals, upgrade
-from storage.errors import RecoveringError, StoreUnsuitableError
-from storage.history_records import pairs
-from storage.inspection_log import log_entries
-from storage.redis_client import RedisClient
-from storage.redis_token import WriteToken
-from storage.sums import SUM
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Remove, Tick
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, open_worker_store, seals, upgrade
+from psoup.storage.errors import RecoveringError, StoreUnsuitableError
+from psoup.storage.history_records import pairs
+from psoup.storage.inspection_log import log_entries
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_token import WriteToken
+from psoup.storage.sums import SUM
 from tests.house import tree
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
@@ -104,7 +104,7 @@ def test_upgrade_that_is_killed_anywhere_is_gone_on_with(server, tmp_path, earli
         return call(token, function, key_names, arguments)
 
     monkeypatch.setattr(WriteToken, "call", dying)
-    monkeypatch.setattr("engine.limits.PUBLISH_WRITES_MAX", 8)
+    monkeypatch.setattr("psoup.engine.limits.PUBLISH_WRITES_MAX", 8)
     for steps in (0, 1, 2, 3, 5, 8, 13, 21, 34):
         left = steps
         try:
@@ -133,7 +133,7 @@ def test_workers_wait_and_nobody_appends_while_a_store_is_upgraded(
         upgrade.upgrade(client, token, meanwhile=meanwhile)
 
     server.client.fetch_one("HSET", keys.META, "run", "-")
-    monkeypatch.setattr("storage.redis_store.upgrade", looked)
+    monkeypatch.setattr("psoup.storage.redis_store.upgrade", looked)
     server.store(tmp_path).close()
     assert ["recovering", "recovering"] == seen
 
@@ -162,8 +162,8 @@ def test_lease_is_kept_while_nothing_but_reading_is_left(server, tmp_path, earli
     def looked(client, token, *, meanwhile):
         upgrade.upgrade(client, token, meanwhile=lambda: steps.append("kept"))
 
-    monkeypatch.setattr("storage.upgrade.log_entries", entries)
-    monkeypatch.setattr("storage.redis_store.upgrade", looked)
+    monkeypatch.setattr("psoup.storage.upgrade.log_entries", entries)
+    monkeypatch.setattr("psoup.storage.redis_store.upgrade", looked)
     server.store(tmp_path).close()
     read = [at for at, step in enumerate(steps) if step == "entry"]
     assert len(read) > 3

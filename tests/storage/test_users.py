@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine import limits
-from engine.clock import ManualClock
-from engine.errors import EngineError
-from engine.log.operation import Drop, QueryId, Remove
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import keys, open_store, open_worker_store
-from storage.errors import StoreUnsuitableError
-from storage.redis_client import RULES, WORKER_RULES, RedisClient
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Drop, QueryId, Remove
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, open_store, open_worker_store
+from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage.redis_client import RULES, WORKER_RULES, RedisClient
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.histories import WORKER, asked, part

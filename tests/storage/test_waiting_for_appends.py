@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from engine.clock import ManualClock
-from engine.log.operation import Declare
-from engine.results.contract import Position
-from engine.tuples.batch import Seq
-from storage.memory import MemoryStore
+from psoup.engine.clock import ManualClock
+from psoup.engine.log.operation import Declare
+from psoup.engine.results.contract import Position
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.memory import MemoryStore
 from tests.app.folding import schema
 from tests.patience import WAIT_S
 from tests.stores import SharedServer

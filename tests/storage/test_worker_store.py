@@ -4,21 +4,21 @@ import time
 
 import pytest
 
-from engine import limits
-from engine.errors import NotFoundError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Drop, Remove, Tick
-from engine.store_address import StoreUrlError
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
-from storage import open_worker_store
-from storage.errors import (
+from psoup.engine import limits
+from psoup.engine.errors import NotFoundError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Drop, Remove, Tick
+from psoup.engine.store_address import StoreUrlError
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import open_worker_store
+from psoup.storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_client import RedisClient
-from storage.redis_store import RedisStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_store import RedisStore
 from tests.patience import WAIT_S
 from tests.storage.driver import assert_shows, do, plain_pages, rows_of
 from tests.storage.fold import Fold

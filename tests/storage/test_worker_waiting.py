@@ -5,15 +5,15 @@ import time
 
 import pytest
 
-from engine.errors import EngineError
-from engine.log.operation import Tick
-from storage.errors import (
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Tick
+from psoup.storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from storage.redis_client import RedisClient
-from storage.redis_store import RedisStore
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_store import RedisStore
 from tests.patience import WAIT_S
 from tests.storage.driver import do
 from tests.storage.fold import Fold

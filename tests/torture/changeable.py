@@ -2,8 +2,8 @@
 
 from unittest import mock
 
-from app.__main__ import main
-from storage import server
+from psoup.__main__ import main
+from psoup.storage import server
 from tests.stores import ALL_ACCESS
 
 if __name__ == "__main__":

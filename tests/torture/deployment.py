@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, Literal, Self
 
-from storage.redis_client import RedisClient
-from storage.server import CONFIGURATION, find_executable
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.server import CONFIGURATION, find_executable
 from tests.agreement.service_process import free_port
 from tests.torture.exchange import BrokenError, Connection, SilentError
 from tests.torture.far import FarStore

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from engine.clock import SystemClock
+from psoup.engine.clock import SystemClock
 from tests.reference_values import Row
 from tests.torture.exchange import Answer, BrokenError, Connection, Cut, SilentError
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from engine import limits
-from engine.errors import EngineError
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
 from tests.torture.deployment import FENCED, Child, Deployment
 from tests.torture.history import History, pause
 from tests.torture.witness import META, Witness

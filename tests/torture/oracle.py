@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from engine.log.operation import Declare, Operation, QueryId, Register, Remove, Rows
-from engine.query.clause import StandingQueryClause
-from engine.query.expression import Value
-from engine.query.window import windows_of
-from engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.log.operation import Declare, Operation, QueryId, Register, Remove, Rows
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.expression import Value
+from psoup.engine.query.window import windows_of
+from psoup.engine.tuples.schema import ColumnType, StreamId
 from tests.reference import (
     Answer,
     OutOfRangeError,

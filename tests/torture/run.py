@@ -16,13 +16,13 @@ from types import SimpleNamespace
 from typing import Final, cast
 from urllib.parse import quote
 
-from engine import limits
-from engine.clock import SystemClock
-from engine.errors import EngineError
-from engine.log.operation import Operation
-from engine.tuples.batch import Seq
-from storage import open_store
-from storage.redis_client import RedisClient
+from psoup.engine import limits
+from psoup.engine.clock import SystemClock
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Operation
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import open_store
+from psoup.storage.redis_client import RedisClient
 from tests.agreement.replay import published_digest, replayed
 from tests.torture import workload
 from tests.torture.clients import (

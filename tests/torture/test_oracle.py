@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.log.operation import Operation, Rows
-from engine.tuples.batch import Seq
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.tuples.batch import Seq
 from tests.torture.deployment import Shape
 from tests.torture.history import History, Sent
 from tests.torture.oracle import Verdict, judge

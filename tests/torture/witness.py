@@ -9,11 +9,11 @@ import contextlib
 from collections.abc import Mapping
 from typing import Final
 
-from engine.errors import EngineError
-from engine.log.operation import Operation
-from engine.tuples.batch import Seq
-from storage.redis_client import RedisClient
-from storage.redis_entries import decode_entry
+from psoup.engine.errors import EngineError
+from psoup.engine.log.operation import Operation
+from psoup.engine.tuples.batch import Seq
+from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis_entries import decode_entry
 from tests.torture.history import History
 
 LOOK_S: Final = 0.1

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from engine.clock import SystemClock
+from psoup.engine.clock import SystemClock
 from tests.reference_values import Row
 
 Format = Literal["json", "ndjson", "arrow"]

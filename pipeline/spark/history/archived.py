@@ -12,16 +12,16 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql.types import DateType, StructField, StructType
 
-from engine.limits import DAY_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.tuples.schema import ColumnSchema
-from pipeline.errors import HistoryRefusedError
-from pipeline.spark.archive_note import ArchiveNote, checkpoint_of
-from pipeline.spark.arriving import with_arrival
-from pipeline.spark.history.question import Span
-from pipeline.spark.jobs.kept import last_written, read_checkpoint
-from pipeline.spark.schema import struct_type
-from pipeline.spark.transforms.event_time import DAY
-from pipeline.spark.transforms.mapping import column
+from psoup.engine.limits import DAY_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.tuples.schema import ColumnSchema
+from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.spark.archive_note import ArchiveNote, checkpoint_of
+from psoup.pipeline.spark.arriving import with_arrival
+from psoup.pipeline.spark.history.question import Span
+from psoup.pipeline.spark.jobs.kept import last_written, read_checkpoint
+from psoup.pipeline.spark.schema import struct_type
+from psoup.pipeline.spark.transforms.event_time import DAY
+from psoup.pipeline.spark.transforms.mapping import column
 
 SEQ: Final = "_seq"
 _NOTHING_THERE: Final = frozenset({"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"})

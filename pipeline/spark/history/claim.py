@@ -9,9 +9,9 @@ from typing import Final, Self
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from engine.limits import HISTORY_CLAIM_S
-from pipeline.client import Service
-from pipeline.errors import PipelineError, ServiceProblem
+from psoup.engine.limits import HISTORY_CLAIM_S
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import PipelineError, ServiceProblem
 
 RENEW_S: Final = HISTORY_CLAIM_S / 6
 """Between two renewals: several may fail before the claim lapses."""

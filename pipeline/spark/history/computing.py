@@ -9,27 +9,27 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.query.instant import format_instant
-from pipeline.client import Service
-from pipeline.errors import JobFailedError
-from pipeline.spark.agreement import spark_query
-from pipeline.spark.expressions import name_sql
-from pipeline.spark.history.parts import SentParts, send_parts
-from pipeline.spark.history.question import (
+from psoup.engine.query.instant import format_instant
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import JobFailedError
+from psoup.pipeline.spark.agreement import spark_query
+from psoup.pipeline.spark.expressions import name_sql
+from psoup.pipeline.spark.history.parts import SentParts, send_parts
+from psoup.pipeline.spark.history.question import (
     Question,
     bound_query,
     question_of,
     windows_over,
 )
-from pipeline.spark.history.tuples import (
+from psoup.pipeline.spark.history.tuples import (
     StreamTuples,
     find_tuples,
     is_gone,
     part_complete_from_us,
     rows_of,
 )
-from pipeline.spark.jobs.running import spark_errors_told
-from pipeline.spark.options import Connection
+from psoup.pipeline.spark.jobs.running import spark_errors_told
+from psoup.pipeline.spark.options import Connection
 
 ATTEMPTS_MAX: Final = 3
 """How often tuples are looked for, when some were archived and dropped from the log before they were read there."""

@@ -6,16 +6,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.schema import ColumnSchema, ColumnType
-from pipeline.errors import ReadRefusedError
-from pipeline.spark.arriving import ListedBatch, with_arrival
-from pipeline.spark.history.outage import service_of_task
-from pipeline.spark.history.question import Span
-from pipeline.spark.options import Connection
-from pipeline.spark.schema import struct_type
-from pipeline.spark.shaping import arrow_schema_declared, rows_declared
-from pipeline.spark.stream_reading import grouped
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
+from psoup.pipeline.errors import ReadRefusedError
+from psoup.pipeline.spark.arriving import ListedBatch, with_arrival
+from psoup.pipeline.spark.history.outage import service_of_task
+from psoup.pipeline.spark.history.question import Span
+from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.schema import struct_type
+from psoup.pipeline.spark.shaping import arrow_schema_declared, rows_declared
+from psoup.pipeline.spark.stream_reading import grouped
 
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a task does with its batches."""

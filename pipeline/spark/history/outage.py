@@ -7,10 +7,10 @@ Whether the same request may succeed later is one of these; so a task says it by
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.client import Service
-from pipeline.errors import ServiceProblem, ServiceUnreachableError
-from pipeline.spark.options import Connection
-from pipeline.spark.staging import open_service
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.staging import open_service
 
 
 @contextmanager

@@ -24,16 +24,16 @@ from pyspark import StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from engine import limits
-from engine.tuples.arrow import ARROW_TYPES, encode_batch
-from engine.tuples.schema import ColumnType
-from pipeline.errors import HistoryRefusedError, JobFailedError
-from pipeline.spark.agreement import ID, LEAVES
-from pipeline.spark.history.live import Work
-from pipeline.spark.history.outage import service_of_task
-from pipeline.spark.options import Compression, Connection
-from pipeline.spark.packing import packed
-from pipeline.spark.staging import compressed
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import ARROW_TYPES, encode_batch
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.errors import HistoryRefusedError, JobFailedError
+from psoup.pipeline.spark.agreement import ID, LEAVES
+from psoup.pipeline.spark.history.live import Work
+from psoup.pipeline.spark.history.outage import service_of_task
+from psoup.pipeline.spark.options import Compression, Connection
+from psoup.pipeline.spark.packing import packed
+from psoup.pipeline.spark.staging import compressed
 
 PARTITION_ROWS: Final = 200_000
 """Of an answer in one partition, about: a second of work."""

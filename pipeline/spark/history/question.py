@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import SqlError
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
-from engine.query.instant import parse_instant
-from engine.query.parser import parse
-from engine.query.window import Window, windows_of
-from engine.tuples.schema import ClockKind, StreamId, StreamSchema
-from pipeline.definition import columns_of
-from pipeline.errors import HistoryRefusedError
+from psoup.engine.errors import SqlError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.instant import parse_instant
+from psoup.engine.query.parser import parse
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.tuples.schema import ClockKind, StreamId, StreamSchema
+from psoup.pipeline.definition import columns_of
+from psoup.pipeline.errors import HistoryRefusedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,27 +17,27 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.query.instant import format_instant
-from engine.query.window import Window
-from engine.tuples.schema import StreamSchema
-from pipeline.archiving import check_history
-from pipeline.client import JsonObject, Service
-from pipeline.definition import columns_of
-from pipeline.errors import HistoryRefusedError
-from pipeline.spark.agreement import ARRIVAL
-from pipeline.spark.archive_note import FOLDER, ArchiveNote, read_note
-from pipeline.spark.arriving import ListedBatch
-from pipeline.spark.history.archived import archived_rows, archived_through, within
-from pipeline.spark.history.live import live_rows
-from pipeline.spark.history.question import (
+from psoup.engine.query.instant import format_instant
+from psoup.engine.query.window import Window
+from psoup.engine.tuples.schema import StreamSchema
+from psoup.pipeline.archiving import check_history
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.definition import columns_of
+from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.spark.agreement import ARRIVAL
+from psoup.pipeline.spark.archive_note import FOLDER, ArchiveNote, read_note
+from psoup.pipeline.spark.arriving import ListedBatch
+from psoup.pipeline.spark.history.archived import archived_rows, archived_through, within
+from psoup.pipeline.spark.history.live import live_rows
+from psoup.pipeline.spark.history.question import (
     Question,
     complete_from_us,
     instant_us,
     span_of,
     stream_schema,
 )
-from pipeline.spark.options import Connection
-from pipeline.spark.transforms.mapping import selected
+from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.transforms.mapping import selected
 
 BEHIND_S_MAX: Final = 20.0
 LOOK_S: Final = 0.2

@@ -1,4 +1,4 @@
-"""A job as a program of its own: for spark-submit, and for `python -m pipeline.spark.jobs.ingest`."""
+"""A job as a program of its own: for spark-submit, and for `python -m psoup.pipeline.spark.jobs.ingest`."""
 
 import functools
 import sys
@@ -7,16 +7,16 @@ from typing import TypeVar
 
 import typer
 
-from pipeline.errors import PipelineError
-from pipeline.spark.jobs.arguments import command_of
-from pipeline.spark.jobs.asked import (
+from psoup.pipeline.errors import PipelineError
+from psoup.pipeline.spark.jobs.arguments import command_of
+from psoup.pipeline.spark.jobs.asked import (
     ArchiveRequest,
     BackfillRequest,
     HistoryRequest,
     IngestRequest,
 )
-from pipeline.spark.jobs.running import Job, JobProgress, P, run_job
-from pipeline.wording import counted
+from psoup.pipeline.spark.jobs.running import Job, JobProgress, P, run_job
+from psoup.pipeline.wording import counted
 
 R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 

@@ -8,17 +8,17 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from pipeline.client import JsonObject, Service
-from pipeline.definition import columns_of
-from pipeline.errors import DefinitionError
-from pipeline.spark.archive_note import ArchiveNote, checkpoint_of
-from pipeline.spark.arriving import with_arrival
-from pipeline.spark.jobs.alone import line_of, run_alone
-from pipeline.spark.jobs.asked import ArchiveRequest, source_options, trigger_interval
-from pipeline.spark.jobs.noting import note_archive
-from pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
-from pipeline.spark.jobs.target import described
-from pipeline.spark.transforms.event_time import DAY, by_day
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.definition import columns_of
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.spark.archive_note import ArchiveNote, checkpoint_of
+from psoup.pipeline.spark.arriving import with_arrival
+from psoup.pipeline.spark.jobs.alone import line_of, run_alone
+from psoup.pipeline.spark.jobs.asked import ArchiveRequest, source_options, trigger_interval
+from psoup.pipeline.spark.jobs.noting import note_archive
+from psoup.pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
+from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.transforms.event_time import DAY, by_day
 
 ARRIVAL: Final = "_arrival"
 """The column that dates tuples of a stream without a time column."""

@@ -13,20 +13,20 @@ from typing import Final, cast
 
 from pyspark.sql import DataFrame, Observation, SparkSession, functions, types
 
-from engine.limits import MIB
-from pipeline.client import Service
-from pipeline.definition import columns_of
-from pipeline.errors import JobFailedError, PipelineError
-from pipeline.spark.jobs.alone import line_of, run_alone
-from pipeline.spark.jobs.asked import (
+from psoup.engine.limits import MIB
+from psoup.pipeline.client import Service
+from psoup.pipeline.definition import columns_of
+from psoup.pipeline.errors import JobFailedError, PipelineError
+from psoup.pipeline.spark.jobs.alone import line_of, run_alone
+from psoup.pipeline.spark.jobs.asked import (
     BackfillRequest,
     mapping,
     source_options,
     writer_options,
 )
-from pipeline.spark.jobs.files import Files, found_files, inferred
-from pipeline.spark.jobs.kept import file_name, files_done, kept
-from pipeline.spark.jobs.running import (
+from psoup.pipeline.spark.jobs.files import Files, found_files, inferred
+from psoup.pipeline.spark.jobs.kept import file_name, files_done, kept
+from psoup.pipeline.spark.jobs.running import (
     JobEnd,
     Report,
     Stop,
@@ -34,13 +34,13 @@ from pipeline.spark.jobs.running import (
     spark_errors_told,
     until_ended,
 )
-from pipeline.spark.jobs.target import described
-from pipeline.spark.schema import struct_type
-from pipeline.spark.transforms.event_time import dated, in_time_order
-from pipeline.spark.transforms.fitting import fitted
-from pipeline.spark.transforms.mapping import mapped, selected
-from pipeline.spark.transforms.pieces import PIECE, cut, extent_of, planned
-from pipeline.spark.writing import QUERY_ID_PROPERTY
+from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.schema import struct_type
+from psoup.pipeline.spark.transforms.event_time import dated, in_time_order
+from psoup.pipeline.spark.transforms.fitting import fitted
+from psoup.pipeline.spark.transforms.mapping import mapped, selected
+from psoup.pipeline.spark.transforms.pieces import PIECE, cut, extent_of, planned
+from psoup.pipeline.spark.writing import QUERY_ID_PROPERTY
 
 FILE: Final = "_psoup_file"
 """The column that says from which file a row is."""

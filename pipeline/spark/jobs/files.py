@@ -9,8 +9,8 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from pipeline.errors import DefinitionError
-from pipeline.spark.jobs.kept import file_name
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.spark.jobs.kept import file_name
 
 READ_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "csv": {"header": "true", "enforceSchema": "false", "escape": '"', "mode": "FAILFAST"},

@@ -16,22 +16,22 @@ from typing import Final, Literal
 
 from pyspark.sql import SparkSession
 
-from engine.limits import HISTORY_DETAIL_LENGTH_MAX
-from pipeline.client import JsonObject, RetryPolicy, Service
-from pipeline.errors import (
+from psoup.engine.limits import HISTORY_DETAIL_LENGTH_MAX
+from psoup.pipeline.client import JsonObject, RetryPolicy, Service
+from psoup.pipeline.errors import (
     JobFailedError,
     PipelineError,
     ServiceProblem,
     ServiceUnreachableError,
 )
-from pipeline.spark.agreement import agreeing
-from pipeline.spark.history.claim import LOOK_S, LOST, Claim, SparkTasks
-from pipeline.spark.history.computing import Computed, Places, computed
-from pipeline.spark.jobs.alone import run_alone
-from pipeline.spark.jobs.asked import HistoryRequest, archive_places, seconds_of
-from pipeline.spark.jobs.running import JobEnd, Stop, can_go_on, spark_errors_told
-from pipeline.spark.options import Connection
-from pipeline.wording import counted
+from psoup.pipeline.spark.agreement import agreeing
+from psoup.pipeline.spark.history.claim import LOOK_S, LOST, Claim, SparkTasks
+from psoup.pipeline.spark.history.computing import Computed, Places, computed
+from psoup.pipeline.spark.jobs.alone import run_alone
+from psoup.pipeline.spark.jobs.asked import HistoryRequest, archive_places, seconds_of
+from psoup.pipeline.spark.jobs.running import JobEnd, Stop, can_go_on, spark_errors_told
+from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.wording import counted
 
 EVERY_S: Final = 2.0
 """Between two looks at what is asked for."""

@@ -3,19 +3,19 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pipeline.client import Service
-from pipeline.spark.jobs.alone import line_of, run_alone
-from pipeline.spark.jobs.asked import (
+from psoup.pipeline.client import Service
+from psoup.pipeline.spark.jobs.alone import line_of, run_alone
+from psoup.pipeline.spark.jobs.asked import (
     IngestRequest,
     mapping,
     source_options,
     trigger_interval,
     writer_options,
 )
-from pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
-from pipeline.spark.jobs.target import described
-from pipeline.spark.transforms.event_time import dated
-from pipeline.spark.transforms.mapping import mapped
+from psoup.pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
+from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.transforms.event_time import dated
+from psoup.pipeline.spark.transforms.mapping import mapped
 
 
 def ingest(spark: SparkSession, request: IngestRequest, report: Report, stop: Stop) -> JobEnd:

@@ -9,7 +9,7 @@ import orjson
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from pipeline.errors import DefinitionError
+from psoup.pipeline.errors import DefinitionError
 
 FOLDER: Final = "psoup"
 """In the checkpoint, beside Spark's own."""

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from pipeline.client import Service
-from pipeline.errors import DefinitionError, JobFailedError
-from pipeline.spark.archive_note import ArchiveNote, checkpoint_of, read_note, write_note
-from pipeline.spark.jobs.asked import ArchiveRequest
-from pipeline.spark.jobs.kept import Checkpoint, last_written, qualified, read_checkpoint
-from pipeline.spark.jobs.target import described
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import DefinitionError, JobFailedError
+from psoup.pipeline.spark.archive_note import ArchiveNote, checkpoint_of, read_note, write_note
+from psoup.pipeline.spark.jobs.asked import ArchiveRequest
+from psoup.pipeline.spark.jobs.kept import Checkpoint, last_written, qualified, read_checkpoint
+from psoup.pipeline.spark.jobs.target import described
 
 
 def note_archive(spark: SparkSession, service: Service, request: ArchiveRequest) -> ArchiveNote:

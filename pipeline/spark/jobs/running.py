@@ -15,16 +15,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pipeline.client import Service
-from pipeline.errors import JobFailedError, PipelineError, ServiceUnreachableError
-from pipeline.spark.jobs.asked import (
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import JobFailedError, PipelineError, ServiceUnreachableError
+from psoup.pipeline.spark.jobs.asked import (
     ArchiveRequest,
     BackfillRequest,
     HistoryRequest,
     IngestRequest,
 )
-from pipeline.spark.quiet import open_quiet_session
-from pipeline.spark.session import close_session, open_session
+from psoup.pipeline.spark.quiet import open_quiet_session
+from psoup.pipeline.spark.session import close_session, open_session
 
 LOOK_S: Final = 1
 """Between two looks at what a query has done."""

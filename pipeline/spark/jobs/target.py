@@ -1,7 +1,7 @@
 """The stream that a job is about, looked at before Spark is: a wrong name is told at once."""
 
-from pipeline.client import JsonObject, Service
-from pipeline.errors import DefinitionError, ServiceProblem
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.errors import DefinitionError, ServiceProblem
 
 
 def described(service: Service, stream: str, *, created: bool = False) -> JsonObject | None:

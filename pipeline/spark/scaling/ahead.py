@@ -1,4 +1,4 @@
-"""Results made ready by executors, ahead of the operations that ask for them (`engine.eddy.settling.Settled`).
+"""Results made ready by executors, ahead of the operations that ask for them (`psoup.engine.eddy.settling.Settled`).
 
 Operations go in runs between which clauses come or go: inside of one the clauses stand still, so whatever its tuples
 will meet is known before the first of them is applied. Nothing that executors do is the truth: what they cannot do,
@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Protocol
 
-from engine import limits
-from engine.errors import EngineError, IntegrityError
-from engine.log.operation import Operation, Register, Rows, Tick
-from engine.results.clause_pages import ClausePages
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.stems.state import State
-from engine.stems.stream_clauses import StreamClauses
-from engine.tuples.schema import StreamId
-from pipeline.errors import ExecutorsError
-from pipeline.spark.scaling.exchange import Blocks
-from pipeline.spark.scaling.planning import ChunkTask, Planner
-from pipeline.spark.scaling.scans import Pages, ReadAt, Scanning, scanned
-from pipeline.spark.scaling.shipping import Carrier, SentClauses, Shipping
+from psoup.engine import limits
+from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.log.operation import Operation, Register, Rows, Tick
+from psoup.engine.results.clause_pages import ClausePages
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.stems.state import State
+from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.errors import ExecutorsError
+from psoup.pipeline.spark.scaling.exchange import Blocks
+from psoup.pipeline.spark.scaling.planning import ChunkTask, Planner
+from psoup.pipeline.spark.scaling.scans import Pages, ReadAt, Scanning, scanned
+from psoup.pipeline.spark.scaling.shipping import Carrier, SentClauses, Shipping
 
 
 class Executors(Carrier, Scanning, Protocol):

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.results.hits import ClauseId
-from engine.results.match_block import MatchBlock
-from engine.tuples.schema import StreamId
-from pipeline.spark.scaling.planning import ChunkTask
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import MatchBlock
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.spark.scaling.planning import ChunkTask
 
 TASKS: Final = pa.schema(
     [

@@ -8,12 +8,12 @@ the chunk is left to the engine, and the next one begins with bodies that are kn
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Operation, Rows
-from engine.stems.state import State, StreamState
-from engine.tuples.arrow import decode_batch, encode_batch
-from engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.stems.state import State, StreamState
+from psoup.engine.tuples.arrow import decode_batch, encode_batch
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 KEPT_PART_MAX = 4
 """Of a body of which less than one row in so many belongs to the open chunk, these rows alone are kept."""

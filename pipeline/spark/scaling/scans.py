@@ -12,21 +12,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import limits
-from engine.errors import EngineError
-from engine.kernels.bits import CHUNK_WORDS, Words
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Operation, Register, Rows
-from engine.query.clause import StandingQueryClause
-from engine.query.factor import AttributeFactor
-from engine.results.clause_pages import RUN_ROWS, ClausePages
-from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.stems.query_stem import keeping_of
-from engine.stems.state import State, StreamState, first_kept_row
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId, StreamSchema
-from pipeline.spark.scaling.planning import ChunkTask, KnownRows
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.kernels.bits import CHUNK_WORDS, Words
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Operation, Register, Rows
+from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.results.clause_pages import RUN_ROWS, ClausePages
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.stems.query_stem import keeping_of
+from psoup.engine.stems.state import State, StreamState, first_kept_row
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.pipeline.spark.scaling.planning import ChunkTask, KnownRows
 
 ReadAt = Callable[[Sequence[Seq]], Iterable[Operation]]
 """Returns operations of the log, in the order of these seqs."""

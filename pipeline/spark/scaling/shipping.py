@@ -12,13 +12,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.query.expression import Expression
-from engine.stems.clause_image import ClauseImage
-from engine.stems.clause_table import ClauseTable
-from engine.stems.pivot_table import PivotTable
-from engine.stems.stream_clauses import StreamClauses
-from engine.stems.table_probe import IndexTables
-from engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.query.expression import Expression
+from psoup.engine.stems.clause_image import ClauseImage
+from psoup.engine.stems.clause_table import ClauseTable
+from psoup.engine.stems.pivot_table import PivotTable
+from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.stems.table_probe import IndexTables
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 INLINE_BYTES_MAX = 256 * 1024
 """Tables up to this size go with each version: about as much as sending them apart would cost."""

@@ -11,12 +11,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from engine import limits
-from engine.kernels.warm import warm_up
-from engine.results.match_block import EMPTY
-from engine.tuples.schema import StreamId
-from pipeline.errors import ExecutorsError, PipelineError
-from pipeline.spark.scaling.exchange import (
+from psoup.engine import limits
+from psoup.engine.kernels.warm import warm_up
+from psoup.engine.results.match_block import EMPTY
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.errors import ExecutorsError, PipelineError
+from psoup.pipeline.spark.scaling.exchange import (
     BLOCKS_DDL,
     SCANS_DDL,
     Blocks,
@@ -26,11 +26,11 @@ from pipeline.spark.scaling.exchange import (
     write_block,
     write_task,
 )
-from pipeline.spark.scaling.executor import scan_tasks, settle_tasks
-from pipeline.spark.scaling.planning import ChunkTask
-from pipeline.spark.scaling.scans import Asked, Found
-from pipeline.spark.scaling.shipping import Sent, SentClauses
-from pipeline.spark.session import close_session, open_session
+from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
+from psoup.pipeline.spark.scaling.planning import ChunkTask
+from psoup.pipeline.spark.scaling.scans import Asked, Found
+from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
+from psoup.pipeline.spark.session import close_session, open_session
 
 NAME: Final = "psoup engine"
 SETTINGS: Final[Mapping[str, str]] = {

@@ -4,7 +4,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, functions, types
 
-from pipeline.spark.transforms.mapping import column, selected
+from psoup.pipeline.spark.transforms.mapping import column, selected
 
 DAY: Final = "day"
 """The column by which an archive is partitioned: the UTC day of the tuple time."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, functions, types
 
-from pipeline.spark.transforms.mapping import column
+from psoup.pipeline.spark.transforms.mapping import column
 
 _EXACT_IN_DOUBLE = (types.ByteType, types.ShortType, types.IntegerType, types.FloatType)
 _WRITTEN_AS_TIMES = (types.DateType, types.StringType, types.TimestampNTZType)

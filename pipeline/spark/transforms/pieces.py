@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, functions, types
 
-from pipeline.spark.transforms.mapping import column
+from psoup.pipeline.spark.transforms.mapping import column
 
 PIECE: Final = "_psoup_piece"
 """The column that `cut` adds: the number of the row's piece, from 0."""

@@ -7,18 +7,18 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.eddy.eddy import Eddy, FreshData, FreshQuery
-from engine.eddy.policy import BySelectivity, Counts, Fixed
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.query.binder import bind
-from engine.results.hits import ClauseId
-from engine.stems import table_probe
-from engine.stems.data_stem import DataSteM
-from engine.stems.grouped_filter import GroupedFilters
-from engine.stems.query_stem import QuerySteM
-from engine.stems.stored_tuples import StoredTuples
-from engine.tuples.schema import StreamId
+from psoup.engine.eddy.eddy import Eddy, FreshData, FreshQuery
+from psoup.engine.eddy.policy import BySelectivity, Counts, Fixed
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.query.binder import bind
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems import table_probe
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.grouped_filter import GroupedFilters
+from psoup.engine.stems.query_stem import QuerySteM
+from psoup.engine.stems.stored_tuples import StoredTuples
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 from tests.engine.filters import OpenIndex, PlainIndex
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from engine.eddy.join_routing import GAIN_MIN, ByFanOut, FromOrder, Lottery, cost, every_route
-from engine.stems.join_counts import JoinCounts
-from engine.stems.join_shape import shape_of
+from psoup.engine.eddy.join_routing import GAIN_MIN, ByFanOut, FromOrder, Lottery, cost, every_route
+from psoup.engine.stems.join_counts import JoinCounts
+from psoup.engine.stems.join_shape import shape_of
 from tests.engine.joins import Tables
 
 TABLES = Tables("r", "s", "u")

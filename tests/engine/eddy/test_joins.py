@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from engine.eddy import joins
-from engine.eddy.join_routing import ByFanOut, FromOrder, Lottery
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.stems import join_side
+from psoup.engine.eddy import joins
+from psoup.engine.eddy.join_routing import ByFanOut, FromOrder, Lottery
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.stems import join_side
 from tests.engine.joins import BLANK, JoinFold, row, rows_drawn, sparse
 
 QUERIES = [
@@ -117,7 +117,7 @@ TWO_STREAMS = "SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i"
 def limited(monkeypatch, *, seed, **limits):
     """Return a fold under small limits: four clauses of one group, the first of which finds the most."""
     for name, value in limits.items():
-        for module in (joins, __import__("engine.release", fromlist=["release"])):
+        for module in (joins, __import__("psoup.engine.release", fromlist=["release"])):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, value)
     fold, rng = JoinFold("r", "s"), Random(seed)

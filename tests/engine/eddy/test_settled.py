@@ -5,15 +5,15 @@ import pickle
 import numpy as np
 import pytest
 
-from engine.eddy.settling import ImageEddy
-from engine.engine import Engine
-from engine.errors import IntegrityError
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize, QueryId, Rows
-from engine.results.clause_pages import ClausePages
-from engine.results.match_block import EMPTY, Keeping, MatchBlock
-from engine.stems.clause_image import ClauseImage
-from engine.stems.stream_clauses import StreamClauses
+from psoup.engine.eddy.settling import ImageEddy
+from psoup.engine.engine import Engine
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize, QueryId, Rows
+from psoup.engine.results.clause_pages import ClausePages
+from psoup.engine.results.match_block import EMPTY, Keeping, MatchBlock
+from psoup.engine.stems.clause_image import ClauseImage
+from psoup.engine.stems.stream_clauses import StreamClauses
 from tests.agreement.join_world import stream, tuples
 from tests.engine.filters import PlainIndex
 from tests.strategies import EPOCH_US

@@ -4,13 +4,13 @@ import importlib
 import pkgutil
 from random import Random
 
-from engine import kernels
-from engine.engine import warm_up
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.results.answer import Request
-from engine.stems import grouped_filter, locator
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine import kernels
+from psoup.engine.engine import warm_up
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.results.answer import Request
+from psoup.engine.stems import grouped_filter, locator
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.strategies import EPOCH_US
 from tests.world import World
 

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from engine.kernels.addresses import address, byte, put, put_byte, put_float, word
+from psoup.engine.kernels.addresses import address, byte, put, put_byte, put_float, word
 
 
 def move(data, words, floats):

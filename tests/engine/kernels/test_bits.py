@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.kernels import bits
+from psoup.engine.kernels import bits
 from tests.engine.kernels import twins
 
 SHAPES = [0, 1, 63, 64, 65, 4_095, 4_096, 4_097]

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.block_rows import WIDTH, locate, write_rows
-from engine.limits import CHUNK_ROWS
-from engine.results.match_block import Form, Keeping
+from psoup.engine.kernels.block_rows import WIDTH, locate, write_rows
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.match_block import Form, Keeping
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import block_of, rows_drawn
 

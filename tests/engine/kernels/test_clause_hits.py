@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.clause_hits import place, write_lists
+from psoup.engine.kernels.clause_hits import place, write_lists
 from tests.engine.kernels import twins
 
 LIST, DENSE = 5, 6

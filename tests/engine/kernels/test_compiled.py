@@ -8,8 +8,8 @@ import numba
 import numpy as np
 import pytest
 
-from engine.kernels import compiled as compiled_module
-from engine.kernels.compiled import (
+from psoup.engine.kernels import compiled as compiled_module
+from psoup.engine.kernels.compiled import (
     compiled,
     lowest,
     ones,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import gather as module
-from engine.kernels.gather import BYTES, LONGS, SHORTS, ascends, gather
-from engine.limits import SEGMENT_ROWS
+from psoup.engine.kernels import gather as module
+from psoup.engine.kernels.gather import BYTES, LONGS, SHORTS, ascends, gather
+from psoup.engine.limits import SEGMENT_ROWS
 from tests.engine.kernels import twins
 
 SEGMENTS, COLUMNS = 3, 4

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import hits
+from psoup.engine.kernels import hits
 from tests.engine.kernels import twins
 from tests.engine.kernels.written import kept, room_for, taken
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import join
+from psoup.engine.kernels import join
 from tests.engine.kernels import twins
 
 ENDS = [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]

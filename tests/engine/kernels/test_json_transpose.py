@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from engine import limits
-from engine.kernels import instant_text, json_transpose
-from engine.kernels.addresses import address
-from engine.kernels.instant_text import WIDTH
-from engine.kernels.json_transpose import NULL, SLACK
+from psoup.engine import limits
+from psoup.engine.kernels import instant_text, json_transpose
+from psoup.engine.kernels.addresses import address
+from psoup.engine.kernels.instant_text import WIDTH
+from psoup.engine.kernels.json_transpose import NULL, SLACK
 from tests.engine.kernels import twins
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.text(

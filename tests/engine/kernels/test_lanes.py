@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from engine.kernels import lanes
+from psoup.engine.kernels import lanes
 from tests.engine.kernels.test_order import FLOAT_EDGES
 
 

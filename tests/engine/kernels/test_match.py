@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import hits, match
-from engine.kernels.match import FEW, Clauses, Located
+from psoup.engine.kernels import hits, match
+from psoup.engine.kernels.match import FEW, Clauses, Located
 from tests.engine.kernels import twins
 from tests.engine.kernels.written import kept, room_for, taken
 

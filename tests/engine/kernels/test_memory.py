@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from engine.kernels.memory import keep_memory
+from psoup.engine.kernels.memory import keep_memory
 
 MIB = 1024 * 1024
 
@@ -17,7 +17,7 @@ import sys
 
 import numpy as np
 
-from engine.kernels.memory import keep_memory
+from psoup.engine.kernels.memory import keep_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

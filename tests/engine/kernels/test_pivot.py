@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import hits, pivot
-from engine.kernels.bits import CHUNK_WORDS
+from psoup.engine.kernels import hits, pivot
+from psoup.engine.kernels.bits import CHUNK_WORDS
 from tests.engine.kernels import twins
 from tests.engine.kernels.written import kept, plain_written, written
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.kernels import row_digest
-from engine.kernels.row_digest import LANES, begun, sum_up, take_texts, take_words
+from psoup.engine.kernels import row_digest
+from psoup.engine.kernels.row_digest import LANES, begun, sum_up, take_texts, take_words
 from tests.engine.kernels import twins
 
 BITS = (1 << 64) - 1

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import rows
+from psoup.engine.kernels import rows
 from tests.engine.kernels import twins
 
 

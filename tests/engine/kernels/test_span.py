@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.kernels.span import least_most
+from psoup.engine.kernels.span import least_most
 
 KERNELS = [least_most, least_most.py_func]  # type: ignore[attr-defined]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import within as module
-from engine.kernels.within import (
+from psoup.engine.kernels import within as module
+from psoup.engine.kernels.within import (
     BASE,
     BYTES,
     DOUBLES,

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from engine.kernels import hits
-from engine.kernels.bits import CHUNK_WORDS, LITTLE
-from engine.kernels.hits import Written
+from psoup.engine.kernels import hits
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.kernels.hits import Written
 from tests.engine.kernels import twins
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from engine.errors import TypeMismatchError
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery
-from engine.query.expression import ColumnRef, Expression, Value
-from engine.query.normal_form import TRUE
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.errors import TypeMismatchError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.expression import ColumnRef, Expression, Value
+from psoup.engine.query.normal_form import TRUE
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.reference_values import Row
 
 SCHEMA = StreamSchema(

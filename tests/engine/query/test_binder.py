@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine.errors import SqlError, UnknownColumnError, UnknownStreamError
-from engine.query.binder import bind
-from engine.query.clause import Source
-from engine.query.factor import AttributeFactor, ResidualFactor
-from engine.query.window import Bound, Window
-from engine.tuples.schema import (
+from psoup.engine.errors import SqlError, UnknownColumnError, UnknownStreamError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import Source
+from psoup.engine.query.factor import AttributeFactor, ResidualFactor
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -7,11 +7,11 @@ from typing import Self
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.errors import SqlError, UnknownColumnError, UnknownStreamError
-from engine.query.binder import bind
-from engine.query.bound_cache import BoundCache, BoundCacheStatistics
-from engine.query.scope import Streams
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.errors import SqlError, UnknownColumnError, UnknownStreamError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.bound_cache import BoundCache, BoundCacheStatistics
+from psoup.engine.query.scope import Streams
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.engine.query.expression_strategies import STREAMS
 
 TEXT = "select i from S where f > 1 and 2 < f begin (now - 60) end (now)"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engine.query.evaluate import evaluate, truth
-from engine.query.expression import ColumnRef, Compare, CompareOp, Constant, Value
-from engine.query.value_set import INT64_MAX, INT64_MIN
-from engine.tuples.batch import DTYPES, Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.evaluate import evaluate, truth
+from psoup.engine.query.expression import ColumnRef, Compare, CompareOp, Constant, Value
+from psoup.engine.query.value_set import INT64_MAX, INT64_MIN
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.query.expression_strategies import SCHEMA, bound, columns_of
 
 EMPTY: dict[str, Value | None] = {column.name: None for column in SCHEMA.columns}

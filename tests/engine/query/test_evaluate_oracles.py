@@ -2,8 +2,8 @@
 
 from hypothesis import given, strategies as st
 
-from engine.query.evaluate import evaluate, truth
-from engine.query.factor import AttributeFactor, ResidualFactor
+from psoup.engine.query.evaluate import evaluate, truth
+from psoup.engine.query.factor import AttributeFactor, ResidualFactor
 from tests import strategies, strategies_sql
 from tests.engine.query.expression_strategies import (
     SCHEMA,

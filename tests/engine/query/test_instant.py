@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.query.instant import (
+from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.instant import (
     format_duration,
     format_instant,
     parse_instant,

@@ -5,13 +5,13 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from engine import limits
-from engine.errors import SqlError, UnknownColumnError, UnsupportedSqlError
-from engine.query.binder import bind
-from engine.query.clause import BoundQuery, Source
-from engine.query.expression import ColumnRef, column_refs
-from engine.query.window import Bound, Window, WindowKind, windows_of
-from engine.tuples.schema import (
+from psoup.engine import limits
+from psoup.engine.errors import SqlError, UnknownColumnError, UnsupportedSqlError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import BoundQuery, Source
+from psoup.engine.query.expression import ColumnRef, column_refs
+from psoup.engine.query.window import Bound, Window, WindowKind, windows_of
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.query.canonical import sql_expression
-from engine.query.clause import BoundQuery
-from engine.query.expression import sources_of
-from engine.query.factor import AttributeFactor, BandFactor, EquiFactor, ResidualFactor
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.expression import sources_of
+from psoup.engine.query.factor import AttributeFactor, BandFactor, EquiFactor, ResidualFactor
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.query.join_strategies import join_conditions, join_tests, joined, rows, sides
 from tests.reference_values import Row, factor_holds, value_of
 

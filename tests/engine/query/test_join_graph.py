@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.errors import UnsupportedSqlError
-from engine.query.join_graph import is_bounded, sources_read
+from psoup.engine.errors import UnsupportedSqlError
+from psoup.engine.query.join_graph import is_bounded, sources_read
 from tests.engine.query.join_strategies import joined
 
 TWO = "SELECT a.i FROM s AS a, l AS b"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.errors import UnsupportedSqlError
-from engine.query.binder import bind
+from psoup.engine.errors import UnsupportedSqlError
+from psoup.engine.query.binder import bind
 from tests.engine.joins import Tables
 
 

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import like as kernels
-from engine.query import like
-from engine.query.like import LikePattern, like_matcher, parse_like, prefix_past
+from psoup.engine.kernels import like as kernels
+from psoup.engine.query import like
+from psoup.engine.query.like import LikePattern, like_matcher, parse_like, prefix_past
 from tests.engine.kernels import twins
 from tests.reference_values import _like
 

@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from engine.query.like import like_matcher, parse_like
+from psoup.engine.query.like import like_matcher, parse_like
 
 ALPHABETS = ("ab", "ab\n.", "aé", "a漢𝄞", "aA*[\\")
 PATTERNS = 120

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.query.like import parse_like
-from engine.query.like_search import Piece, like_search
+from psoup.engine.query.like import parse_like
+from psoup.engine.query.like_search import Piece, like_search
 
 COMPARED_MAX = 32
 """Characters of a piece that are compared for each character of a text, at most."""

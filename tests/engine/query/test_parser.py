@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 
-from engine import limits
-from engine.errors import QueryTooComplexError, SqlError, SqlSyntaxError, UnsupportedSqlError
-from engine.query.clause import BoundQuery
-from engine.query.parser import parse
-from engine.query.syntax import ExpressionSyntax, operands
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError, SqlError, SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.parser import parse
+from psoup.engine.query.syntax import ExpressionSyntax, operands
 from tests.engine.query.expression_strategies import bound, noise
 
 HEAD = "SELECT i FROM s WHERE "

@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager
 import pytest
 from hypothesis import given, strategies as st
 
-from engine import limits
-from engine.errors import SqlError, TypeMismatchError
-from engine.query.binder import bind
-from engine.query.bound_cache import BoundCache
-from engine.query.shapes import Shapes, ShapesStatistics
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine import limits
+from psoup.engine.errors import SqlError, TypeMismatchError
+from psoup.engine.query.binder import bind
+from psoup.engine.query.bound_cache import BoundCache
+from psoup.engine.query.shapes import Shapes, ShapesStatistics
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests import strategies_sql
 from tests.engine.query.expression_strategies import SCHEMA, STREAMS
 

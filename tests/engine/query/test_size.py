@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.errors import QueryTooComplexError
-from engine.query.size import Size, measure
+from psoup.engine.errors import QueryTooComplexError
+from psoup.engine.query.size import Size, measure
 from tests.engine.query.expression_strategies import bound
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.query.expression import CompareOp
-from engine.query.value_set import (
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     INT64_MAX,

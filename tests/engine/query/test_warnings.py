@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.query.binder import bind
-from engine.query.shapes import Shapes
-from engine.query.written import written_warnings
+from psoup.engine.query.binder import bind
+from psoup.engine.query.shapes import Shapes
+from psoup.engine.query.written import written_warnings
 from tests.golden.query_files import STREAMS
 
 

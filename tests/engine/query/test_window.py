@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.query.window import Bound, Window, WindowKind
+from psoup.engine.query.window import Bound, Window, WindowKind
 
 
 def at(second: int) -> Bound:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
-from engine.limits import CHUNK_ROWS
-from engine.results.clause_pages import RUN_CHUNKS, ClausePages
-from engine.results.match_block import Form, Harvest, Keeping, MatchBlock
-from engine.results.page import Page
-from engine.tuples.lineage import Lineage
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.clause_pages import RUN_CHUNKS, ClausePages
+from psoup.engine.results.match_block import Form, Harvest, Keeping, MatchBlock
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.lineage import Lineage
 from tests.engine.kernels import twins
 
 

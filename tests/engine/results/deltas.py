@@ -5,11 +5,11 @@ from random import Random
 
 import numpy as np
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.window import Window
-from engine.results.composites import CompositeKey, CompositePage
-from engine.results.delta import (
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.composites import CompositeKey, CompositePage
+from psoup.engine.results.delta import (
     CHUNKS,
     BatchRecord,
     ClauseRecord,
@@ -18,12 +18,12 @@ from engine.results.delta import (
     QueryRecord,
     StreamRecord,
 )
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.results.live import LiveResults
-from engine.results.match_block import Keeping
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.live import LiveResults
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import schema_keeping
 from tests.engine.results.blocks import block_of, plain_page, rows_drawn, runs_of
 

@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import PageExpiredError
-from engine.invoke import Request, invoke
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
-from engine.query.expression import Arithmetic, ArithmeticOp, ColumnRef
-from engine.query.window import Bound, Window, windows_of
-from engine.results.clause_cache import ClauseCache
-from engine.results.composites import CompositePage
-from engine.results.delta import ClauseRecord, JoinRecord, QueryRecord, StreamRecord
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.results.live import LiveResults
-from engine.results.source import Tuples
-from engine.tuples.batch import Column, Seq
-from engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.invoke import Request, invoke
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
+from psoup.engine.query.expression import Arithmetic, ArithmeticOp, ColumnRef
+from psoup.engine.query.window import Bound, Window, windows_of
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.delta import ClauseRecord, JoinRecord, QueryRecord, StreamRecord
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.live import LiveResults
+from psoup.engine.results.source import Tuples
+from psoup.engine.tuples.batch import Column, Seq
+from psoup.engine.tuples.schema import ColumnType, StreamId
 from tests.engine.batches import schema_keeping
 from tests.engine.results.blocks import block_of
 

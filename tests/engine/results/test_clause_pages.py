@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.bits import CHUNK_WORDS
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.clause_pages import RUN_CHUNKS, ClausePages, runs_of
-from engine.results.match_block import Keeping
-from engine.results.page import LIST_ROWS_MAX
+from psoup.engine.kernels.bits import CHUNK_WORDS
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.clause_pages import RUN_CHUNKS, ClausePages, runs_of
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.results.page import LIST_ROWS_MAX
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import plain_page, rows_drawn
 

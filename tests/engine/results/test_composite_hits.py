@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from engine.results.composite_hits import grown, in_order, no_hits
-from engine.results.hits import ClauseId
+from psoup.engine.results.composite_hits import grown, in_order, no_hits
+from psoup.engine.results.hits import ClauseId
 from tests.engine.results.joined import page_of
 
 CLAUSE, OTHER = ClauseId(3), ClauseId(4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.results.composite_hits import KEY_BITS, sorted_places
+from psoup.engine.results.composite_hits import KEY_BITS, sorted_places
 
 WIDE = 2 ** (KEY_BITS - 1)
 

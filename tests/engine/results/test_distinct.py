@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from engine.results.distinct import first_and_last
-from engine.tuples.batch import Column
-from engine.tuples.schema import ColumnType
+from psoup.engine.results.distinct import first_and_last
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 
 cells = st.tuples(
     st.sampled_from([None, 0, 1, -5]),

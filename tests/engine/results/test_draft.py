@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import QueryId
-from engine.query.window import Window
-from engine.results.delta import (
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.delta import (
     BatchRecord,
     ClauseRecord,
     Delta,
@@ -16,11 +16,11 @@ from engine.results.delta import (
     StreamRecord,
     merge,
 )
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.results.match_block import EMPTY
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import EMPTY
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
 from tests.engine.results.blocks import block_of, runs_of
 from tests.engine.results.deltas import composites_drawn

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.window import Window
-from engine.results.clause_cache import ClauseCache
-from engine.results.contract import Cut, Gen, Snapshot
-from engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
-from engine.results.finding import Finding
-from engine.results.hits import ClauseId
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.contract import Cut, Gen, Snapshot
+from psoup.engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.finding import Finding
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
 from tests.engine.results.blocks import block_of
 

@@ -3,23 +3,23 @@
 import numpy as np
 import pytest
 
-from engine.errors import (
+from psoup.engine.errors import (
     AnswerTooLargeError,
     NotFoundError,
     NowOutOfRangeError,
     PageExpiredError,
     QuerySuspendedError,
 )
-from engine.invoke import ClauseCache, Request, invoke, invoke_many
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.window import Bound, Window
-from engine.results import join_finding
-from engine.results.composites import PageBounds
-from engine.results.delta import JoinRecord, Suspension
-from engine.results.join_finding import Dates, is_empty
-from engine.results.source import Span
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.invoke import ClauseCache, Request, invoke, invoke_many
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.window import Bound, Window
+from psoup.engine.results import join_finding
+from psoup.engine.results.composites import PageBounds
+from psoup.engine.results.delta import JoinRecord, Suspension
+from psoup.engine.results.join_finding import Dates, is_empty
+from psoup.engine.results.source import Span
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.results.joined import GROUP, QUERY, Joined, Told, rows_of
 
 A, B = StreamId(1), StreamId(2)

@@ -5,9 +5,9 @@ from random import Random
 import numpy as np
 from hypothesis import assume, given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS
-from engine.results.delta import JoinRecord
-from engine.tuples.schema import StreamId
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.delta import JoinRecord
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.results.joined import GROUP, Joined, Told, rows_of, window_drawn
 
 SPAN = 40

@@ -7,19 +7,19 @@ from random import Random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.errors import NotFoundError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import QueryId
-from engine.query.window import Window
-from engine.results.contract import Counts, StreamBatches
-from engine.results.delta import ClauseRecord, Delta, QueryRecord, StreamRecord, merge
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.results.live import LiveResults
-from engine.results.match_block import Keeping
-from engine.results.page import UNKEPT
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.errors import NotFoundError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.contract import Counts, StreamBatches
+from psoup.engine.results.delta import ClauseRecord, Delta, QueryRecord, StreamRecord, merge
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.live import LiveResults
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.results.page import UNKEPT
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
 from tests.engine.results.blocks import block_of, runs_of
 from tests.engine.results.deltas import History, applied_to, readable

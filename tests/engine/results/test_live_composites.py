@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.log.operation import QueryId
-from engine.query.window import Window
-from engine.results.composites import CompositePage
-from engine.results.delta import ClauseRecord, JoinRecord, QueryRecord, StreamRecord
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.results.live_composites import LiveComposites
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.log.operation import QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.composites import CompositePage
+from psoup.engine.results.delta import ClauseRecord, JoinRecord, QueryRecord, StreamRecord
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.live_composites import LiveComposites
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import schema_keeping
 from tests.engine.results.blocks import block_of
 from tests.engine.results.deltas import applied_to, composites_drawn

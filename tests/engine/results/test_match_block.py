@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import hits
-from engine.limits import CHUNK_ROWS
-from engine.results.hits import ClauseId
-from engine.results.match_block import EMPTY, Form, Harvest, Keeping, with_room
-from engine.results.page import LIST_ROWS_MAX
+from psoup.engine.kernels import hits
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import EMPTY, Form, Harvest, Keeping, with_room
+from psoup.engine.results.page import LIST_ROWS_MAX
 from tests.engine.results.blocks import block_of, lineage_of, plain, plain_page, rows_drawn
 
 COUNTS = [None, 0, 1, 2, LIST_ROWS_MAX, LIST_ROWS_MAX + 1, CHUNK_ROWS]

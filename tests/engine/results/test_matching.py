@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.log.operation import Materialize, QueryId
-from engine.query.window import Window
-from engine.results.contract import Cut, Gen, Snapshot
-from engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
-from engine.results.draft import Draft
-from engine.results.hits import ClauseId
-from engine.results.live import LiveResults
-from engine.results.match_block import Keeping
-from engine.results.matching import matching_rows, runs
-from engine.tuples.batch import Seq
-from engine.tuples.schema import StreamId
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.window import Window
+from psoup.engine.results.contract import Cut, Gen, Snapshot
+from psoup.engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.draft import Draft
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.live import LiveResults
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.results.matching import matching_rows, runs
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
 from tests.engine.results.blocks import block_of
 

@@ -1,8 +1,8 @@
 """Operations that are published as one: the last thing that happened to a handle counts."""
 
-from engine.log.operation import QueryId, Register, Remove
-from engine.query.binder import bind
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.log.operation import QueryId, Register, Remove
+from psoup.engine.query.binder import bind
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.world import World
 
 SCHEMA = StreamSchema("s", (ColumnSchema("a", ColumnType.INT64),), None, ClockKind.SERVER)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.limits import CHUNK_ROWS
-from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.results.page import LIST_ROWS_MAX, UNKEPT, Page, bitmap_of
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.results.page import LIST_ROWS_MAX, UNKEPT, Page, bitmap_of
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import block_of, rows_drawn
 

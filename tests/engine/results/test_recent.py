@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from engine.results.recent import Recent
+from psoup.engine.results.recent import Recent
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(1, 5))))

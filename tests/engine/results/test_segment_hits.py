@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.segment_hits import hits_of
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.segment_hits import hits_of
 
 CHUNKS = SEGMENT_ROWS // CHUNK_ROWS
 

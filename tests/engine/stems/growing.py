@@ -6,12 +6,12 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
-from engine.query.binder import bind
-from engine.results.source import Span
-from engine.stems.cached_tuples import CachedTuples
-from engine.tuples.arrow import arrow_schema
-from engine.tuples.schema import (
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
+from psoup.engine.query.binder import bind
+from psoup.engine.results.source import Span
+from psoup.engine.stems.cached_tuples import CachedTuples
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from engine.limits import CHUNK_ROWS
-from engine.query.expression import ColumnRef
-from engine.query.factor import AttributeFactor
-from engine.results.match_block import Harvest, Keeping
-from engine.tuples.chunk import Chunk
-from engine.tuples.schema import ColumnType
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.results.match_block import Harvest, Keeping
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import chunk_values, column_of
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import plain

@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.delta import BatchRecord, StreamRecord
-from engine.stems.batch_index import FIRST_ROW, BatchIndex, segments_of
-from engine.tuples.batch import Seq, TupleId
-from engine.tuples.schema import StreamId
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.delta import BatchRecord, StreamRecord
+from psoup.engine.stems.batch_index import FIRST_ROW, BatchIndex, segments_of
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
 
 STREAM = StreamId(1)

@@ -8,15 +8,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.errors import PageExpiredError
-from engine.invoke import invoke
-from engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
-from engine.query.binder import bind
-from engine.results.answer import Request
-from engine.results.clause_cache import ClauseCache
-from engine.results.source import Span
-from engine.stems.cached_stem import CachedSteM
-from engine.tuples.batch import Seq
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.invoke import invoke
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
+from psoup.engine.query.binder import bind
+from psoup.engine.results.answer import Request
+from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.results.source import Span
+from psoup.engine.stems.cached_stem import CachedSteM
+from psoup.engine.tuples.batch import Seq
 from tests.engine.stems.growing import CLAUSES, JOINS, Growing, begun
 from tests.patience import WAIT_S
 

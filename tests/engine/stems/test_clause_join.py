@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import AnswerTooLargeError, PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.source import Span
-from engine.stems import clause_join
-from engine.stems.clause_join import joining, joining_count, plan_of
-from engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.source import Span
+from psoup.engine.stems import clause_join
+from psoup.engine.stems.clause_join import joining, joining_count, plan_of
+from psoup.engine.tuples.schema import ColumnType, StreamId
 from tests.engine.joins import BLANK, FOREVER, SCHEMA, Tables, row
 
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import within
-from engine.kernels.bits import CHUNK_WORDS
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.binder import bind
-from engine.query.clause import Source, StandingQueryClause
-from engine.query.expression import ColumnRef, CompareOp
-from engine.query.factor import AttributeFactor
-from engine.query.value_set import EVERYTHING, values_among, values_where
-from engine.stems.clause_scan import compared, scan
-from engine.stems.scannable import ScanTable
-from engine.stems.segment import Segment
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.kernels import within
+from psoup.engine.kernels.bits import CHUNK_WORDS
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.binder import bind
+from psoup.engine.query.clause import Source, StandingQueryClause
+from psoup.engine.query.expression import ColumnRef, CompareOp
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.value_set import EVERYTHING, values_among, values_where
+from psoup.engine.stems.clause_scan import compared, scan
+from psoup.engine.stems.scannable import ScanTable
+from psoup.engine.stems.segment import Segment
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.engine.columns import chunk_values, column_of, pool, satisfying, value_sets
 from tests.engine.kernels import twins
 from tests.reference_values import holds

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.query.expression import CompareOp
-from engine.query.value_set import (
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     NO_VALUE,
     NULL_ALONE,
@@ -16,11 +16,11 @@ from engine.query.value_set import (
     values_between,
     values_where,
 )
-from engine.stems.clause_table import GONE, ClauseTable
-from engine.stems.factor_table import Factors
-from engine.tuples.chunk import ChunkColumn
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.stems.clause_table import GONE, ClauseTable
+from psoup.engine.stems.factor_table import Factors
+from psoup.engine.tuples.chunk import ChunkColumn
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import chunk_values, column_of, pool, value_sets
 from tests.engine.stems.test_factor_table import expected, told
 

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from engine.results.hits import ClauseId
-from engine.stems.composite_ledger import CompositeLedger
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.stems.composite_ledger import CompositeLedger
 from tests.engine.results.joined import page_of
 
 GROUP, OTHER = ClauseId(5), ClauseId(8)

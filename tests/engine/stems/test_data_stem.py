@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.errors import PageExpiredError
-from engine.kernels import bits
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.binder import bind
-from engine.stems.data_stem import DataSteM
-from engine.stems.stored_tuples import StoredTuples
-from engine.tuples.schema import StreamId
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.kernels import bits
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.binder import bind
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.stored_tuples import StoredTuples
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 
 STREAM = StreamId(1)

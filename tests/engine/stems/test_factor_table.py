@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.query.expression import CompareOp
-from engine.query.value_set import (
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     INT64_MAX,
@@ -14,15 +14,15 @@ from engine.query.value_set import (
     NULL_ALONE,
     values_where,
 )
-from engine.stems.factor_table import (
+from psoup.engine.stems.factor_table import (
     Factors,
     closed_intervals,
     interval_dtype,
     joined,
     keys_of,
 )
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import FLOAT_MAX, pool, value_sets
 
 KINDS = list(ColumnType)

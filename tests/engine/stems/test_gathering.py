@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.errors import PageExpiredError
-from engine.limits import SEGMENT_ROWS
-from engine.stems.data_stem import DataSteM
-from engine.stems.gathering import Gathering
-from engine.tuples.batch import DTYPES, Column, Seq, TupleBatch, TupleId
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.gathering import Gathering
+from psoup.engine.tuples.batch import DTYPES, Column, Seq, TupleBatch, TupleId
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 
 KINDS = {
     "ts": ColumnType.TIMESTAMP,

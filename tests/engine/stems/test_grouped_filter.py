@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.limits import CHUNK_ROWS
-from engine.query.expression import CompareOp
-from engine.query.value_set import (
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     NO_VALUE,
@@ -13,12 +13,12 @@ from engine.query.value_set import (
     values_among,
     values_where,
 )
-from engine.results.match_block import Harvest, Keeping
-from engine.stems import grouped_filter, table_probe
-from engine.stems.grouped_filter import GroupedFilters
-from engine.tuples.batch import Column
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Slot
+from psoup.engine.results.match_block import Harvest, Keeping
+from psoup.engine.stems import grouped_filter, table_probe
+from psoup.engine.stems.grouped_filter import GroupedFilters
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Slot
 from tests.engine.stems.indexes import (
     CHUNKS,
     LISTS,

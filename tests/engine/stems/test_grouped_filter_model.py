@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from engine.kernels import hits, match, order, pivot
-from engine.query.expression import CompareOp
-from engine.query.value_set import values_among, values_where
-from engine.results.match_block import Keeping
-from engine.stems import grouped_filter, locator, table_probe
-from engine.stems.grouped_filter import GROWTH, RECENT_SLOTS_MAX, GroupedFilters
-from engine.tuples.lineage import TILE_SLOTS, Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.kernels import hits, match, order, pivot
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import values_among, values_where
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.stems import grouped_filter, locator, table_probe
+from psoup.engine.stems.grouped_filter import GROWTH, RECENT_SLOTS_MAX, GroupedFilters
+from psoup.engine.tuples.lineage import TILE_SLOTS, Slot
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import pool, value_sets
 from tests.engine.filters import PlainIndex
 from tests.engine.kernels import twins

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.results.source import Span
-from engine.stems.clause_join import joining, joining_count
-from engine.tuples.batch import Column, Seq, TupleBatch, TupleId
-from engine.tuples.schema import ColumnType
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.results.source import Span
+from psoup.engine.stems.clause_join import joining, joining_count
+from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.joins import FOREVER, SCHEMA, Tables
 
 KEYS = 3_000

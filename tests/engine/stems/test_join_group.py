@@ -5,17 +5,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.limits import CHUNK_ROWS
-from engine.results.hits import ClauseId
-from engine.results.match_block import Keeping
-from engine.stems import join_side
-from engine.stems.clause_join import joining
-from engine.stems.join_group import JoinGroup, padded
-from engine.stems.join_groups import JoinGroups
-from engine.stems.join_shape import shape_of
-from engine.stems.joining import Join
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Keeping
+from psoup.engine.stems import join_side
+from psoup.engine.stems.clause_join import joining
+from psoup.engine.stems.join_group import JoinGroup, padded
+from psoup.engine.stems.join_groups import JoinGroups
+from psoup.engine.stems.join_shape import shape_of
+from psoup.engine.stems.joining import Join
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType, StreamId
 from tests.engine.columns import column_of
 from tests.engine.joins import Tables, row, rows_drawn, sparse
 

@@ -6,12 +6,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.query.expression import ColumnRef, column_refs
-from engine.query.factor import BandFactor
-from engine.stems import join_keys
-from engine.stems.join_keys import band_ends, band_values, index_keys, key_of, matched_codes
-from engine.stems.join_shape import shape_of
-from engine.tuples.schema import ColumnType
+from psoup.engine.query.expression import ColumnRef, column_refs
+from psoup.engine.query.factor import BandFactor
+from psoup.engine.stems import join_keys
+from psoup.engine.stems.join_keys import band_ends, band_values, index_keys, key_of, matched_codes
+from psoup.engine.stems.join_shape import shape_of
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import FLOAT_MAX, column_of, pool
 from tests.engine.joins import Tables
 

@@ -1,8 +1,8 @@
 """Shapes: which sources are tied by what, what is left to ask, and what each source is asked alone."""
 
-from engine.query.canonical import sql_expression
-from engine.query.expression import column_refs
-from engine.stems.join_shape import across, shape_of, sides_of
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.expression import column_refs
+from psoup.engine.stems.join_shape import across, shape_of, sides_of
 from tests.engine.joins import Tables
 
 TABLES = Tables("r", "s", "u")

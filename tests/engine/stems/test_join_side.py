@@ -5,15 +5,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS
-from engine.query.expression import ColumnRef
-from engine.results.source import Span
-from engine.stems import join_side
-from engine.stems.join_keys import key_of
-from engine.stems.join_link import asked_of
-from engine.stems.join_shape import shape_of, sides_of
-from engine.stems.join_side import ClauseSide, GroupSide, Taken, lightest
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.results.source import Span
+from psoup.engine.stems import join_side
+from psoup.engine.stems.join_keys import key_of
+from psoup.engine.stems.join_link import asked_of
+from psoup.engine.stems.join_shape import shape_of, sides_of
+from psoup.engine.stems.join_side import ClauseSide, GroupSide, Taken, lightest
 from tests.engine.joins import FOREVER, Tables, row, rows_drawn, sparse
 
 SQL = "SELECT x.i FROM r AS x, s AS y WHERE {} AND y.i >= 0"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS
-from engine.results.source import Span
-from engine.stems import join_keys, join_side, joining as module
-from engine.stems.clause_join import joining, joining_count, plan_of
-from engine.stems.join_counts import JoinCounts, StepCounts
-from engine.stems.join_shape import shape_of
-from engine.stems.joining import Condition, Join, OverrunError
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.results.source import Span
+from psoup.engine.stems import join_keys, join_side, joining as module
+from psoup.engine.stems.clause_join import joining, joining_count, plan_of
+from psoup.engine.stems.join_counts import JoinCounts, StepCounts
+from psoup.engine.stems.join_shape import shape_of
+from psoup.engine.stems.joining import Condition, Join, OverrunError
 from tests.engine.joins import FOREVER, Tables, row, rows_drawn, sparse
 
 TIES = [

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.query.expression import ColumnRef
-from engine.stems import key_index
-from engine.stems.data_stem import DataSteM
-from engine.stems.join_keys import SideKey, band_values
-from engine.stems.key_index import NO_KEYS, Asked, distinct, ordered, spans
-from engine.tuples.batch import Column, Seq, TupleBatch, TupleId
-from engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.expression import ColumnRef
+from psoup.engine.stems import key_index
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.join_keys import SideKey, band_values
+from psoup.engine.stems.key_index import NO_KEYS, Asked, distinct, ordered, spans
+from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId
+from psoup.engine.tuples.schema import ColumnType, StreamId
 from tests.engine.joins import SCHEMA
 
 INT64 = ColumnType.INT64

@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import order
-from engine.limits import CHUNK_ROWS
-from engine.query.expression import CompareOp
-from engine.query.value_set import EVERY_VALUE, NO_VALUE, values_between, values_where
-from engine.stems import locator
-from engine.stems.locator import COMPARED_BOUNDS_MAX, Locator
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Slot
+from psoup.engine.kernels import order
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.expression import CompareOp
+from psoup.engine.query.value_set import EVERY_VALUE, NO_VALUE, values_between, values_where
+from psoup.engine.stems import locator
+from psoup.engine.stems.locator import COMPARED_BOUNDS_MAX, Locator
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Slot
 from tests.engine.columns import chunk_values, column_of, pool, satisfying
 from tests.engine.kernels import twins
 from tests.engine.stems.test_clause_table import ATTRIBUTES, KINDS, clauses_drawn, table_of

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels import hits, pivot
-from engine.limits import CHUNK_ROWS
-from engine.query.expression import ColumnRef, CompareOp
-from engine.query.factor import AttributeFactor
-from engine.query.value_set import (
+from psoup.engine.kernels import hits, pivot
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.expression import ColumnRef, CompareOp
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     NO_VALUE,
@@ -18,11 +18,11 @@ from engine.query.value_set import (
     values_among,
     values_where,
 )
-from engine.results.match_block import Harvest, Keeping
-from engine.stems.pivot_table import PIVOTS, PivotTable, asks_one, is_range, pivoted
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Slot
-from engine.tuples.schema import ColumnType
+from psoup.engine.results.match_block import Harvest, Keeping
+from psoup.engine.stems.pivot_table import PIVOTS, PivotTable, asks_one, is_range, pivoted
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import FLOAT_MAX, chunk_values, column_of, pool, satisfying, value_sets
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import plain

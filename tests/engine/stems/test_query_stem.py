@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS
-from engine.log.operation import Materialize
-from engine.query.binder import bind
-from engine.results.hits import ClauseId
-from engine.results.match_block import Harvest, Keeping
-from engine.stems import grouped_filter, table_probe
-from engine.stems.query_stem import (
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.log.operation import Materialize
+from psoup.engine.query.binder import bind
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Harvest, Keeping
+from psoup.engine.stems import grouped_filter, table_probe
+from psoup.engine.stems.query_stem import (
     QuerySteM,
     QuerySteMStatistics,
     is_cheap,
     is_join_kept,
     keeping_of,
 )
-from engine.tuples.block import Block
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import TILE_SLOTS, Slot
-from engine.tuples.schema import StreamId
+from psoup.engine.tuples.block import Block
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import TILE_SLOTS, Slot
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 from tests.engine.filters import PlainIndex
 from tests.engine.joins import Tables

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.errors import PageExpiredError
-from engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from engine.stems.data_stem import DataSteM
-from engine.stems.reach import reach
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.stems.data_stem import DataSteM
+from psoup.engine.stems.reach import reach
 from tests.engine.batches import SCHEMA, batch_of
 
 

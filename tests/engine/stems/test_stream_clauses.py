@@ -4,16 +4,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.bits import CHUNK_WORDS, full
-from engine.limits import CHUNK_ROWS
-from engine.query.binder import bind
-from engine.results.hits import ClauseId
-from engine.results.match_block import Harvest, Keeping
-from engine.stems.stream_clauses import NOBODY, ResidualStep, StreamClauses, residual_expressions
-from engine.tuples.block import Block
-from engine.tuples.chunk import Chunk
-from engine.tuples.lineage import Lineage, Slot
-from engine.tuples.schema import StreamId
+from psoup.engine.kernels.bits import CHUNK_WORDS, full
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.binder import bind
+from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import Harvest, Keeping
+from psoup.engine.stems.stream_clauses import (
+    NOBODY,
+    ResidualStep,
+    StreamClauses,
+    residual_expressions,
+)
+from psoup.engine.tuples.block import Block
+from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.lineage import Lineage, Slot
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 from tests.engine.kernels import twins
 

@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-from engine.tuples.schema import ColumnType
+from psoup.engine.tuples.schema import ColumnType
 
 RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[Zz]|([+-])(\d\d):(\d\d))",

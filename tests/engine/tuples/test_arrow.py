@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.errors import IntegrityError
-from engine.tuples.arrow import (
+from psoup.engine.errors import IntegrityError
+from psoup.engine.tuples.arrow import (
     arrow_schema,
     column_to_arrow,
     columns_from_arrow,

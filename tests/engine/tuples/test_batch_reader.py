@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from engine.errors import IntegrityError
-from engine.limits import BODY_PLANS_MAX
-from engine.tuples import ipc
-from engine.tuples.arrow import arrow_schema, columns_from_arrow, decode_batch, encode_batch
-from engine.tuples.batch import Seq, TupleBatch, TupleId
-from engine.tuples.batch_reader import FEW_TEXTS, BatchReader
-from engine.tuples.schema import (
+from psoup.engine.errors import IntegrityError
+from psoup.engine.limits import BODY_PLANS_MAX
+from psoup.engine.tuples import ipc
+from psoup.engine.tuples.arrow import arrow_schema, columns_from_arrow, decode_batch, encode_batch
+from psoup.engine.tuples.batch import Seq, TupleBatch, TupleId
+from psoup.engine.tuples.batch_reader import FEW_TEXTS, BatchReader
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,
@@ -97,7 +97,7 @@ def test_reader_of_every_type_reads_it_without_pyarrow(monkeypatch, count):
     def refusing(*_):
         raise AssertionError("it was not understood")
 
-    monkeypatch.setattr("engine.tuples.batch_reader.decode_batch", refusing)
+    monkeypatch.setattr("psoup.engine.tuples.batch_reader.decode_batch", refusing)
     held = read(BatchReader(ALL_TYPES), body)
     assert [99] * count == held.times_us.tolist(), "undated tuples are dated by their arrival"
     for column, array in zip(held.columns, batch.columns, strict=True):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.limits import CHUNK_ROWS
-from engine.tuples.chunk import Chunk, ChunkColumn
-from engine.tuples.schema import ColumnType
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import chunk_values, column_of, pool
 from tests.engine.kernels import twins
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine import limits
-from engine.kernels import json_bodies, json_rows, json_values
-from engine.kernels.json_bodies import Form
-from engine.tuples import json_text
-from engine.tuples.arrow import ARROW_TYPES
-from engine.tuples.json_text import arrays_from_json_text
-from engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine import limits
+from psoup.engine.kernels import json_bodies, json_rows, json_values
+from psoup.engine.kernels.json_bodies import Form
+from psoup.engine.tuples import json_text
+from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.json_text import arrays_from_json_text
+from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.engine.kernels import twins
 from tests.engine.tuples.plain_json import RefusedError, columns_of
 

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from engine.kernels.bits import CHUNK_WORDS, LITTLE, full
-from engine.limits import CHUNK_ROWS
-from engine.tuples.lineage import Lineage
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, full
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.tuples.lineage import Lineage
 from tests.engine.kernels import twins
 
 SLOTS = np.array([3, 7, 100, 5_000], dtype=np.int32)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from engine import limits
-from engine.errors import InvalidFieldError
-from engine.tuples.schema import (
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
+from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
     ColumnType,

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from engine.tuples.instants import instants_of
-from engine.tuples.time_unit import TimeUnit, instant_of
+from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.tuples.instants import instants_of
+from psoup.engine.tuples.time_unit import TimeUnit, instant_of
 
 COUNTS = st.one_of(
     st.integers(-(2**63), 2**63 - 1),

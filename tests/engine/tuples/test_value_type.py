@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.query.refusal import Span
-from engine.tuples.value_type import value_type
+from psoup.engine.query.refusal import Span
+from psoup.engine.tuples.value_type import value_type
 
 
 @value_type

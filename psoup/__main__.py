@@ -1,18 +1,18 @@
-"""The `psoup` of the installation: `app.cli`, and a quiet end where Ctrl-C comes while that is being loaded."""
+"""The `psoup` of the installation, and `python -m psoup`. It ends quietly where Ctrl-C comes while it is loaded."""
 
 import os
 import signal
 import sys
 
 INTERRUPTED = 130
-"""`app.cli_common.ExitCode.INTERRUPTED`, which takes loading."""
+"""`psoup.app.cli_common.ExitCode.INTERRUPTED`, which takes loading."""
 
 
 def main() -> None:
     """Run the command line and end the process."""
     _open_closed_files()
     try:
-        from app.cli import main as run  # noqa: PLC0415 (the slow part of a start)
+        from psoup.app.cli import main as run  # noqa: PLC0415 (the slow part of a start)
 
         run()
     except KeyboardInterrupt:
