@@ -70,7 +70,7 @@ sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim S
 docs: $(VENV)/.installed-dev ## write anew: tables of docs/settings.md, pictures of docs/windows.md, examples of the OpenAPI
 	@$(BIN)/python -m tests.house.settings_tables
 	@$(BIN)/python -m tests.docs.window_pictures
-	@$(BIN)/python -m tests.app.openapi_examples
+	@$(BIN)/python -m tests.app.openapi.story
 
 lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashes, from constraints.txt
 	@$(LOCK) pyproject.toml --output-file .ci/image-requirements.txt >/dev/null

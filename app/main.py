@@ -18,39 +18,39 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from psoup.app import docs_page
-from psoup.app.backend import Backend, Phase
-from psoup.app.connection.traffic import Traffic
+from psoup.app.admission.places import Places
+from psoup.app.admission.rates import Rates
+from psoup.app.admission.traffic import Traffic
+from psoup.app.backend.contract import Backend, Phase
+from psoup.app.backend.follower import Follower
+from psoup.app.backend.service import Service, WorkerParts
+from psoup.app.backend.store import Store, WorkerStore
+from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
-from psoup.app.fold_loop import FoldLoop
-from psoup.app.follower import Follower
-from psoup.app.front import FRONT, Front
-from psoup.app.guesses import client_address
-from psoup.app.keys import load_keys
-from psoup.app.meters import Meters
-from psoup.app.middleware.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
-from psoup.app.middleware.sites import Sites
+from psoup.app.fold.loop import FoldLoop
+from psoup.app.http.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
+from psoup.app.http.front import FRONT, Front
+from psoup.app.http.guesses import client_address
+from psoup.app.http.keys import load_keys
+from psoup.app.http.page_tokens import PageTokens, page_key
+from psoup.app.http.request_log import RequestLog
+from psoup.app.http.sites import Sites
+from psoup.app.openapi import docs_page
 from psoup.app.openapi.serving import describe
-from psoup.app.page_tokens import PageTokens, page_key
-from psoup.app.places import Places
-from psoup.app.process import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from psoup.app.rates import Rates
-from psoup.app.request_log import RequestLog
+from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
+from psoup.app.operate.meters import Meters
 from psoup.app.routes import (
+    archive_answers as histories,
     batches,
     health,
-    histories,
-    invocations,
     queries,
     staging,
     streams,
     tuples,
 )
 from psoup.app.routes.endpoint import Context, add
-from psoup.app.server import handles_of, make_server
-from psoup.app.service import Service, WorkerParts
+from psoup.app.routes.results import invocations
 from psoup.app.settings import Settings, check_settings, shared_store
-from psoup.app.store import Store, WorkerStore
 from psoup.app.wire.control import refused_members
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.reasons import reason_of

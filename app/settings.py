@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from psoup.app.errors import SettingError
 from psoup.engine import limits
-from psoup.engine.store_address import StoreAddress, StoreUrlError, read_store_address
+from psoup.engine.store.address import StoreAddress, StoreUrlError, read_store_address
 
 ENVIRONMENT_PREFIX: Final = "PSOUP_"
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")

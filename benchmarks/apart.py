@@ -30,7 +30,7 @@ from benchmarks.service import (
 )
 from benchmarks.workloads import INTEGER, SECOND_US, Query, record_batch, tuples
 from psoup.storage import keys
-from psoup.storage.server import CONFIGURATION, find_executable
+from psoup.storage.embedded.server import CONFIGURATION, find_executable
 
 STREAM = INTEGER.stream
 BATCH_ROWS = 8_192

@@ -22,6 +22,10 @@ from benchmarks.workloads import (
     retaining,
     tuples,
 )
+from psoup.engine.ahead.exchange import Blocks, read_blocks, write_block, write_task
+from psoup.engine.ahead.planning import ChunkTask
+from psoup.engine.clauses.image import ClauseImage
+from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.eddy.settling import ImageEddy
 from psoup.engine.engine import Engine
 from psoup.engine.limits import CHUNK_ROWS
@@ -29,15 +33,11 @@ from psoup.engine.log.operation import Declare, Materialize, Operation, Rows
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.stems.clause_image import ClauseImage
-from psoup.engine.stems.stream_clauses import StreamClauses
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId
 from psoup.pipeline.spark.scaling.ahead import Executors, SettledAhead
-from psoup.pipeline.spark.scaling.exchange import Blocks, read_blocks, write_block, write_task
-from psoup.pipeline.spark.scaling.planning import ChunkTask
-from psoup.storage.encoding_hits import encode_blocks
+from psoup.storage.encoding.hits import encode_blocks
 
 ALONE: Final = "psoup, the engine alone"
 SPARK: Final = "psoup, Spark local[2]"
@@ -118,7 +118,7 @@ def contests(size: Size) -> Iterator[Measurement]:
 
         @cache
         def executors() -> Executors:
-            from psoup.pipeline.spark.scaling.spark_executors import SparkExecutors, engine_session
+            from psoup.pipeline.spark.executors import SparkExecutors, engine_session
 
             return stack.enter_context(closing(SparkExecutors(lambda: engine_session("local[2]"))))
 

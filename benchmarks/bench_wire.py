@@ -31,7 +31,7 @@ from benchmarks.workloads import (
     slices,
     tuples,
 )
-from psoup.app.wire.tuples import ARROW, MEDIA_TYPES, NDJSON, read_rows
+from psoup.app.wire.rows.body import ARROW, MEDIA_TYPES, NDJSON, read_rows
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 

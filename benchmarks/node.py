@@ -29,19 +29,19 @@ from psoup.engine.log.operation import (
     Rows,
     Tick,
 )
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
-from psoup.engine.query.expression import ColumnRef
 from psoup.engine.query.factor import AttributeFactor
-from psoup.engine.query.scope import Streams
-from psoup.engine.query.value_set import Interval, ValueSet
+from psoup.engine.query.values.expression import ColumnRef
+from psoup.engine.query.values.value_set import Interval, ValueSet
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.results.contract import ResultsReader
 from psoup.engine.results.live import LiveResults
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from psoup.storage.memory import MemoryStore
+from psoup.storage.memory.store import MemoryStore
 
 _BOUND: dict[tuple[str, StreamId], BoundQuery] = {}
 """Queries of the workloads by canonical text, that of the clause alone as well, and stream."""

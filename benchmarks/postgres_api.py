@@ -21,11 +21,11 @@ import numpy as np
 
 from benchmarks import postgres
 from benchmarks.workloads import ATTRIBUTES, SECOND_US
-from psoup.app.log_lines import configure_logging
+from psoup.app.connection.server import make_server
 from psoup.app.main import create_app
-from psoup.app.process import pace_collector
-from psoup.app.routes import invocations
-from psoup.app.server import make_server
+from psoup.app.operate.lifecycle import pace_collector
+from psoup.app.operate.log_lines import configure_logging
+from psoup.app.routes.results import invocations
 from psoup.app.settings import Settings
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Request
 from psoup.engine.log.operation import QueryId

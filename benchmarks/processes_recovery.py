@@ -21,9 +21,9 @@ from benchmarks.workloads import INTEGER, SECOND_US, interval_queries, record_ba
 from psoup.engine.clock import SystemClock
 from psoup.engine.engine import Engine, warm_up
 from psoup.engine.log.operation import Operation
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery
-from psoup.engine.query.scope import Streams
 from psoup.storage import open_store
 
 MILLION = 1_000_000

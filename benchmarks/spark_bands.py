@@ -96,7 +96,7 @@ class Bands:
         return Contender("DuckDB", opened, asked, _summary)
 
     def _views(self, *, in_buckets: bool) -> tuple["SparkSession", str]:
-        from psoup.pipeline.spark.agreement import agreeing, spark_query
+        from psoup.pipeline.spark.sql.standing_query import agreeing, spark_query
 
         own = agreeing(self._session())
         for name, table in self._tables.items():

@@ -14,16 +14,16 @@ from benchmarks.node import COUNT, ROWS, Node
 from benchmarks.ways import Way, counts_answer, pairs_answer
 from benchmarks.workloads import ROWS_RETAINED, Values, record_batch, slices
 from benchmarks.workloads_joins import Table, within
+from psoup.engine.data.source import Span
+from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
-from psoup.engine.eddy.joins import JoinGroupStatistics
 from psoup.engine.invoke import Answer, Request
+from psoup.engine.joins.join import Join
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US
 from psoup.engine.log.operation import Materialize, QueryId, Rows
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.results.source import Span
-from psoup.engine.stems.join_shape import Step
-from psoup.engine.stems.joining import Join
+from psoup.engine.query.join_shape import Step
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import StreamSchema
 

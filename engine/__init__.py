@@ -1,1 +1,12 @@
-"""The query-data join: a deterministic fold over the log. No web, no store, no clock, no chance."""
+"""The query-data join: a deterministic fold over the log. It knows no web, no store, no clock and no chance.
+
+Reading order:
+    errors, limits, clock: what may go wrong, how much there may be, what time is.
+    tuples, query, log, results: the nouns, in rooms of their own.
+    engine: the fold, and `apply`, the one way from an operation to the next.
+    ingest, register, invoke, expire: the four verbs. `release`: what two of them share.
+    eddy, clauses, joins, data, sources, state: how tuples and queries meet.
+    invocation: how an answer is read. `store`: what a process needs of a store.
+    checkpoint, recent: where long work may end early; a cache by last use.
+    kernels: the loops over arrays. `verify`: everything computed again, and compared.
+"""

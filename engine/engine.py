@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from psoup.engine import expire, ingest, register
+from psoup.engine.clauses.query_stem import QuerySteMStatistics
+from psoup.engine.data.source import TupleSource
 from psoup.engine.eddy.eddy import Eddy, EddyStatistics
+from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
-from psoup.engine.eddy.joins import JoinGroupStatistics
 from psoup.engine.eddy.policy import RoutingPolicy
 from psoup.engine.eddy.settling import Settled
 from psoup.engine.errors import EngineError
 from psoup.engine.kernels.memory import keep_memory
 from psoup.engine.kernels.warm import warm_up
 from psoup.engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
-from psoup.engine.query.binder import Bind, bind
+from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.draft import Draft
-from psoup.engine.results.source import TupleSource
-from psoup.engine.stems.cached_tuples import CachedTuples
-from psoup.engine.stems.query_stem import QuerySteMStatistics
-from psoup.engine.stems.restore import restore
-from psoup.engine.stems.state import State
+from psoup.engine.sources.cached_tuples import CachedTuples
+from psoup.engine.state.restore import restore
+from psoup.engine.state.state import State
 from psoup.engine.tuples.batch import Seq
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Every error the engine raises: one root, a stable `code` each, a message that says what to do.
 
-The code travels to clients unchanged (`app/problems.py` maps it to an HTTP status), so a code is
+The code travels to clients unchanged (`app/http/problems.py` maps it to an HTTP status), so a code is
 never renamed. `detail` holds no text a user sent; `extras` may quote the sender's own request.
 """
 

@@ -12,7 +12,7 @@ import numpy as np
 from psoup.engine.limits import RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.draft import Draft
-from psoup.engine.stems.state import State, StreamState
+from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.schema import ClockKind
 
 

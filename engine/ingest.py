@@ -6,14 +6,14 @@ A verb checks first and raises before it changes anything: what it raises makes 
 import numpy as np
 
 from psoup.engine.eddy.eddy import Eddy, FreshData
-from psoup.engine.eddy.joins import Joined
+from psoup.engine.eddy.join_entrants import Joined
 from psoup.engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
 from psoup.engine.log.operation import Declare, Drop, Operation, Rows
 from psoup.engine.release import note_joined, release, suspend
 from psoup.engine.results.delta import BatchRecord, StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.stems.state import State, StreamState
+from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.batch import TupleBatch
 from psoup.engine.tuples.schema import StreamId
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from psoup.engine.checkpoint import checkpoint
+from psoup.engine.data.source import TupleSource
 from psoup.engine.errors import (
     NO_QUERY,
     AnswerTooLargeError,
@@ -22,15 +23,14 @@ from psoup.engine.errors import (
     PageExpiredError,
     QuerySuspendedError,
 )
+from psoup.engine.invocation.answer import Answer, PagePosition, PartPosition, Request
+from psoup.engine.invocation.answering import nothing_yet
+from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.join_invocation import JoinInvocation
+from psoup.engine.invocation.pinning import pinned
+from psoup.engine.invocation.stream_invocation import Invocation
 from psoup.engine.log.operation import QueryId
-from psoup.engine.results.answer import Answer, PagePosition, PartPosition, Request
-from psoup.engine.results.answering import nothing_yet
-from psoup.engine.results.clause_cache import ClauseCache
 from psoup.engine.results.contract import ResultsReader, Snapshot
-from psoup.engine.results.invocation import Invocation
-from psoup.engine.results.join_invocation import JoinInvocation
-from psoup.engine.results.pinning import pinned
-from psoup.engine.results.source import TupleSource
 
 __all__ = [
     "Answer",

@@ -3,19 +3,19 @@
 A verb checks first and raises before it changes anything: what it raises makes the operation void.
 """
 
+from psoup.engine.clauses.query_stem import is_join_kept
+from psoup.engine.data.source import Span
 from psoup.engine.eddy.eddy import Eddy, FreshJoin, FreshQuery
 from psoup.engine.errors import NameTakenError, NotFoundError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, Operation, Register, Remove
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
-from psoup.engine.query.value_set import INT64_MAX
+from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.release import count_queries, note_joined, release, suspend
 from psoup.engine.results.delta import ClauseRecord, JoinRecord, QueryRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.results.source import Span
-from psoup.engine.stems.query_stem import is_join_kept
-from psoup.engine.stems.state import State, first_kept_row
+from psoup.engine.state.state import State, first_kept_row
 
 Fresh = tuple[ClauseId, StandingQueryClause, Materialize]
 """A clause that is new, and what is to be kept of what it finds."""

@@ -4,13 +4,13 @@ last handle has gone or because they ran over a bound.
 
 from dataclasses import replace
 
-from psoup.engine.eddy.joins import Joined
+from psoup.engine.eddy.join_entrants import Joined
 from psoup.engine.limits import JOIN_RESULTS_MAX
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.delta import Suspension
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.stems.state import State
+from psoup.engine.state.state import State
 from psoup.engine.tuples.schema import StreamId
 
 

@@ -5,14 +5,14 @@ import signal
 import sys
 
 INTERRUPTED = 130
-"""`psoup.app.cli_common.ExitCode.INTERRUPTED`, which takes loading."""
+"""`psoup.app.cli.common.ExitCode.INTERRUPTED`, which takes loading."""
 
 
 def main() -> None:
     """Run the command line and end the process."""
     _open_closed_files()
     try:
-        from psoup.app.cli import main as run  # noqa: PLC0415 (the slow part of a start)
+        from psoup.app.cli.application import main as run  # noqa: PLC0415 (the slow part of a start)
 
         run()
     except KeyboardInterrupt:

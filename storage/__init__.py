@@ -1,4 +1,17 @@
-"""Stores behind the two contracts of the engine: the Log and the Results Structure."""
+"""Stores behind the two contracts of the engine, the Log and the Results Structure: in the process, or in a Redis.
+
+Read it in this order:
+
+- this file: opens the store at an address, for the engine or for an API worker;
+- `errors`, `refusals`: what a store adds to the engine's errors, and the words in which every store refuses;
+- `health`, `disk`, `waiting`: durability and state of a store, the disk under it, patience with its server;
+- `keys`: every key in a Redis;
+- `history_parts`: whether the parts of a history make an answer;
+- `memory`, the store in the process: also the model with which `redis` is compared;
+- `encoding`, then `redis`: the same contracts as bytes in a server;
+- `embedded`: the server that psoup starts itself, and the data folder;
+- `inspection`: a store compared with what it should be (`psoup fsck`).
+"""
 
 import contextlib
 import hashlib
@@ -9,22 +22,22 @@ from urllib.parse import urlsplit
 
 from psoup.engine import limits
 from psoup.engine.clock import Clock
-from psoup.engine.store_address import MEMORY, UNIX, StoreUrlError, read_store_address
-from psoup.storage.cluster import ClusterMemory
+from psoup.engine.store.address import MEMORY, UNIX, StoreUrlError, read_store_address
 from psoup.storage.disk import refuse_spent_disk
+from psoup.storage.embedded.folder import FolderLock, engine_id, unusable
+from psoup.storage.embedded.server import EmbeddedServer
 from psoup.storage.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from psoup.storage.folder import FolderLock, engine_id, unusable
-from psoup.storage.memory import MemoryStore
-from psoup.storage.redis_client import RedisClient
-from psoup.storage.redis_store import RedisStore
-from psoup.storage.redis_token import Held
-from psoup.storage.redis_worker import RedisWorkerStore
-from psoup.storage.server import EmbeddedServer
-from psoup.storage.store import Durability, StoreHealth
+from psoup.storage.health import Durability, StoreHealth
+from psoup.storage.memory.store import MemoryStore
+from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.write_token import Held
+from psoup.storage.redis.cluster import ClusterMemory
+from psoup.storage.redis.store import RedisStore
+from psoup.storage.redis.worker import RedisWorkerStore
 
 __all__ = [
     "Durability",

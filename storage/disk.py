@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from psoup.engine import limits
-from psoup.engine.condition import DISK_FULL, DiskUse
 from psoup.engine.limits import KIB, MIB
+from psoup.engine.store.condition import DISK_FULL, DiskUse
 from psoup.storage.errors import StoreFullError
 
 

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from psoup.engine.results.histories import Place
+from psoup.engine.store.archive_answers import Place
 from psoup.storage import refusals
 
 NAMED: Final = 100

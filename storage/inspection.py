@@ -18,25 +18,25 @@ from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
 from psoup.engine.results.page import Page
-from psoup.engine.store_address import StoreUrlError, read_store_address
+from psoup.engine.store.address import StoreUrlError, read_store_address
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
+from psoup.storage.embedded.folder import FolderLock, unusable
+from psoup.storage.embedded.server import EmbeddedServer
+from psoup.storage.encoding.record_cache import open_clause, open_stream
 from psoup.storage.errors import StoreUnsuitableError
-from psoup.storage.folder import FolderLock, unusable
-from psoup.storage.inspection_histories import history_faults
-from psoup.storage.inspection_log import catalogue_faults, log_faults
-from psoup.storage.inspection_parts import part_faults
-from psoup.storage.inspection_records import DAMAGED, read_records
-from psoup.storage.records import open_clause, open_stream
-from psoup.storage.redis_check import check_results
-from psoup.storage.redis_client import RedisClient
-from psoup.storage.redis_composites import fetch_of_clause, fetch_published
-from psoup.storage.redis_hits import fetch_pages
-from psoup.storage.redis_log import RedisLog
-from psoup.storage.seals import seal_faults
-from psoup.storage.server import EmbeddedServer
-from psoup.storage.store import Durability
+from psoup.storage.health import Durability
+from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.composites import fetch_of_clause, fetch_published
+from psoup.storage.redis.calls.hits import fetch_pages
+from psoup.storage.redis.fsck.check import check_results
+from psoup.storage.redis.fsck.histories import history_faults
+from psoup.storage.redis.fsck.log import catalogue_faults, log_faults
+from psoup.storage.redis.fsck.parts import part_faults
+from psoup.storage.redis.fsck.records import DAMAGED, read_records
+from psoup.storage.redis.fsck.seals import seal_faults
+from psoup.storage.redis.log import RedisLog
 
 TRIES: Final = 5
 """So often is looked for a moment in which nothing is published."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from psoup.engine.log.operation import QueryId, StageId
-from psoup.engine.results.histories import HistoryId
 from psoup.engine.results.hits import ClauseId
+from psoup.engine.store.archive_answers import HistoryId
 from psoup.engine.tuples.schema import StreamId
 
 LAYOUT_VERSION: Final = 7

@@ -17,7 +17,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import expressions as exp
 
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from tests.reference_values import Row
 

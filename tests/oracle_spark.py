@@ -1,4 +1,4 @@
-"""The third oracle: queries of psoup translated by `psoup.pipeline.spark.agreement`, and answered by Spark SQL.
+"""The third oracle: queries of psoup translated by `pipeline/spark/sql/standing_query.py`, answered by Spark SQL.
 
 A statement of Spark costs tens of milliseconds, however small its tables: the tuples of all programs stand in one
 table, and many queries are asked by one statement.
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
-from psoup.pipeline.spark.agreement import ARRIVAL, ID, SparkQuery, agreeing, spark_query
-from psoup.pipeline.spark.expressions import TYPE_NAMES, name_sql
+from psoup.pipeline.spark.sql.expressions import TYPE_NAMES, name_sql
+from psoup.pipeline.spark.sql.standing_query import ARRIVAL, ID, SparkQuery, agreeing, spark_query
 from tests.reference import Answer, AnswerRow, ReferenceTuple
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from psoup.engine.log.operation import (
     Rows,
     Tick,
 )
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import BoundQuery
-from psoup.engine.query.expression import Value
 from psoup.engine.query.factor import BooleanFactor
+from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema

@@ -1,6 +1,6 @@
 """The naive twin's evaluator: one expression, one row, plain Python values, three-valued logic.
 
-Written from the docstrings of `engine/query/expression.py` alone. NULL is None. Nothing here is clever:
+Written from the docstrings of `engine/query/values/expression.py` alone. NULL is None. Nothing here is clever:
 no columns, no indexes, no shortcuts a reader would have to believe.
 """
 
@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.expression import (
+from psoup.engine.query.factor import (
+    AttributeFactor,
+    BandFactor,
+    BooleanFactor,
+    EquiFactor,
+    ResidualFactor,
+)
+from psoup.engine.query.values.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -28,13 +35,6 @@ from psoup.engine.query.expression import (
     Or,
     Value,
     column_refs,
-)
-from psoup.engine.query.factor import (
-    AttributeFactor,
-    BandFactor,
-    BooleanFactor,
-    EquiFactor,
-    ResidualFactor,
 )
 from psoup.engine.tuples.schema import ColumnType
 

@@ -10,12 +10,12 @@ import pytest
 
 from psoup.engine.clock import Clock
 from psoup.storage import Store, open_store
-from psoup.storage.cluster import ClusterMemory
-from psoup.storage.folder import FolderLock, engine_id
-from psoup.storage.memory import MemoryStore
-from psoup.storage.redis_store import RedisStore
-from psoup.storage.server import EmbeddedServer
-from psoup.storage.store import Durability
+from psoup.storage.embedded.folder import FolderLock, engine_id
+from psoup.storage.embedded.server import EmbeddedServer
+from psoup.storage.health import Durability
+from psoup.storage.memory.store import MemoryStore
+from psoup.storage.redis.cluster import ClusterMemory
+from psoup.storage.redis.store import RedisStore
 
 StoreKind = Literal["memory", "embedded"]
 ALL_ACCESS = ("default", "on", "nopass", "~*", "&*", "+@all")

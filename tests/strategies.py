@@ -7,7 +7,7 @@ each type are drawn now and then.
 from hypothesis import strategies as st
 
 from psoup.engine.limits import DAY_US, SECOND_US
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.reference_values import INT64_MAX, INT64_MIN, Row
 

@@ -11,7 +11,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from psoup.engine.limits import SECOND_US
-from psoup.engine.query.expression import (
+from psoup.engine.query.values.expression import (
     Absolute,
     And,
     Arithmetic,

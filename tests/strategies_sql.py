@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from psoup.engine.limits import SECOND_US
-from psoup.engine.query.expression import (
+from psoup.engine.query.values.expression import (
     Absolute,
     And,
     Arithmetic,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import strategies as st
 
 from psoup.engine.limits import SECOND_US
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,

@@ -15,6 +15,8 @@ import pyarrow as pa
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
+from psoup.engine.invocation.answer import Answer as Page, Request
+from psoup.engine.invocation.clause_cache import ClauseCache
 from psoup.engine.invoke import invoke
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.groups import read_groups
@@ -34,15 +36,13 @@ from psoup.engine.log.operation import (
     Tick,
     Txn,
 )
-from psoup.engine.query.binder import bind
-from psoup.engine.results.answer import Answer as Page, Request
-from psoup.engine.results.clause_cache import ClauseCache
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.results.delta import Delta, merge
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
 from psoup.storage import Store
-from psoup.storage.memory import MemoryStore
+from psoup.storage.memory.store import MemoryStore
 from tests.reference import Answer, AnswerRow
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US

@@ -1,1 +1,8 @@
-"""One connection of a client, in parts of one idea each; `app/protocol.py` puts them together."""
+"""One connection of a client, from its first byte to its last, and the server that accepts it.
+
+Reading order: `server` (uvicorn as psoup runs it), `listening` (the address), `tls` (the certificate),
+`handshakes` (bounded before HTTP), `protocol` (one HTTP/1.1 connection: puts the parts together), `heads`
+(bounds of a head), `body` (what is to come behind a head), `chunks` (of a chunked body), `trailers` (dropped,
+bounded), `unparsed` (sent ahead of its turn), `flow` (when nothing is read), `refusals` (written without the
+application), `lingering` (a close that loses no answer).
+"""

@@ -1,8 +1,8 @@
 """What is still to come of one request behind its head: a body of known length, or chunks and trailers."""
 
 from psoup.app.connection.chunks import Chunks
-from psoup.app.connection.framing import Frame
 from psoup.app.connection.trailers import Trailers
+from psoup.app.http.framing import Frame
 
 
 class ArrivingBody:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from psoup.app.connection.admission import Admission, Entry
+from psoup.app.admission.connections import Admission, Entry
 from psoup.engine import limits
 
 _ACCEPTED_AT_ONCE: Final = 32

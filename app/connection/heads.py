@@ -1,6 +1,6 @@
 """The bounds of a request's head: how long it may take to arrive, and what is said of one that is too large."""
 
-from psoup.app.middleware.edge import headers_too_large, url_too_long
+from psoup.app.http.edge import headers_too_large, url_too_long
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.errors import EngineError

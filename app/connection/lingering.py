@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from psoup.app.connection.sending import Sending
+from psoup.app.http.sending import Sending
 from psoup.engine import limits
 
 LINGER_S: Final = 2.0

@@ -8,8 +8,8 @@ an empty line; a body of a known length, and a chunk, end by themselves.
 import re
 from typing import Final
 
+from psoup.app.admission.traffic import Traffic
 from psoup.app.connection.chunks import Chunks
-from psoup.app.connection.traffic import Traffic
 from psoup.engine.errors import OverloadedError
 
 _EMPTY_LINE: Final = b"\r\n\r\n"

@@ -7,7 +7,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from psoup.app.keys import INGEST
+from psoup.app.http.keys import INGEST
+from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from psoup.app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS
 from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
@@ -19,17 +20,16 @@ from psoup.app.openapi.responses import (
     problem_components,
     problem_ref,
 )
-from psoup.app.problems import PROBLEM_TYPES
 from psoup.app.routes.endpoint import Endpoint, Shown
-from psoup.app.wire.batch_queries import QueryLine
-from psoup.app.wire.batches import HoldBody
-from psoup.app.wire.histories import HistoryBody
-from psoup.app.wire.invoke_many import InvokeBody
-from psoup.app.wire.problem import Problem
-from psoup.app.wire.queries import QueryBody
-from psoup.app.wire.staging import CommitBody
-from psoup.app.wire.streams import StreamBody
-from psoup.app.wire.tuples import JSON
+from psoup.app.wire.models.archive_answers import HistoryBody
+from psoup.app.wire.models.batch_queries import QueryLine
+from psoup.app.wire.models.batches import HoldBody
+from psoup.app.wire.models.invoke_many import InvokeBody
+from psoup.app.wire.models.problem import Problem
+from psoup.app.wire.models.queries import QueryBody
+from psoup.app.wire.models.staging import CommitBody
+from psoup.app.wire.models.streams import StreamBody
+from psoup.app.wire.rows.body import JSON
 
 _BODIES: Final = (StreamBody, CommitBody, HoldBody, HistoryBody, QueryBody, QueryLine, InvokeBody)
 _TEXT: Final = """A query-data join service: declare streams, send rows, register windowed SQL queries before,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from psoup.app.wire.tuples import JSON
+from psoup.app.wire.rows.body import JSON
 
 FILE: Final = "examples.json"
 

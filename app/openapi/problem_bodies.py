@@ -5,9 +5,9 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
-from psoup.app.problems import PROBLEM_TYPES
-from psoup.app.wire.problem import Problem
-from psoup.app.wire.warnings import PositionAnswer
+from psoup.app.http.problems import PROBLEM_TYPES
+from psoup.app.wire.models.problem import Problem
+from psoup.app.wire.models.warnings import PositionAnswer
 
 _MAX: Final = "How many there may be."
 

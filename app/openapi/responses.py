@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from psoup.app.http.problems import MEDIA_TYPE, PROBLEM_TYPES
 from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
-from psoup.app.problems import MEDIA_TYPE, PROBLEM_TYPES
 
 SCHEMAS: Final = "#/components/schemas/"
 _INTEGERS: Final = frozenset({"Psoup-Seq", "Psoup-Gen", "Psoup-Count", "Retry-After"})

@@ -14,23 +14,23 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from psoup.app.keys import REGISTER
-from psoup.app.middleware.edge import REQUEST_ID
-from psoup.app.problems import problem_body
-from psoup.app.rates import RATES
+from psoup.app.admission.rates import RATES
+from psoup.app.http.edge import REQUEST_ID
+from psoup.app.http.keys import REGISTER
+from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.registering import Registration, Told, prepare, tell
-from psoup.app.wire.batch_queries import (
+from psoup.app.routes.registration import Registration, Told, prepare, tell
+from psoup.app.wire.answers.negotiation import encode_content
+from psoup.app.wire.models.batch_queries import (
     described_line,
     handle_line,
     problem_line,
     read_registrations,
     split_lines,
 )
-from psoup.app.wire.negotiation import encode_content
+from psoup.app.wire.models.queries import QueryBody, new_handle
 from psoup.app.wire.parameters import DESCRIBE
-from psoup.app.wire.queries import QueryBody, new_handle
-from psoup.app.wire.tuples import NDJSON, media_type_of
+from psoup.app.wire.rows.body import NDJSON, media_type_of
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, StaleDeclarationError
 

@@ -8,14 +8,14 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.keys import ADMIN, READ
-from psoup.app.routes.answers import await_applied
+from psoup.app.http.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.results.pages import await_applied
 from psoup.app.routes.streams import stream_record
-from psoup.app.wire.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
-from psoup.app.wire.negotiation import encode_content
+from psoup.app.wire.answers.negotiation import encode_content
+from psoup.app.wire.models.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
 from psoup.app.wire.parameters import AFTER, LIMIT
-from psoup.app.wire.tuples import ARROW
+from psoup.app.wire.rows.body import ARROW
 from psoup.engine import limits
 from psoup.engine.errors import GenDiffersError, NotFoundError
 from psoup.engine.log.operation import Rows

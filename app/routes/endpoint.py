@@ -14,23 +14,23 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from psoup.app.bodies import BodyBudget, HeldBody, read_body
-from psoup.app.connection.framing import has_body
-from psoup.app.connection.sending import SENDING, Sending
-from psoup.app.decoding import decoded_body
-from psoup.app.front import Front
-from psoup.app.keys import INGEST, Caller, Keys
-from psoup.app.meters import ROUTE, Meters
-from psoup.app.middleware.edge import Scope
-from psoup.app.page_tokens import PageTokens
-from psoup.app.places import Place
-from psoup.app.rates import Rates
-from psoup.app.request_log import KEY_ID
-from psoup.app.service import Service
+from psoup.app.admission.places import Place
+from psoup.app.admission.rates import Rates
+from psoup.app.backend.service import Service
+from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
+from psoup.app.http.decoding import decoded_body
+from psoup.app.http.edge import Scope
+from psoup.app.http.framing import has_body
+from psoup.app.http.front import Front
+from psoup.app.http.keys import INGEST, Caller, Keys
+from psoup.app.http.page_tokens import PageTokens
+from psoup.app.http.request_log import KEY_ID
+from psoup.app.http.sending import SENDING, Sending
+from psoup.app.operate.meters import ROUTE, Meters
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.parameters import Arguments, Parameter, read_arguments
-from psoup.app.wire.tuples import JSON, media_type_of
+from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine.errors import OverloadedError
 
 Result = TypeVar("Result")

@@ -9,16 +9,16 @@ from typing import Final
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from psoup.app.figures import Figures
-from psoup.app.keys import READ
-from psoup.app.meters import MEDIA_TYPE
+from psoup.app.backend.service import StoreState
+from psoup.app.figures.engine import Figures
+from psoup.app.http.keys import READ
+from psoup.app.operate.meters import MEDIA_TYPE
 from psoup.app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
-from psoup.app.service import StoreState
-from psoup.app.wire.join_figures import JoinFigures, describe_joins
+from psoup.app.wire.models.join_figures import JoinFigures, describe_joins
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
-from psoup.engine.condition import StoreCondition
 from psoup.engine.results.delta import StreamRecord
+from psoup.engine.store.condition import StoreCondition
 
 _UNITS: Final = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
 LIMITS: Final[Mapping[str, int | float]] = {

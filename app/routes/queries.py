@@ -7,12 +7,13 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.filling import FILLING, FillingQuery
-from psoup.app.keys import READ, REGISTER
+from psoup.app.backend.pending import FILLING, FillingQuery
+from psoup.app.backend.submission import Submitted
+from psoup.app.http.keys import READ, REGISTER
 from psoup.app.routes import batch_queries
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.listing import list_page
-from psoup.app.routes.registering import (
+from psoup.app.routes.list_pages import list_page
+from psoup.app.routes.registration import (
     Description,
     Registration,
     describe_registration,
@@ -23,10 +24,8 @@ from psoup.app.routes.registering import (
     tell,
 )
 from psoup.app.routes.streams import removed
-from psoup.app.submission import Submitted
 from psoup.app.wire.control import nearest
-from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
-from psoup.app.wire.queries import (
+from psoup.app.wire.models.queries import (
     LIVE,
     SUSPENDED,
     QueryAnswer,
@@ -35,6 +34,7 @@ from psoup.app.wire.queries import (
     new_handle,
     read_handle,
 )
+from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
 from psoup.engine import limits
 from psoup.engine.errors import NotFoundError
 from psoup.engine.log.operation import QueryId, Register, Remove

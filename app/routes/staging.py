@@ -5,17 +5,17 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.keys import INGEST
+from psoup.app.http.keys import INGEST
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
-from psoup.app.wire.scalars import format_instant
-from psoup.app.wire.staging import (
+from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
+from psoup.app.wire.models.staging import (
     CommitAnswer,
     CommitBody,
     StageAnswer,
     new_stage_id,
     read_stage_id,
 )
+from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.log.operation import Commit, Staged, StageId
 

@@ -6,12 +6,11 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.keys import ADMIN, READ
+from psoup.app.backend.submission import Submitted
+from psoup.app.http.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.listing import list_page
-from psoup.app.submission import Submitted
-from psoup.app.wire.parameters import CASCADE, LIMIT, PAGE
-from psoup.app.wire.streams import (
+from psoup.app.routes.list_pages import list_page
+from psoup.app.wire.models.streams import (
     StreamAnswer,
     StreamBody,
     StreamChanged,
@@ -21,6 +20,7 @@ from psoup.app.wire.streams import (
     differences,
     schema_from_body,
 )
+from psoup.app.wire.parameters import CASCADE, LIMIT, PAGE
 from psoup.engine import limits
 from psoup.engine.errors import NO_STREAM, NotFoundError, StaleDeclarationError, StreamDiffersError
 from psoup.engine.log.operation import Declare, Drop

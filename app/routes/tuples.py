@@ -7,14 +7,14 @@ from typing import Final
 
 from starlette.responses import Response
 
+from psoup.app.backend.submission import Submitted
 from psoup.app.errors import TxnHeadersError
-from psoup.app.keys import INGEST
+from psoup.app.http.keys import INGEST
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
-from psoup.app.routes.receiving import ROWS_BODY, CheckedRows, ReceivedRows
-from psoup.app.submission import Submitted
-from psoup.app.wire.ingest import IngestAnswer
+from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
+from psoup.app.wire.models.ingest import IngestAnswer
+from psoup.app.wire.models.staging import APP_FORM, is_app_name
 from psoup.app.wire.scalars import format_instant
-from psoup.app.wire.staging import APP_FORM, is_app_name
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, NotFoundError
 from psoup.engine.log.operation import Rows, Txn

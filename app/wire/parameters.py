@@ -10,7 +10,7 @@ from psoup.app.errors import UnknownFieldError
 from psoup.app.wire.control import nearest
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
-from psoup.engine.query.instant import INSTANT_FORMS, parse_instant
+from psoup.engine.query.time_literals import INSTANT_FORMS, parse_instant
 
 _INTEGER: Final = re.compile(r"[0-9]{1,19}")
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from psoup.engine import limits
-from psoup.engine.query.instant import parse_instant
+from psoup.engine.query.time_literals import parse_instant
 from psoup.engine.query.window import Bound
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None)

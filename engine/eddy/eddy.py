@@ -16,8 +16,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
+from psoup.engine.clauses.query_stem import QuerySteM, keeping_of
+from psoup.engine.clauses.stream_clauses import StreamClauses
+from psoup.engine.data.contract import Narrowing
+from psoup.engine.data.data_stem import DataSteM
+from psoup.engine.data.source import Span
+from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinGroupStatistics, Joins
 from psoup.engine.eddy.join_routing import JoinRouting
-from psoup.engine.eddy.joins import HeldFrom, Joined, JoinGroupStatistics, Joins
 from psoup.engine.eddy.operators import Operator
 from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
 from psoup.engine.eddy.settling import Settled, settle
@@ -27,12 +32,7 @@ from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.clause_pages import RUN_ROWS, ClausePages
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import Harvest, MatchBlock
-from psoup.engine.results.source import Span
-from psoup.engine.stems.contract import Narrowing
-from psoup.engine.stems.data_stem import DataSteM
-from psoup.engine.stems.query_stem import QuerySteM, keeping_of
-from psoup.engine.stems.stored_tuples import StoredTuples
-from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.batch import TupleBatch
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.schema import StreamId

@@ -8,8 +8,8 @@ Source: Madden et al., SIGMOD 2002 (CACQ), 3.3; Babu et al., SIGMOD 2004 (A-Gree
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from psoup.engine.stems.join_counts import JoinCounts
-from psoup.engine.stems.join_shape import JoinShape, Step
+from psoup.engine.joins.counts import JoinCounts
+from psoup.engine.query.join_shape import JoinShape, Step
 
 Route = tuple[Step, ...]
 

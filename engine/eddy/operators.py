@@ -1,7 +1,7 @@
 """A residual factor as an operator of the eddy: it narrows blocks and is counted."""
 
+from psoup.engine.data.contract import Narrowing
 from psoup.engine.eddy.policy import Counts
-from psoup.engine.stems.contract import Narrowing
 from psoup.engine.tuples.block import Block
 
 

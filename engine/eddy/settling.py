@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.clauses.image import ClauseImage, ImageIndex, residual_steps
+from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.eddy.operators import Operator
 from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
 from psoup.engine.errors import IntegrityError
@@ -18,9 +20,7 @@ from psoup.engine.log.operation import Operation
 from psoup.engine.results.clause_pages import ClausePages
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import Harvest, MatchBlock
-from psoup.engine.stems.clause_image import ClauseImage, ImageIndex, residual_steps
-from psoup.engine.stems.data_stem import DataSteM
-from psoup.engine.stems.state import State
+from psoup.engine.state.state import State
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.block import Block

@@ -1,1 +1,9 @@
-"""From query text to standing query clause, window and values."""
+"""What a query is once it is bound, and the rooms that lead from its text to that.
+
+Reading order:
+    clause, window: the standing query clause, and the window that is applied at invocation.
+    factor: the conjuncts of WHERE, in the forms that SteMs take.
+    join_graph, join_shape: which sources the factors connect, and how clauses share a join.
+    canonical: one text for one bound query. dialect, time_literals: reserved words, instants and durations as text.
+    text: from characters to syntax. bind: from syntax to clause and window. values: expressions, sets of values.
+"""

@@ -11,7 +11,8 @@ from typing import Any
 
 from psoup.engine.query import dialect
 from psoup.engine.query.clause import Output, Source
-from psoup.engine.query.expression import (
+from psoup.engine.query.time_literals import format_duration, format_instant
+from psoup.engine.query.values.expression import (
     Absolute,
     And,
     Arithmetic,
@@ -28,7 +29,6 @@ from psoup.engine.query.expression import (
     Not,
     Or,
 )
-from psoup.engine.query.instant import format_duration, format_instant
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import ColumnType
 

@@ -7,8 +7,8 @@ Equal clauses share one evaluation and one result; handles stay separate. Equal 
 from dataclasses import dataclass
 
 from psoup.engine.errors import Position
-from psoup.engine.query.expression import Expression
 from psoup.engine.query.factor import BooleanFactor
+from psoup.engine.query.values.expression import Expression
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import ColumnType, StreamId
 
@@ -59,7 +59,8 @@ class StandingQueryClause:
 class QueryWarning:
     """Something a query's author should know: a stable code and a sentence.
 
-    `position` and `excerpt` are the place in the text as it was written, where one is known (`written.py`).
+    `position` and `excerpt` are the place in the text as it was written, where one is known
+    (`bind/author_warnings.py`).
     """
 
     code: str

@@ -1,7 +1,7 @@
 """The edges of the dialect: reserved words, and what to say about SQL that is not offered.
 
-What is offered is written down in `grammar.py` and `parser.py`: nothing else is ever accepted. The tables
-here only make refusals helpful.
+What is offered is written down in `text/expression_grammar.py` and `text/parser.py`: nothing else is ever accepted. The
+tables here only make refusals helpful.
 """
 
 

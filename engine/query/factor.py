@@ -9,8 +9,8 @@ never has to combine two factors of one query (combining them with OR is CACQ's 
 
 from dataclasses import dataclass
 
-from psoup.engine.query.expression import ColumnRef, Expression
-from psoup.engine.query.value_set import ValueSet
+from psoup.engine.query.values.expression import ColumnRef, Expression
+from psoup.engine.query.values.value_set import ValueSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ bounded: from a tuple of any source, key indexes lead to the others.
 from collections.abc import Iterable, Sequence
 
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.expression import Compare, Constant, sources_of
 from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
@@ -16,6 +15,7 @@ from psoup.engine.query.factor import (
     EquiFactor,
     ResidualFactor,
 )
+from psoup.engine.query.values.expression import Compare, Constant, sources_of
 
 
 def sources_read(factor: BooleanFactor) -> frozenset[int]:

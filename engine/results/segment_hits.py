@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.recent import ENTRY_BYTES
 from psoup.engine.results.delta import CHUNKS
-from psoup.engine.results.recent import ENTRY_BYTES
 from psoup.engine.tuples.value_type import value_type
 
 NO_ROWS: Final[NDArray[np.int64]] = np.empty(0, dtype=np.int64)

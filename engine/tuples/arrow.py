@@ -1,7 +1,7 @@
 """A stream's tuples as Arrow: the form in which batches rest in the log and travel in bulk.
 
 The Arrow schema of a stream is exact: int64, float64, bool, string (UTF-8), timestamp[us, UTC], in
-declared order. Whoever makes a batch casts and checks first (`app/wire/tuples.py`); whoever reads one
+declared order. Whoever makes a batch casts and checks first (`app/wire/rows/body.py`); whoever reads one
 asserts.
 """
 

@@ -1,1 +1,7 @@
-"""What is kept, computed anew from the tuples and compared: `psoup fsck`."""
+"""What is kept, computed again from the tuples and compared: `psoup fsck`.
+
+Reading order:
+    verification: the Results Structure against the tuples it was made of.
+    records: records against the log, the batches and the texts.
+    difference: what a comparison finds, and what it needs of a store.
+"""

@@ -7,10 +7,10 @@ from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.ingest import text_bytes
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.log.operation import Operation, Rows
-from psoup.engine.query.binder import Bind
-from psoup.engine.query.scope import Streams
+from psoup.engine.query.bind.binder import Bind
+from psoup.engine.query.bind.scope import Streams
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord
-from psoup.engine.stems.state import StreamState
+from psoup.engine.state.state import StreamState
 from psoup.engine.tuples.batch import TupleBatch
 
 

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.data.source import Span
 from psoup.engine.errors import AnswerTooLargeError, EngineError, IntegrityError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, Operation
-from psoup.engine.query.binder import Bind, bind
+from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.value_set import INT64_MAX
+from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import CHUNKS, BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from psoup.engine.results.page import LIST_ROWS_MAX, Page
-from psoup.engine.results.source import Span
-from psoup.engine.stems.restore import bound_clause, hold_batch
-from psoup.engine.stems.state import State, StreamState
+from psoup.engine.state.restore import bound_clause, hold_batch
+from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.verify.difference import Difference, Kept, Tally

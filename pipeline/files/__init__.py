@@ -2,13 +2,13 @@
 
 Read it in this order:
 
-- `options`, `opening`: what the user says, and the bytes;
-- `kinds`, `text_kinds`, `markers`, `time_candidates`: what the values of a column look like;
-- `deciding`, `readings`, `notes`: how it is read therefore, and what the user is told;
-- `casting`, `time_forms`, `time_formats`: values to columns;
-- a reader for each format: `csv_rows` (with `csv_head`, `csv_records`, `zeek`), `json_rows` (with `json_documents`,
-  `json_survey`, `json_values`, `flattening`, `geojson`), `parquet_rows`;
-- `sorting`, and `data_file`, the front door.
+- `options`, `option_texts`: what the user says of a file, and how it is written on a command line;
+- `opening`: the bytes, decompressed as they are read;
+- `times`, `columns`: how times are written, and how a column is read;
+- `readers`: one for each format;
+- `sorting`, `notes`: rows in order of their time, and what the user is told;
+- `data_file`: the front door, one file;
+- `merging`: the columns of several files as one.
 
 Nothing here holds a whole file in memory.
 """

@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import DataFileError, NoRowsError
-from psoup.pipeline.files.csv_rows import CsvRows
-from psoup.pipeline.files.deciding import wanted_types
-from psoup.pipeline.files.geojson import format_of_json
-from psoup.pipeline.files.json_rows import JsonRows
-from psoup.pipeline.files.kinds import InferredColumn
+from psoup.pipeline.files.columns.decisions import wanted_types
+from psoup.pipeline.files.columns.kinds import InferredColumn
+from psoup.pipeline.files.columns.readings import Reading, asked_reading
 from psoup.pipeline.files.notes import ambiguity
 from psoup.pipeline.files.opening import ByteCount, digest_of, format_of
 from psoup.pipeline.files.options import FileFormat, ReadOptions
-from psoup.pipeline.files.parquet_rows import ParquetRows
-from psoup.pipeline.files.readings import Reading, asked_reading
+from psoup.pipeline.files.readers.csv_rows import CsvRows
+from psoup.pipeline.files.readers.geojson import format_of_json
+from psoup.pipeline.files.readers.json_rows import JsonRows
+from psoup.pipeline.files.readers.parquet_rows import ParquetRows
+from psoup.pipeline.files.readers.zeek import described
 from psoup.pipeline.files.sorting import sorted_by
-from psoup.pipeline.files.zeek import described
 
 _EVERY_ROW: Final = (
     "Each row needs its time: name a column, or columns to join, in which none is missing."

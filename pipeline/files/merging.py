@@ -8,10 +8,10 @@ from typing import Final
 from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.columns.decisions import read_as, written_as
+from psoup.pipeline.files.columns.kinds import TYPES, InferredColumn, Kind, widened
 from psoup.pipeline.files.data_file import DataFile
-from psoup.pipeline.files.deciding import read_as, written_as
-from psoup.pipeline.files.kinds import TYPES, InferredColumn, Kind, widened
-from psoup.pipeline.files.time_forms import TimeForm
+from psoup.pipeline.files.times.forms import TimeForm
 
 _NAMED_MAX: Final = 8
 

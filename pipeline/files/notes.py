@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.files.deciding import written_as
-from psoup.pipeline.files.kinds import InferredColumn
-from psoup.pipeline.files.time_forms import ISO
+from psoup.pipeline.files.columns.decisions import written_as
+from psoup.pipeline.files.columns.kinds import InferredColumn
+from psoup.pipeline.files.times.forms import ISO
 
 
 def notes_on(columns: Sequence[InferredColumn]) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from psoup.pipeline.spark.jobs.asked import IngestRequest
 from psoup.pipeline.spark.jobs.ingest import ingest
-from psoup.pipeline.spark.jobs.running import JobEnd, Report, spark_errors_told
-from psoup.pipeline.spark.quiet import open_quiet_session
+from psoup.pipeline.spark.launch.job_run import JobEnd, Report, spark_errors_told
+from psoup.pipeline.spark.launch.requests import IngestRequest
+from psoup.pipeline.spark.quiet_session import open_quiet_session
 from psoup.pipeline.spark.session import close_session
 
 SHORT_LIVED_JVM: Final = "-XX:TieredStopAtLevel=1"

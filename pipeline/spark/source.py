@@ -15,8 +15,8 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from psoup.pipeline.spark.options import write_options
-from psoup.pipeline.spark.reading import reader_of, schema_to_read
-from psoup.pipeline.spark.stream_reading import PsoupStreamReader
+from psoup.pipeline.spark.read.reader import reader_of, schema_to_read
+from psoup.pipeline.spark.read.stream_reader import PsoupStreamReader
 from psoup.pipeline.spark.writing import PsoupStreamWriter, PsoupWriter
 
 

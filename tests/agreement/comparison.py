@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from psoup.engine.errors import NowOutOfRangeError
+from psoup.engine.invocation.answer import PagePosition, Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
-from psoup.engine.results.answer import PagePosition, Request
 from tests.reference import Answer, AnswerRow, OutOfRangeError, Reference
 from tests.world import World, rows_of
 

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, strategies as st
 
 from psoup.engine.clock import ManualClock
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests import strategies, strategies_sql
 from tests.agreement.comparison import compare

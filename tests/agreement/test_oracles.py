@@ -6,7 +6,7 @@ Here the twin evaluates the tree a query was drawn from, not what the binder mad
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.engine.query.expression import Expression
+from psoup.engine.query.values.expression import Expression
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests import strategies, strategies_sql
 from tests.oracle_duckdb import DuckDbOracle, Found

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, Operation, QueryId
-from tests.agreement.join_world import Join, JoinWorld, drawn_join
+from tests.agreement.joins.world import Join, JoinWorld, drawn_join
 from tests.agreement.replay import published_digest, replayed
 from tests.oracle_duckdb import DuckDbOracle
 from tests.simulation.simulator import Simulator

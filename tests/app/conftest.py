@@ -123,6 +123,6 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
 
         error = info
 
-    monkeypatch.setattr("psoup.app.process._LOG", Log())
-    monkeypatch.setattr("psoup.app.process.configure_logging", lambda **_: None)
+    monkeypatch.setattr("psoup.app.operate.lifecycle._LOG", Log())
+    monkeypatch.setattr("psoup.app.operate.lifecycle.configure_logging", lambda **_: None)
     return lines

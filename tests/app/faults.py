@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from psoup.app.service import Service
+from psoup.app.backend.service import Service
 from psoup.engine.clock import Clock
 from psoup.storage import Store, open_store
 from tests.patience import WAIT_S

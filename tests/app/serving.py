@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from fastapi import FastAPI
 
-from psoup.app.listening import listen
-from psoup.app.server import handles_of, make_server
+from psoup.app.connection.listening import listen
+from psoup.app.connection.server import handles_of, make_server
 from psoup.app.settings import Settings
 from tests.app.support import application
 from tests.patience import WAIT_S

@@ -11,14 +11,14 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from psoup.app.fold_loop import FoldLoop
+from psoup.app.admission.rates import Rates
+from psoup.app.backend.service import Service
+from psoup.app.backend.store import Store
+from psoup.app.fold.loop import FoldLoop
+from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.main import create_app, create_worker_app
 from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
-from psoup.app.problems import PROBLEM_TYPES
-from psoup.app.rates import Rates
-from psoup.app.service import Service
 from psoup.app.settings import Settings
-from psoup.app.store import Store
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
 from tests.patience import PATIENT, WAIT_S

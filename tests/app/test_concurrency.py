@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from psoup.app.applied import AppliedPosition
-from psoup.app.work_pool import WorkPool
+from psoup.app.admission.work_pool import WorkPool
+from psoup.app.backend.applied import AppliedPosition
 from psoup.engine.errors import OverloadedError
 from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore

@@ -2,7 +2,7 @@
 
 import pytest
 
-from psoup.app.problems import problem_body
+from psoup.app.http.problems import problem_body
 from psoup.engine import limits
 from psoup.engine.errors import Position, SqlSyntaxError
 from tests.app.support import START_US, WINDOW, Api, assert_problem, row

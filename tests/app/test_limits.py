@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from psoup.app.wire.tuples import CSV, JSON, NDJSON
+from psoup.app.wire.rows.body import CSV, JSON, NDJSON
 from psoup.engine import limits
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from psoup.app.errors import SettingError
-from psoup.app.process import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE
-from psoup.app.serve_process import serve
+from psoup.app.operate.lifecycle import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE
+from psoup.app.processes.serve import serve
 from psoup.app.settings import SETTINGS, Settings, load_settings
 from psoup.engine.clock import ManualClock
 from psoup.storage.errors import StoreUnavailableError
@@ -105,7 +105,7 @@ def test_serve_whose_store_does_not_end_says_so(monkeypatch, said):
     store = FaultyStore(ManualClock(0))
     monkeypatch.setattr(store, "close", close)
     monkeypatch.setattr("psoup.storage.open_store", lambda *_, **__: store)
-    monkeypatch.setattr("psoup.app.server.Server.run", lambda *_, **__: None)
+    monkeypatch.setattr("psoup.app.connection.server.Server.run", lambda *_, **__: None)
     assert EXIT_STORE == serve(Settings(store="memory://", port=0))
     assert ["starting", "not-stopped"] == [line["event"] for line in said]
 
@@ -114,7 +114,7 @@ def test_serve_whose_store_does_not_end_says_so(monkeypatch, said):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_ends_as_asked_with_code_zero(number):
     """A served process says where it listens, and ends cleanly when it is told to."""
-    program = "from psoup.app.serve_process import serve; from psoup.app.settings import Settings; import sys;"
+    program = "from psoup.app.processes.serve import serve; from psoup.app.settings import Settings; import sys;"
     program += "sys.exit(serve(Settings(store='memory://', port=0, log_format='json')))"
     command = [sys.executable, "-c", program]
     with child(command, stderr=subprocess.PIPE, text=True) as process:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.app.processes import Process
+from tests.app.real_processes import Process
 from tests.app.serving import Address
 from tests.patience import WAIT_S, wait_until
 from tests.stores import SharedServer

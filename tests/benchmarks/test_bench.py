@@ -22,7 +22,7 @@ from benchmarks import (
 from benchmarks.bench import Contender, Contest, Figure, Findings, Result, Size, Survey
 from benchmarks.goals import Goal, Kind
 from benchmarks.node import BareNode, Node
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.tuples.schema import StreamId
 
 

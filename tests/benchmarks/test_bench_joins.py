@@ -8,8 +8,8 @@ from benchmarks.bench import Size, Survey
 from benchmarks.ways_joins import Arriving, without_semi_join
 from benchmarks.ways_joins_arrays import Histograms, Outer
 from benchmarks.workloads_joins import first_rows, table, whole
+from psoup.engine.joins.join import Join
 from psoup.engine.limits import CHUNK_ROWS, JOIN_MATCHES_MAX
-from psoup.engine.stems.joining import Join
 
 SIZE = 300
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from psoup.app.cli import application
-from psoup.app.listening import listen
-from psoup.app.log_lines import configure_logging
+from psoup.app.cli.application import application
+from psoup.app.connection.listening import listen
+from psoup.app.connection.server import make_server
 from psoup.app.main import create_app
-from psoup.app.server import make_server
+from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings
 from psoup.pipeline.client import Service
 from tests.patience import PATIENT

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from psoup.app.cli_common import ExitCode
+from psoup.app.cli.common import ExitCode
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
 from tests.house import tree

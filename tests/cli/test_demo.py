@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from psoup.app.demo_data import LATEST_US, ROOMS, TICK_US, readings
-from psoup.app.demo_queries import demo_queries
-from psoup.app.demo_screen import FOCUS_S, Frame, Late, Shown, screen, tables
+from psoup.app.cli.demo.queries import demo_queries
+from psoup.app.cli.demo.readings import LATEST_US, ROOMS, TICK_US, readings
+from psoup.app.cli.demo.screen import FOCUS_S, Frame, Late, Shown, screen, tables
 from psoup.engine.limits import SECOND_US
 from tests.children import child
 from tests.terminals import terminal

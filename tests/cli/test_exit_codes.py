@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from psoup.app import load_command
-from psoup.app.cli import COMMANDS
-from psoup.app.cli_common import ExitCode
+from psoup.app.cli.actions import load as load_command
+from psoup.app.cli.application import COMMANDS
+from psoup.app.cli.common import ExitCode
 from tests.house import tree
 
 
@@ -98,8 +98,8 @@ def test_load_interrupted_ends_with_130_and_says_how_to_go_on(psoup, csv_file, m
 
 def test_help_lists_the_exit_codes_and_loads_nothing_heavy():
     """`psoup --help` is quick because it imports neither Arrow, nor NumPy, nor the web side."""
-    heavy = "pyarrow numpy fastapi pydantic httpx redis sqlglot engine.engine storage"
-    program = f"import sys, app.cli; print([m for m in {heavy.split()!r} if m in sys.modules])"
+    heavy = "pyarrow numpy fastapi pydantic httpx redis sqlglot psoup.engine.engine psoup.storage"
+    program = f"import sys, psoup.app.cli.application; print([m for m in {heavy.split()!r} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

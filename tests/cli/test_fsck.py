@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from psoup.app.cli import application
+from psoup.app.cli.application import application
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from psoup.app.cli_common import ExitCode
+from psoup.app.cli.common import ExitCode
 from tests.children import child
 from tests.patience import WAIT_S
 

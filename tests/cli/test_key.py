@@ -6,8 +6,8 @@ import stat
 import orjson
 import pytest
 
-from psoup.app.cli_common import ExitCode
-from psoup.app.keys import REGISTER, load_keys, new_key
+from psoup.app.cli.common import ExitCode
+from psoup.app.http.keys import REGISTER, load_keys, new_key
 
 
 def test_key_is_printed_with_the_line_of_its_hash(psoup):

@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from psoup.app import pipeline_command
-from psoup.app.cli import application
-from psoup.app.cli_common import ExitCode
-from psoup.app.terminal_pipeline import history_bar
+from psoup.app.cli.actions import pipeline as pipeline_command
+from psoup.app.cli.application import application
+from psoup.app.cli.common import ExitCode
+from psoup.app.cli.terminal.pipeline import history_bar
 from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.jobs.history import HistoryProgress
-from psoup.pipeline.spark.jobs.running import JobEnd, JobProgress, said_last
+from psoup.pipeline.spark.launch.job_run import JobEnd, JobProgress, said_last
 
 INGEST = ["pipeline", "ingest", "-s", "s", "--checkpoint", "c", "--format", "rate"]
 BACKFILL = ["pipeline", "backfill", "x.csv", "-s", "s", "--checkpoint", "c"]
@@ -45,7 +45,7 @@ def running(monkeypatch):
 
 def test_pipeline_without_spark_says_what_to_install(monkeypatch):
     """Nothing is started; the exit code is Spark's."""
-    monkeypatch.setattr("psoup.app.cli_pipeline.find_spec", lambda name: None)
+    monkeypatch.setattr("psoup.app.cli.pipeline.find_spec", lambda name: None)
     result = CliRunner().invoke(application, INGEST)
     assert ExitCode.SPARK == result.exit_code
     assert "pip install 'psoup[spark]'" in result.stderr

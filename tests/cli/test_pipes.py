@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from psoup.app.cli_common import ExitCode
+from psoup.app.cli.common import ExitCode
 
 PSOUP = (sys.executable, "-m", "psoup")
 

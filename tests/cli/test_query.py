@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 import psoup.engine.log.operation
-from psoup.app.cli_common import ExitCode, Materialize
-from psoup.app.list_command import spoken_figure
-from psoup.app.query_command import PAGE_ROWS
+from psoup.app.cli.actions.lists import spoken_figure
+from psoup.app.cli.actions.query import PAGE_ROWS
+from psoup.app.cli.common import ExitCode, Materialize
 
 SQL = "SELECT n, name, x FROM s WHERE n >= 2 BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
 ROWS: list[dict[str, Any]] = [

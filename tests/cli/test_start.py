@@ -13,9 +13,9 @@ import httpx
 import pytest
 from structlog import DropEvent
 
-from psoup.app.loading import Loading, UnwantedError
-from psoup.app.process import EXIT_ADDRESS, EXIT_INTERRUPTED, EXIT_OK, EXIT_STORE
-from psoup.app.start_sentences import SENTENCES, on_terminal
+from psoup.app.operate.lifecycle import EXIT_ADDRESS, EXIT_INTERRUPTED, EXIT_OK, EXIT_STORE
+from psoup.app.operate.start_sentences import SENTENCES, on_terminal
+from psoup.app.processes.loading import Loading, UnwantedError
 from psoup.engine.checkpoint import checkpoint
 from tests.children import child
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
@@ -204,7 +204,7 @@ def test_loading_returns_what_was_loaded_and_gives_kernels_up(monkeypatch):
             given_up.append("kernels")
             raise
 
-    monkeypatch.setattr("psoup.app.kernels.load_kernels", load_kernels)
+    monkeypatch.setattr("psoup.app.backend.kernels.load_kernels", load_kernels)
     with Loading(lambda: "loaded") as loading:
         assert "loaded" == loading.wait()
         assert entered.wait(WAIT_S)
@@ -213,7 +213,7 @@ def test_loading_returns_what_was_loaded_and_gives_kernels_up(monkeypatch):
 
 def test_loading_that_fails_is_told_where_it_is_waited_for(monkeypatch):
     """An error at import is no silent thread, and the end of the block does not hang."""
-    monkeypatch.setattr("psoup.app.kernels.load_kernels", lambda: 0)
+    monkeypatch.setattr("psoup.app.backend.kernels.load_kernels", lambda: 0)
 
     def fail():
         raise ImportError("no such module")

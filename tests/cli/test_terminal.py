@@ -6,16 +6,16 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from psoup.app import terminal_load
-from psoup.app.terminal import instant, plain_table, problem, rows_table
-from psoup.app.terminal_load import LINE_EVERY_S, looking, progress_of, show_plan
+from psoup.app.cli.terminal import load as terminal_load
+from psoup.app.cli.terminal.load import LINE_EVERY_S, looking, progress_of, show_plan
+from psoup.app.cli.terminal.output import instant, plain_table, problem, rows_table
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import ServiceProblem
 from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.options import ReadOptions
-from psoup.pipeline.load import LoadFile, LoadPlan, LoadRequest, Look
-from psoup.pipeline.loading import LoadProgress
-from psoup.pipeline.sources import Source
+from psoup.pipeline.load.plan import LoadFile, LoadPlan, LoadRequest, Look
+from psoup.pipeline.load.sources import Source
+from psoup.pipeline.load.transfer import LoadProgress
 
 
 def shown(renderable, *, terminal=False, width=100):

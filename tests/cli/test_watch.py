@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from psoup.app.answer_screen import AnswerScreen
-from psoup.app.newest_rows import newest_rows
-from psoup.app.terminal import cell
+from psoup.app.cli.actions.newest_rows import newest_rows
+from psoup.app.cli.terminal.answer_screen import AnswerScreen
+from psoup.app.cli.terminal.output import cell
 from tests.terminals import terminal
 
 ROWS = 3_000
@@ -88,7 +88,7 @@ def test_newest_rows_are_the_last_of_the_answer(loaded, count):
 
 def test_newest_rows_of_a_huge_answer_come_by_large_pages(loaded, monkeypatch):
     """Where the addresses of small pages would be too many, larger ones are asked for; the rows are the same."""
-    monkeypatch.setattr("psoup.app.newest_rows.PAGES_ASKED_MAX", 7)
+    monkeypatch.setattr("psoup.app.cli.actions.newest_rows.PAGES_ASKED_MAX", 7)
     with loaded.service() as service:
         query = str(service.register(SQL)["id"])
         found = newest_rows(service, query, 5, {"meta": 0})

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.window import Window, windows_of
 from tests.data.real_streams import RealStream
 from tests.data.standing import Standing

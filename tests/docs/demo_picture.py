@@ -12,9 +12,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from psoup.app.demo import TURN_S, Demo
-from psoup.app.demo_screen import screen
-from psoup.app.demo_service import service_process
+from psoup.app.cli.demo.run import TURN_S, Demo
+from psoup.app.cli.demo.screen import screen
+from psoup.app.cli.demo.service import service_process
 from psoup.engine.clock import SystemClock
 from psoup.pipeline.client import Service
 from tests.docs.blocks import ROOT

@@ -41,7 +41,7 @@ def test_codes_warnings_and_reasons_exist(heading):
 
 def test_codes_that_leave_a_client_waiting_are_all_explained():
     """Every code of status 503 has its row: a client has done nothing wrong, and wants to know what to do."""
-    from psoup.app.problems import PROBLEM_TYPES
+    from psoup.app.http.problems import PROBLEM_TYPES
 
     waiting = {code for code, kind in PROBLEM_TYPES.items() if kind.status == 503}
     assert waiting

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.query.expression import CompareOp
-from psoup.engine.query.value_set import (
+from psoup.engine.query.values.expression import CompareOp
+from psoup.engine.query.values.value_set import (
     EVERY_VALUE,
     EVERYTHING,
     NO_VALUE,

@@ -7,12 +7,12 @@ from psoup.engine.checkpoint import checked_by, checkpoint, is_checked
 from psoup.engine.errors import OverloadedError
 from psoup.engine.invoke import ClauseCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
-from psoup.engine.query import evaluate as evaluating
-from psoup.engine.query.evaluate import TEXTS_AT_ONCE, evaluate
-from psoup.engine.query.expression import ColumnRef, Like
+from psoup.engine.query.values import evaluate as evaluating
+from psoup.engine.query.values.evaluate import TEXTS_AT_ONCE, evaluate
+from psoup.engine.query.values.expression import ColumnRef, Like
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
-from tests.engine.asking import ask, send, world_of
+from tests.engine.one_stream import ask, send, world_of
 
 
 class Countdown:

@@ -10,7 +10,7 @@ from psoup.engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SE
 from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Tick
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.stems.state import StreamState
+from psoup.engine.state.state import StreamState
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, StreamId
 from tests.engine.batches import Operations, schema_keeping

@@ -9,8 +9,8 @@ from psoup.engine.errors import (
 )
 from psoup.engine.limits import RETIRED_US, SEGMENT_ROWS
 from psoup.engine.tuples.schema import ClockKind
-from tests.engine.asking import SLIDING, T0, ask, send, times, world_of
 from tests.engine.batches import schema_keeping
+from tests.engine.one_stream import SLIDING, T0, ask, send, times, world_of
 
 WINDOWS = {
     #  T0+  0    10    20    30    40    50 = NOW

@@ -9,8 +9,8 @@ import pytest
 from psoup.engine.invoke import ClauseCache, Request, invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
-from tests.engine.asking import T0, ask, send, times, world_of
 from tests.engine.batches import schema_keeping
+from tests.engine.one_stream import T0, ask, send, times, world_of
 
 LATE = {CHUNK_ROWS + 5: 3, 2 * CHUNK_ROWS - 1: 2 * CHUNK_ROWS + 9, SEGMENT_ROWS + 40: 7}
 """Row -> the place in the line of time where it belongs."""

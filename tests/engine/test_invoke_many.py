@@ -3,11 +3,11 @@
 import pytest
 
 from psoup.engine.errors import NotFoundError, NowOutOfRangeError, OverloadedError, PageExpiredError
+from psoup.engine.invocation.answer import Answer, Request
 from psoup.engine.invoke import ATTEMPTS_MAX, invoke, invoke_many
 from psoup.engine.log.operation import QueryId
-from psoup.engine.results.answer import Answer, Request
-from tests.engine.asking import SLIDING, T0, ask, send, world_of
 from tests.engine.batches import schema_keeping
+from tests.engine.one_stream import SLIDING, T0, ask, send, world_of
 
 NOBODY = QueryId("q_nobody")
 

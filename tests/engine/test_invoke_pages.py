@@ -12,13 +12,13 @@ from psoup.engine.errors import (
 from psoup.engine.invoke import ClauseCache, Request, invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
+from psoup.engine.recent import ENTRY_BYTES
 from psoup.engine.results.contract import Gen
 from psoup.engine.results.delta import merge
-from psoup.engine.results.recent import ENTRY_BYTES
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from tests.engine.asking import T0, ask, send, times, world_of
 from tests.engine.batches import schema_keeping
+from tests.engine.one_stream import T0, ask, send, times, world_of
 
 
 class Counting:

@@ -5,11 +5,11 @@ from random import Random
 import pytest
 
 from psoup.engine import release
-from psoup.engine.eddy import joins
+from psoup.engine.eddy import join_entrants as joins
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Drop, Materialize, QueryId, Remove, Tick
 from psoup.engine.results.delta import JoinRecord
-from tests.engine.joins import BLANK, JoinFold, row, rows_drawn, sparse
+from tests.engine.joins.folds import BLANK, JoinFold, row, rows_drawn, sparse
 
 TIED = "SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i"
 AUTO, NONE = Materialize.AUTO, Materialize.NONE

@@ -3,9 +3,9 @@
 from random import Random
 
 from psoup.engine import limits
-from psoup.engine.eddy import joins
+from psoup.engine.eddy import join_entrants as joins
 from psoup.engine.limits import CHUNK_ROWS
-from tests.engine.joins import JoinFold, row, rows_drawn, sparse
+from tests.engine.joins.folds import JoinFold, row, rows_drawn, sparse
 
 SELF = "SELECT x.i FROM r AS x, r AS y WHERE x.i = y.i"
 KEPT = CHUNK_ROWS + 10

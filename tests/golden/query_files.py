@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from psoup.engine.errors import SqlError
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.canonical import sql_constant, sql_expression, sql_name
-from psoup.engine.query.expression import Constant
 from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
@@ -21,7 +20,8 @@ from psoup.engine.query.factor import (
     EquiFactor,
     ResidualFactor,
 )
-from psoup.engine.query.value_set import Interval
+from psoup.engine.query.values.expression import Constant
+from psoup.engine.query.values.value_set import Interval
 from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from tests.golden.query_files import (
     ACCEPTED,
     REFUSED,

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from psoup.pipeline.client import Service
-from psoup.storage.server import find_executable
+from psoup.storage.embedded.server import find_executable
 from tests.house.deployment import compose, psoup_services
 from tests.patience import WAIT_S, wait_until
 

@@ -47,7 +47,7 @@ def test_command_in_a_deployment_file_is_one_the_cli_takes(place):
     """Each subcommand exists and knows the options it is given: asked for help as well, it helps."""
     from typer.testing import CliRunner
 
-    from psoup.app import cli
+    from psoup.app.cli import application as cli
 
     answer = CliRunner().invoke(cli.application, [*psoup_commands()[place], "--help"])
     assert 0 == answer.exit_code, answer.output
@@ -192,8 +192,8 @@ def test_compose_services_depend_on_services_that_exist():
 
 def test_compose_store_is_set_as_psoup_sets_its_own():
     """The store in compose has the settings of the embedded server, so it keeps the same promises."""
-    from psoup.storage.redis_settings import REQUIRED
-    from psoup.storage.server import CONFIGURATION
+    from psoup.storage.embedded.server import CONFIGURATION
+    from psoup.storage.redis.settings import REQUIRED
 
     given = _store_settings()
     own = {name: value for name, value in CONFIGURATION.items() if name not in OF_ONE_MACHINE}

@@ -15,10 +15,10 @@ NEVER_TRAVELS = frozenset({"fenced", "setting", "store-url", "usage"})
 
 def error_codes() -> dict[str, str]:
     """Return every code a client can meet, with the class or table it comes from."""
-    from psoup.app.problems import PROBLEM_TYPES
+    from psoup.app.http.problems import PROBLEM_TYPES
     from psoup.engine.errors import EngineError
 
-    codes = dict.fromkeys(PROBLEM_TYPES, "psoup.app.problems.PROBLEM_TYPES")
+    codes = dict.fromkeys(PROBLEM_TYPES, "psoup.app.http.problems.PROBLEM_TYPES")
     for name in ERROR_MODULES:
         for value in vars(importlib.import_module(name)).values():
             if isinstance(value, type) and issubclass(value, EngineError):
@@ -58,7 +58,7 @@ def test_error_codes_are_documented():
 
 def test_error_codes_of_errors_have_a_status():
     """Every error a client can meet has its row in the table of statuses."""
-    from psoup.app.problems import PROBLEM_TYPES
+    from psoup.app.http.problems import PROBLEM_TYPES
 
     assert {} == {
         code: origin for code, origin in error_codes().items() if code not in PROBLEM_TYPES
@@ -68,7 +68,7 @@ def test_error_codes_of_errors_have_a_status():
 def test_members_of_problems_are_documented():
     """The table of problems in docs/http_api.md names the members that each code's body has, as the OpenAPI does."""
     from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
-    from psoup.app.wire.problem import Problem
+    from psoup.app.wire.models.problem import Problem
 
     rows = re.findall(r"^\| `([a-z-]+)` \| \d{3} \|.*\| ?(.*) \|$", _http_api(), re.MULTILINE)
     assert set(PROBLEM_BODIES) == {code for code, _ in rows}

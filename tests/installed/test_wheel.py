@@ -22,7 +22,7 @@ def test_wheel_of_the_image_holds_every_file_of_every_package(wheel):
         if path.relative_to(tree.ROOT).parts[0] in tree.SOURCES
     }
     assert packaged == {str(name) for name in names if name.parts[0] != about}
-    assert "psoup/storage/functions.lua" in packaged
+    assert "psoup/storage/redis/calls/functions.lua" in packaged
     assert PurePosixPath(about, "licenses", "LICENSE") in names
 
 

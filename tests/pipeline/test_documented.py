@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from psoup.pipeline.spark import options
-from psoup.pipeline.spark.jobs.asked import ArchiveRequest, BackfillRequest, IngestRequest
+from psoup.pipeline.spark.launch.requests import ArchiveRequest, BackfillRequest, IngestRequest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "pipeline.md").read_text(encoding="utf-8")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.files.hints import misfit_hint
+from psoup.pipeline.files.columns.hints import misfit_hint
 from psoup.pipeline.wording import counted
 
 

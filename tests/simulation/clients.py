@@ -11,7 +11,7 @@ from random import Random
 
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Txn
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.tuples.arrow import encode_batch

@@ -13,10 +13,10 @@ from psoup.engine.log.operation import Content, Operation, QueryId, Rows, StageI
 from psoup.engine.results.contract import Gen
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.storage import keys
-from psoup.storage.encoding import decode_content
+from psoup.storage.encoding.records import decode_content
 from tests.reference import Answer, OutOfRangeError, Reference
-from tests.simulation.model_redis import ModelRedis, Stream
-from tests.simulation.model_server import ModelServer
+from tests.simulation.model.data import ModelRedis, Stream
+from tests.simulation.model.server import ModelServer
 
 LOG, META, HEAD = keys.LOG.encode(), keys.META.encode(), keys.HEAD.encode()
 LOG_STREAMS, TRIMMED = keys.LOG_STREAMS.encode(), keys.TRIMMED.encode()

@@ -1,7 +1,7 @@
 """Bugs that a simulated run has to find: those of the catalogue (S-03), and later ones.
 
-A mutant is one change of the service's own code: of the text of `storage/functions.lua`, or of one function of a
-module, as long as its context lasts.
+A mutant is one change of the service's own code: of the text of `storage/redis/calls/functions.lua`, or of one
+function of a module, as long as its context lasts.
 """
 
 import contextlib
@@ -14,22 +14,23 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from psoup.app import fold
-from psoup.app.applied import AppliedPosition
-from psoup.app.trimming import Trimming
+from psoup.app.backend.applied import AppliedPosition
+from psoup.app.fold import turns as fold
+from psoup.app.fold.trimming import Trimming
 from psoup.engine.engine import Engine
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import Content, Remove
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.batch import Seq
-from psoup.storage import redis_commit, redis_results, redis_store
 from psoup.storage.errors import CommitUnknownError
-from psoup.storage.redis_client import RedisClient
-from psoup.storage.redis_log import RedisLog
-from psoup.storage.redis_results import RedisResults
-from psoup.storage.redis_store import RedisStore
-from psoup.storage.redis_tidy import Untidy, stage
-from psoup.storage.redis_writes import delta_writes, fit_one_call
+from psoup.storage.redis import results as redis_results, store as redis_store
+from psoup.storage.redis.calls import commit as redis_commit
+from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.tidy import Untidy, stage
+from psoup.storage.redis.calls.writes import delta_writes, fit_one_call
+from psoup.storage.redis.log import RedisLog
+from psoup.storage.redis.results import RedisResults
+from psoup.storage.redis.store import RedisStore
 
 FUNCTIONS = "functions.lua"
 Applied = Callable[[], contextlib.AbstractContextManager[Any]]

@@ -1,7 +1,7 @@
 """The processes of a simulated run: engines and workers, made of the service's own parts over a model server.
 
 An engine is the real FoldLoop with its lease over the real RedisStore; a worker the real Follower over the real worker
-store. Both are wired here as `app/engine_process.py` and `app/api_process.py` wire them, without a web.
+store. Both are wired here as `app/processes/engine.py` and `app/processes/api.py` wire them, without a web.
 """
 
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from psoup.app.backend import Phase
-from psoup.app.fold_loop import FoldLoop
+from psoup.app.backend.contract import Phase
+from psoup.app.fold.loop import FoldLoop
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
-from psoup.storage.cluster import ClusterMemory
-from psoup.storage.redis_store import RedisStore
-from psoup.storage.store import Durability
+from psoup.storage.health import Durability
+from psoup.storage.redis.cluster import ClusterMemory
+from psoup.storage.redis.store import RedisStore
 from tests.simulation.faults import Fault, Faults
-from tests.simulation.model_client import ModelClient, Network
+from tests.simulation.model.client import ModelClient, Network
 from tests.simulation.scheduler import Died, Owner, Scheduler
 from tests.simulation.simulated_time import SimulatedTime
 

@@ -12,17 +12,17 @@ from random import Random
 from typing import Final
 from unittest import mock
 
-from psoup.app import trimming
-from psoup.app.backend import Phase
+from psoup.app.backend.contract import Phase
+from psoup.app.fold import trimming
 from psoup.engine import limits
 from psoup.engine.limits import SECOND_US
-from psoup.storage.redis_check import check_log, check_results
-from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.fsck.check import check_log, check_results
 from tests.simulation.clients import Clients
 from tests.simulation.faults import Fault, Faults
 from tests.simulation.history import History
-from tests.simulation.model_client import ModelClient, Network
-from tests.simulation.model_server import ModelServer
+from tests.simulation.model.client import ModelClient, Network
+from tests.simulation.model.server import ModelServer
 from tests.simulation.processes import EngineProcess
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.simulated_time import SimulatedTime
@@ -327,7 +327,7 @@ class Simulation:
         self._check_results(client)
 
     def _check_results(self, client: RedisClient) -> None:
-        from psoup.storage.redis_reader import RedisReader
+        from psoup.storage.redis.reader import RedisReader
 
         reader = RedisReader(client, now_us=self.clock.server_us())
         check_results(client, reader.checkpoint())

@@ -11,20 +11,20 @@ STEPS = 120
 
 ELSEWHERE = {
     "epoch check `≥` instead of `=`": "no difference: a nonce is drawn with each epoch, and compared as well",
-    "duplicate check without digest": "clients here never send other rows under a version: tests/storage/test_log_contract.py",
-    "digest depends on row order": "the digest is the web side's: tests/app/test_txn.py",
+    "duplicate check without digest": "clients here never send other rows under a version: tests/storage/contract/test_log.py",
+    "digest depends on row order": "the digest is the web side's: tests/app/routes/test_txn.py",
     "resend under a new number": "nothing is numbered: producers' versions tell a resend, as above",
     "fold iterates over a set": "one process has one hash seed: the same run under two of them, in test_simulation.py",
     "recovery builds tuples above applied, then folds them": "refused by Engine.restore: tests/engine/test_engine.py",
-    "window by latest instead of earliest time": "no joins here: tests/agreement/test_joins.py",
+    "window by latest instead of earliest time": "no joins here: tests/agreement/joins/test_programs.py",
     "second factor on the same attribute ignored": "tests/agreement/test_engine_reference.py draws such conditions",
-    "NULL treated as equal": "no joins here: tests/agreement/test_joins.py",
-    "join pair counted twice when both sides are in one batch": "no joins here: tests/agreement/test_joins.py",
+    "NULL treated as equal": "no joins here: tests/agreement/joins/test_programs.py",
+    "join pair counted twice when both sides are in one batch": "no joins here: tests/agreement/joins/test_programs.py",
     "Results bit set for the next tuple (off by one at a segment edge)": "runs hold less than a segment:"
     " tests/agreement/test_segments.py",
-    "page token not pinned to k": "tokens are the web side's: tests/app/test_page_tokens.py",
-    "page token not bound to tenant": "there are no tenants; bound to the query: tests/app/test_page_tokens.py",
-    "`now` from the worker's clock": "workers here have none: tests/app/test_worker.py",
+    "page token not pinned to k": "tokens are the web side's: tests/app/http/test_page_tokens.py",
+    "page token not bound to tenant": "there are no tenants; bound to the query: tests/app/http/test_page_tokens.py",
+    "`now` from the worker's clock": "workers here have none: tests/app/backend/test_worker.py",
     "200 with cut-off rows at the cap": "bodies are the web side's: tests/app/test_limits.py",
 }
 """The others of the list, and what finds them."""

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import Any, Final
 from unittest import mock
 
-from psoup.app.applied import AppliedPosition
-from psoup.app.backend import Phase
-from psoup.app.follower import Follower
+from psoup.app.backend.applied import AppliedPosition
+from psoup.app.backend.contract import Phase
+from psoup.app.backend.follower import Follower
 from psoup.engine.errors import EngineError
+from psoup.engine.invocation.answer import Answer as Page, Request
+from psoup.engine.invocation.clause_cache import ClauseCache
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import QueryId
-from psoup.engine.results.answer import Answer as Page, Request
-from psoup.engine.results.clause_cache import ClauseCache
-from psoup.engine.stems.cached_tuples import CachedTuples
-from psoup.storage import redis_worker
+from psoup.engine.sources.cached_tuples import CachedTuples
+from psoup.storage.redis import worker as redis_worker
 from tests.reference import Answer
 from tests.simulation.clients import Clients, Intent
 from tests.simulation.commits import Driver

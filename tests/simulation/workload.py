@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from psoup.engine.limits import SECOND_US
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US, POOLS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from psoup.pipeline.client import Service
-from tests.agreement.service_process import ServiceProcess
+from tests.agreement.service.process import ServiceProcess
 from tests.spark.between import Between
 
 HERE = Path(__file__).parent

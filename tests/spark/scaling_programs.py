@@ -8,13 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from psoup.engine.engine import Engine
-from psoup.engine.log.operation import Materialize, Operation, QueryId, Rows
-from psoup.engine.results.delta import Delta
-from psoup.engine.tuples.arrow import encode_batch
-from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.errors import ExecutorsError
-from psoup.pipeline.spark.scaling.exchange import (
+from psoup.engine.ahead.exchange import (
     BLOCKS,
     SCANS,
     TASKS,
@@ -23,12 +17,18 @@ from psoup.pipeline.spark.scaling.exchange import (
     read_scans,
     write_task,
 )
+from psoup.engine.ahead.planning import ChunkTask
+from psoup.engine.ahead.scans import Asked, Found
+from psoup.engine.engine import Engine
+from psoup.engine.log.operation import Materialize, Operation, QueryId, Rows
+from psoup.engine.results.delta import Delta
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.schema import StreamId
+from psoup.pipeline.errors import ExecutorsError
 from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
-from psoup.pipeline.spark.scaling.planning import ChunkTask
-from psoup.pipeline.spark.scaling.scans import Asked, Found
 from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
-from psoup.storage.encoding_hits import encode_blocks
-from tests.agreement.join_world import stream, tuples
+from psoup.storage.encoding.hits import encode_blocks
+from tests.agreement.joins.world import stream, tuples
 from tests.strategies import EPOCH_US
 from tests.world import World
 

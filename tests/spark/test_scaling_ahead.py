@@ -5,12 +5,12 @@ from random import Random
 import pytest
 
 from psoup.engine import limits
+from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.log.operation import QueryId
-from psoup.engine.stems import grouped_filter
 from psoup.pipeline.spark.scaling import shipping
 from psoup.pipeline.spark.scaling.ahead import SettledAhead
-from tests.agreement.join_world import stream, tuples
+from tests.agreement.joins.world import stream, tuples
 from tests.spark.scaling_programs import (
     KEYS,
     ExecutorsHere,

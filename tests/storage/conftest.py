@@ -10,9 +10,9 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.log.contract import Log
 from psoup.storage import Store, open_worker_store
 from psoup.storage.inspection import inspect_store
-from psoup.storage.memory import MemoryStore
-from psoup.storage.redis_store import RedisStore
-from psoup.storage.redis_worker import RedisWorkerStore
+from psoup.storage.memory.store import MemoryStore
+from psoup.storage.redis.store import RedisStore
+from psoup.storage.redis.worker import RedisWorkerStore
 from tests.storage.samples import declare
 from tests.stores import SharedServer, redis_executable
 

@@ -3,12 +3,12 @@
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError
 from psoup.engine.limits import SECOND_US
-from psoup.engine.results.histories import AskedHistory, History, HistoryId, HistoryPart
+from psoup.engine.store.archive_answers import AskedHistory, History, HistoryId, HistoryPart
 from psoup.engine.tuples.batch import Seq
 from psoup.storage import Store
-from psoup.storage.memory import MemoryStore
-from psoup.storage.redis_worker import RedisWorkerStore
-from tests.storage.kept import sealed_again
+from psoup.storage.memory.store import MemoryStore
+from psoup.storage.redis.worker import RedisWorkerStore
+from tests.storage.checksums import sealed_again
 from tests.storage.samples import declare, query_id, register
 
 AnyStore = Store | RedisWorkerStore

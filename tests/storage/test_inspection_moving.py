@@ -12,8 +12,8 @@ from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Stre
 from psoup.engine.verify.verification import Verification
 from psoup.storage import keys
 from psoup.storage.inspection import Inspection
-from psoup.storage.redis_client import RedisClient
-from tests.storage.kept import sealed_again
+from psoup.storage.redis.calls.client import RedisClient
+from tests.storage.checksums import sealed_again
 from tests.world import World
 
 pytestmark = pytest.mark.redis

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from psoup.app.terminal import ACCENT, QUIET, plain_table
+from psoup.app.cli.terminal.output import ACCENT, QUIET, plain_table
 from tests.torture.history import History
 from tests.torture.run import Report
 from tests.torture.scenarios import SCENARIOS, durations

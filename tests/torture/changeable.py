@@ -3,7 +3,7 @@
 from unittest import mock
 
 from psoup.__main__ import main
-from psoup.storage import server
+from psoup.storage.embedded import server
 from tests.stores import ALL_ACCESS
 
 if __name__ == "__main__":

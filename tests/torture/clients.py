@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from tests.agreement.test_kill import micros
+from tests.agreement.service.test_kill import micros
 from tests.torture import workload
 from tests.torture.exchange import Answer, Connection, Cut
 from tests.torture.history import Exchange, History, Sent, digest, pause

@@ -18,9 +18,9 @@ from pathlib import Path
 from random import Random
 from typing import Final, Literal, Self
 
-from psoup.storage.redis_client import RedisClient
-from psoup.storage.server import CONFIGURATION, find_executable
-from tests.agreement.service_process import free_port
+from psoup.storage.embedded.server import CONFIGURATION, find_executable
+from psoup.storage.redis.calls.client import RedisClient
+from tests.agreement.service.process import free_port
 from tests.torture.exchange import BrokenError, Connection, SilentError
 from tests.torture.far import FarStore
 

@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from psoup.engine.errors import EngineError
-from psoup.storage.redis_client import RedisClient
+from psoup.storage.redis.calls.client import RedisClient
 from tests.torture.clients import Client, Producer, Scene
 from tests.torture.deployment import FENCED, STORE_GONE, Deployment, Shape
 from tests.torture.history import History

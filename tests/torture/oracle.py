@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from psoup.engine.log.operation import Declare, Operation, QueryId, Register, Remove, Rows
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import windows_of
 from psoup.engine.tuples.schema import ColumnType, StreamId
 from tests.reference import (

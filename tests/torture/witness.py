@@ -12,8 +12,8 @@ from typing import Final
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Operation
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.redis_client import RedisClient
-from psoup.storage.redis_entries import decode_entry
+from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.entries import decode_entry
 from tests.torture.history import History
 
 LOOK_S: Final = 0.1

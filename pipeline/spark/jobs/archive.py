@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 from psoup.pipeline.client import JsonObject, Service
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import DefinitionError
-from psoup.pipeline.spark.archive_note import ArchiveNote, checkpoint_of
-from psoup.pipeline.spark.arriving import with_arrival
-from psoup.pipeline.spark.jobs.alone import line_of, run_alone
-from psoup.pipeline.spark.jobs.asked import ArchiveRequest, source_options, trigger_interval
-from psoup.pipeline.spark.jobs.noting import note_archive
-from psoup.pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
+from psoup.pipeline.spark.archive_answers.archive_note import ArchiveNote, checkpoint_of
+from psoup.pipeline.spark.jobs.archive_notes import note_archive
 from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.launch.job_run import JobEnd, Report, Stop, Tally, followed
+from psoup.pipeline.spark.launch.requests import ArchiveRequest, source_options, trigger_interval
+from psoup.pipeline.spark.launch.spark_submit import line_of, run_alone
+from psoup.pipeline.spark.read.arrivals import with_arrival
 from psoup.pipeline.spark.transforms.event_time import DAY, by_day
 
 ARRIVAL: Final = "_arrival"

@@ -17,16 +17,10 @@ from psoup.engine.limits import MIB
 from psoup.pipeline.client import Service
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import JobFailedError, PipelineError
-from psoup.pipeline.spark.jobs.alone import line_of, run_alone
-from psoup.pipeline.spark.jobs.asked import (
-    BackfillRequest,
-    mapping,
-    source_options,
-    writer_options,
-)
 from psoup.pipeline.spark.jobs.files import Files, found_files, inferred
-from psoup.pipeline.spark.jobs.kept import file_name, files_done, kept
-from psoup.pipeline.spark.jobs.running import (
+from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.launch.checkpoints import file_name, files_done, kept
+from psoup.pipeline.spark.launch.job_run import (
     JobEnd,
     Report,
     Stop,
@@ -34,7 +28,13 @@ from psoup.pipeline.spark.jobs.running import (
     spark_errors_told,
     until_ended,
 )
-from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.launch.requests import (
+    BackfillRequest,
+    mapping,
+    source_options,
+    writer_options,
+)
+from psoup.pipeline.spark.launch.spark_submit import line_of, run_alone
 from psoup.pipeline.spark.schema import struct_type
 from psoup.pipeline.spark.transforms.event_time import dated, in_time_order
 from psoup.pipeline.spark.transforms.fitting import fitted

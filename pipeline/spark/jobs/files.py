@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from psoup.pipeline.errors import DefinitionError
-from psoup.pipeline.spark.jobs.kept import file_name
+from psoup.pipeline.spark.launch.checkpoints import file_name
 
 READ_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "csv": {"header": "true", "enforceSchema": "false", "escape": '"', "mode": "FAILFAST"},

@@ -24,13 +24,13 @@ from psoup.pipeline.errors import (
     ServiceProblem,
     ServiceUnreachableError,
 )
-from psoup.pipeline.spark.agreement import agreeing
-from psoup.pipeline.spark.history.claim import LOOK_S, LOST, Claim, SparkTasks
-from psoup.pipeline.spark.history.computing import Computed, Places, computed
-from psoup.pipeline.spark.jobs.alone import run_alone
-from psoup.pipeline.spark.jobs.asked import HistoryRequest, archive_places, seconds_of
-from psoup.pipeline.spark.jobs.running import JobEnd, Stop, can_go_on, spark_errors_told
+from psoup.pipeline.spark.archive_answers.claim import LOOK_S, LOST, Claim, SparkTasks
+from psoup.pipeline.spark.archive_answers.computation import Computed, Places, computed
+from psoup.pipeline.spark.launch.job_run import JobEnd, Stop, can_go_on, spark_errors_told
+from psoup.pipeline.spark.launch.requests import HistoryRequest, archive_places, seconds_of
+from psoup.pipeline.spark.launch.spark_submit import run_alone
 from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.sql.standing_query import agreeing
 from psoup.pipeline.wording import counted
 
 EVERY_S: Final = 2.0

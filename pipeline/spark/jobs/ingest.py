@@ -4,16 +4,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from psoup.pipeline.client import Service
-from psoup.pipeline.spark.jobs.alone import line_of, run_alone
-from psoup.pipeline.spark.jobs.asked import (
+from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.launch.job_run import JobEnd, Report, Stop, Tally, followed
+from psoup.pipeline.spark.launch.requests import (
     IngestRequest,
     mapping,
     source_options,
     trigger_interval,
     writer_options,
 )
-from psoup.pipeline.spark.jobs.running import JobEnd, Report, Stop, Tally, followed
-from psoup.pipeline.spark.jobs.target import described
+from psoup.pipeline.spark.launch.spark_submit import line_of, run_alone
 from psoup.pipeline.spark.transforms.event_time import dated
 from psoup.pipeline.spark.transforms.mapping import mapped
 

@@ -15,18 +15,18 @@ from types import UnionType
 from typing import Protocol
 
 from psoup.engine import limits
+from psoup.engine.ahead.exchange import Blocks
+from psoup.engine.ahead.planning import ChunkTask, Planner
+from psoup.engine.ahead.scans import Pages, ReadAt, Scanning, scanned
+from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import Operation, Register, Rows, Tick
 from psoup.engine.results.clause_pages import ClausePages
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import MatchBlock
-from psoup.engine.stems.state import State
-from psoup.engine.stems.stream_clauses import StreamClauses
+from psoup.engine.state.state import State
 from psoup.engine.tuples.schema import StreamId
 from psoup.pipeline.errors import ExecutorsError
-from psoup.pipeline.spark.scaling.exchange import Blocks
-from psoup.pipeline.spark.scaling.planning import ChunkTask, Planner
-from psoup.pipeline.spark.scaling.scans import Pages, ReadAt, Scanning, scanned
 from psoup.pipeline.spark.scaling.shipping import Carrier, SentClauses, Shipping
 
 

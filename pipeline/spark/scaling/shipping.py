@@ -12,12 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.query.expression import Expression
-from psoup.engine.stems.clause_image import ClauseImage
-from psoup.engine.stems.clause_table import ClauseTable
-from psoup.engine.stems.pivot_table import PivotTable
-from psoup.engine.stems.stream_clauses import StreamClauses
-from psoup.engine.stems.table_probe import IndexTables
+from psoup.engine.clauses.image import ClauseImage
+from psoup.engine.clauses.pivot_table import PivotTable
+from psoup.engine.clauses.stream_clauses import StreamClauses
+from psoup.engine.clauses.table import ClauseTable
+from psoup.engine.clauses.table_probe import IndexTables
+from psoup.engine.query.values.expression import Expression
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 INLINE_BYTES_MAX = 256 * 1024

@@ -7,20 +7,20 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from psoup.engine.clauses import table_probe
+from psoup.engine.clauses.grouped_filter import GroupedFilters
+from psoup.engine.clauses.query_stem import QuerySteM
+from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.eddy.eddy import Eddy, FreshData, FreshQuery
 from psoup.engine.eddy.policy import BySelectivity, Counts, Fixed
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.stems import table_probe
-from psoup.engine.stems.data_stem import DataSteM
-from psoup.engine.stems.grouped_filter import GroupedFilters
-from psoup.engine.stems.query_stem import QuerySteM
-from psoup.engine.stems.stored_tuples import StoredTuples
+from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
-from tests.engine.filters import OpenIndex, PlainIndex
+from tests.engine.clauses.plain_index import OpenIndex, PlainIndex
 
 STREAM = StreamId(1)
 KEPT = Materialize.PARTIAL

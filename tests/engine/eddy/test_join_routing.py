@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from psoup.engine.eddy.join_routing import GAIN_MIN, ByFanOut, FromOrder, Lottery, cost, every_route
-from psoup.engine.stems.join_counts import JoinCounts
-from psoup.engine.stems.join_shape import shape_of
-from tests.engine.joins import Tables
+from psoup.engine.joins.counts import JoinCounts
+from psoup.engine.query.join_shape import shape_of
+from tests.engine.joins.folds import Tables
 
 TABLES = Tables("r", "s", "u")
 STAR = "r AS x, s AS y, u AS z, s AS v WHERE x.i = y.i AND x.t = z.t AND x.f = v.f"

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
+from psoup.engine.clauses.image import ClauseImage
+from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.eddy.settling import ImageEddy
 from psoup.engine.engine import Engine
 from psoup.engine.errors import IntegrityError
@@ -12,10 +14,8 @@ from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, QueryId, Rows
 from psoup.engine.results.clause_pages import ClausePages
 from psoup.engine.results.match_block import EMPTY, Keeping, MatchBlock
-from psoup.engine.stems.clause_image import ClauseImage
-from psoup.engine.stems.stream_clauses import StreamClauses
-from tests.agreement.join_world import stream, tuples
-from tests.engine.filters import PlainIndex
+from tests.agreement.joins.world import stream, tuples
+from tests.engine.clauses.plain_index import PlainIndex
 from tests.strategies import EPOCH_US
 from tests.world import World
 

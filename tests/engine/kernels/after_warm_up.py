@@ -5,11 +5,11 @@ import pkgutil
 from random import Random
 
 from psoup.engine import kernels
+from psoup.engine.clauses import grouped_filter, locator
 from psoup.engine.engine import warm_up
+from psoup.engine.invocation.answer import Request
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
-from psoup.engine.results.answer import Request
-from psoup.engine.stems import grouped_filter, locator
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.strategies import EPOCH_US
 from tests.world import World

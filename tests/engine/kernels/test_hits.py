@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from psoup.engine.kernels import hits
 from tests.engine.kernels import twins
-from tests.engine.kernels.written import kept, room_for, taken
+from tests.engine.kernels.written_hits import kept, room_for, taken
 
 EDGES = [
     (),

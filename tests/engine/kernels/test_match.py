@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from psoup.engine.kernels import hits, match
 from psoup.engine.kernels.match import FEW, Clauses, Located
 from tests.engine.kernels import twins
-from tests.engine.kernels.written import kept, room_for, taken
+from tests.engine.kernels.written_hits import kept, room_for, taken
 
 EVERY_ROW = set(range(4_096))
 NAMES = 12

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from psoup.engine.kernels import hits, pivot
 from psoup.engine.kernels.bits import CHUNK_WORDS
 from tests.engine.kernels import twins
-from tests.engine.kernels.written import kept, plain_written, written
+from tests.engine.kernels.written_hits import kept, plain_written, written
 
 CHUNK = 4_096
 EDGE = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1]

@@ -10,10 +10,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from psoup.engine.errors import TypeMismatchError
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.normal_form import TRUE
 from psoup.engine.query.clause import BoundQuery
-from psoup.engine.query.expression import ColumnRef, Expression, Value
-from psoup.engine.query.normal_form import TRUE
+from psoup.engine.query.values.expression import ColumnRef, Expression, Value
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.reference_values import Row

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import assume, strategies as st
 
 from psoup.engine.errors import TypeMismatchError
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import BoundQuery
-from psoup.engine.query.expression import Value
+from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.engine.query.expression_strategies import SCHEMA
 from tests.reference_values import Row

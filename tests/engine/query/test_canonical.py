@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from psoup.engine.query.bind.normal_form import conjunction, disjunction, negation
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.clause import BoundQuery
-from psoup.engine.query.expression import Constant, Expression
-from psoup.engine.query.normal_form import conjunction, disjunction, negation
-from psoup.engine.query.value_set import INT64_MAX, INT64_MIN
+from psoup.engine.query.values.expression import Constant, Expression
+from psoup.engine.query.values.value_set import INT64_MAX, INT64_MIN
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from tests import strategies, strategies_sql
 from tests.engine.query.expression_strategies import (

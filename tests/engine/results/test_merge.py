@@ -1,7 +1,7 @@
 """Operations that are published as one: the last thing that happened to a handle counts."""
 
 from psoup.engine.log.operation import QueryId, Register, Remove
-from psoup.engine.query.binder import bind
+from psoup.engine.query.bind.binder import bind
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 from tests.world import World
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from psoup.engine.query.refusal import Span
+from psoup.engine.query.text.refusal import Span
 from psoup.engine.tuples.value_type import value_type
 
 

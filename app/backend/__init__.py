@@ -1,0 +1,8 @@
+"""What answers stand on: the store, the way of an operation into the log, and how far the engine has come.
+
+Reading order: `contract` (what stands behind the routes, whichever process folds), `service` (what routes are
+given), `submission` (append, then wait), `applied` (waiting for a position), `pending` (queries registered and
+not applied yet), `catalogue` (declarations of streams), `follower` (an engine in another process), `store`
+(what processes need of a store), `store_look` (looks at a store that may not answer), `kernels` (loaded before
+anybody waits for one).
+"""

@@ -1,0 +1,9 @@
+"""The command line: each module declares what one command takes, `actions` holds what it does.
+
+Loading this package and `application` loads neither the engine nor the web side: `psoup --help` is quick.
+
+Reading order: `application` (all commands, and those that start a process), `common` (address, exit codes,
+output), `define` (streams and queries), `load` (files), `query` (answers), `key` (keys), `pipeline` (Spark
+jobs), `consent` (asking before something is removed), `version` (one line for a bug report); then `actions`,
+`terminal`, `demo`.
+"""

@@ -1,0 +1,6 @@
+"""What commands do: loaded when one is run, not when its options are shown.
+
+Reading order: `define` (declare, drop, register), `load` (look at files, send batches), `query` (an answer as a
+table or as data), `newest_rows` (the last rows of an answer), `lists` (streams, queries, status), `key` (make a
+key), `pipeline` (around a Spark job), `fsck` (a store against its tuples).
+"""

@@ -1,0 +1,129 @@
+"""What `psoup declare`, `drop` and `register` do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from psoup.app.cli.common import ListFormat, write_bytes, write_line
+from psoup.app.cli.consent import require_consent, what_is_dropped
+from psoup.app.cli.terminal.output import (
+    ACCENT,
+    QUIET,
+    plain_table,
+    standard_error,
+    standard_output,
+    warnings,
+)
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.definition import check_stream_name
+from psoup.pipeline.dropping import drop_as_seen
+from psoup.pipeline.errors import DefinitionError
+from psoup.pipeline.wording import counted
+
+
+def declare_stream(
+    service: Service, stream: str, definition: Mapping[str, Any], output: ListFormat | None
+) -> None:
+    """Declare a stream and print it; what the service warns of goes to standard error.
+
+    Raises:
+        DefinitionError: the name is none.
+        ServiceProblem: another declaration is in force, or the service refused otherwise.
+    """
+    check_stream_name(stream)
+    described, is_new = service.declare(stream, definition)
+    _say_warnings(described)
+    console = standard_output()
+    if not _is_for_people(console, output):
+        write_line(described)
+        return
+    state = "declared" if is_new else "declared so already"
+    console.print(Text.assemble((stream, f"bold {ACCENT}"), (f"  {state}", QUIET)))
+    rows = [
+        (
+            column["name"],
+            column["type"],
+            "" if column["nullable"] else "not null",
+            "the tuple time" if column["name"] == described["time"] else "",
+            "" if column.get("unit") is None else f"integers count {column['unit']}",
+        )
+        for column in described["columns"]
+    ]
+    console.print(plain_table(("column", "type", "", "", ""), rows))
+
+
+def drop_stream(service: Service, stream: str, *, yes: bool) -> None:
+    """Drop a stream with its rows and queries, once the user agrees.
+
+    Raises:
+        ServiceProblem: `not-found`, or the service refused otherwise.
+        DefinitionError: the name is none, nobody can be asked, or the stream was declared anew meanwhile.
+    """
+    check_stream_name(stream)
+    seen = service.stream(stream)
+    if seen is None:
+        service.drop(stream)  # refused, in the service's words
+        return
+    require_consent(what_is_dropped(seen), yes=yes)
+    drop_as_seen(service, seen)
+    rows, queries = counted(seen["rows"], "row"), counted(seen["queries"], "query")
+    standard_error().print(Text(f"dropped {stream}: {rows}, {queries}"))
+
+
+def register_query(
+    service: Service,
+    sql: str,
+    output: ListFormat | None,
+    *,
+    name: str | None,
+    labels: Mapping[str, str],
+    materialize: str | None,
+) -> None:
+    """Register a query and print its handle, or its description where a format is asked for."""
+    described = service.register(sql, name=name, labels=labels, materialize=materialize)
+    _say_warnings(described)
+    if output is ListFormat.NDJSON:
+        write_line(described)
+        return
+    if output is ListFormat.TABLE:
+        columns = ", ".join(f"{one['name']} {one['type']}" for one in described["columns"])
+        labelled = ", ".join(f"{key}:{value}" for key, value in described["labels"].items())
+        rows = [
+            (name, described[name] or "")
+            for name in ("id", "name", "state", "canonical", "materialize")
+        ]
+        rows += [("labels", labelled), ("columns", columns)]
+        standard_output().print(plain_table(("", "query"), rows))
+        return
+    write_bytes(f"{described['id']}\n".encode())
+    notes = standard_error()
+    if notes.is_terminal:
+        notes.print(Text(f"psoup invoke {described['id']}", QUIET))
+
+
+def labels_of(given: Sequence[str]) -> dict[str, str]:
+    """Return labels from `key:value` each.
+
+    Raises:
+        DefinitionError: one has no colon or no key, or a key comes twice.
+    """
+    labels: dict[str, str] = {}
+    for one in given:
+        key, colon, value = one.partition(":")
+        if not key or not colon:
+            raise DefinitionError(f"--label is {one!r}: expected key:value.")
+        if key in labels:
+            raise DefinitionError(f"--label names the key {key!r} twice.")
+        labels[key] = value
+    return labels
+
+
+def _say_warnings(described: JsonObject) -> None:
+    if described.get("warnings"):
+        standard_error().print(warnings(described["warnings"]))
+
+
+def _is_for_people(console: Console, output: ListFormat | None) -> bool:
+    return output is ListFormat.TABLE or (output is None and console.is_terminal)

@@ -1,0 +1,246 @@
+"""What `psoup query` and `psoup invoke` do: an answer as a table that may follow, or as data."""
+
+import csv
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from psoup.app.cli.actions.newest_rows import NewestRows, newest_rows
+from psoup.app.cli.common import OutputFormat, write_bytes, write_line
+from psoup.app.cli.terminal.answer_screen import AnswerScreen
+from psoup.app.cli.terminal.output import (
+    QUIET,
+    instant,
+    rows_table,
+    standard_error,
+    standard_output,
+    warnings,
+)
+from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.wording import counted
+
+TABLE_ROWS_DEFAULT: Final = 100
+PAGE_ROWS: Final = 10_000
+SCREEN_ROWS_MAX: Final = 500
+"""More than any terminal has lines: it may grow between two looks."""
+RESIZED_LOOK_S: Final = 0.1
+"""Between two looks at the size of the terminal."""
+_IDS: Final = ({"name": "_id", "type": "string"}, {"name": "_x", "type": "timestamp"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """How an answer is to be shown. None = the default for where it goes."""
+
+    now: str | None = None
+    limit: int | None = None
+    output: OutputFormat | None = None
+    ids: bool = False
+    every_s: float | None = None
+    """Seconds between two looks; None = one look."""
+    times: int | None = None
+
+
+def register_and_show(
+    service: Service,
+    sql: str,
+    view: View,
+    *,
+    name: str | None,
+    materialize: str | None,
+    keep: bool,
+) -> None:
+    """Register a query, show its answer, and remove it unless it is to be kept."""
+    described = service.register(sql, name=name, materialize=materialize)
+    notes = standard_error()
+    if described.get("warnings"):
+        notes.print(warnings(described["warnings"]))
+    try:
+        show(service, described, view)
+        if keep:
+            notes.print(
+                Text.assemble(
+                    "standing: ",
+                    (str(described["id"]), "bold"),
+                    "  psoup invoke ",
+                    str(described["id"]),
+                )
+            )
+    finally:
+        if not keep:
+            service.remove(str(described["id"]))
+
+
+def show(service: Service, described: Mapping[str, Any], view: View) -> None:
+    """Print the answer of a standing query, once or again and again."""
+    console = standard_output()
+    output = view.output or (OutputFormat.TABLE if console.is_terminal else OutputFormat.NDJSON)
+    if output is not OutputFormat.TABLE:
+        looks = 0
+        while True:
+            _write(service, str(described["id"]), output, view)
+            looks += 1
+            if not _look_again(view, looks):
+                return
+    if view.every_s is None:
+        limit = view.limit or TABLE_ROWS_DEFAULT
+        envelope = service.invoke(str(described["id"]), **_parameters(view, limit))
+        console.print(_table(described, view, envelope, envelope["rows"], part="first"))
+    elif console.is_terminal and not console.is_dumb_terminal:
+        _watch(console, service, described, view)
+    else:
+        for found in _looks(service, described, view, view.limit or TABLE_ROWS_DEFAULT):
+            console.print(_table(described, view, found.envelope, found.rows, part="newest"))
+
+
+def _watch(console: Console, service: Service, described: Mapping[str, Any], view: View) -> None:
+    """Keep the newest rows on the whole terminal up to date; leave what was seen last when watching ends."""
+    seen: AnswerScreen | None = None
+    try:
+        with Live(console=console, auto_refresh=False, screen=True) as live:
+            size = console.size
+
+            def wait(seconds: float) -> None:
+                """Wait for the next look; draw the last one anew where the terminal has another size meanwhile."""
+                nonlocal size
+                latest_s = time.monotonic() + seconds
+                while (left_s := latest_s - time.monotonic()) > 0:
+                    time.sleep(min(left_s, RESIZED_LOOK_S))
+                    if console.size != size:
+                        size = console.size
+                        live.refresh()
+
+            most = view.limit or SCREEN_ROWS_MAX
+            for found in _looks(service, described, view, most, wait=wait):
+                seen = AnswerScreen(
+                    _columns(described, view),
+                    found.rows,
+                    count=found.envelope["count"],
+                    caption=_caption(found.envelope),
+                )
+                live.update(seen, refresh=True)
+    except KeyboardInterrupt:
+        pass  # the way to stop watching, so no failure
+    finally:
+        if seen is not None:
+            console.print(seen)
+
+
+def _looks(
+    service: Service,
+    described: Mapping[str, Any],
+    view: View,
+    rows: int,
+    *,
+    wait: Callable[[float], None] = time.sleep,
+) -> Iterator[NewestRows]:
+    """Yield look after look at the newest `rows` rows of the answer, until those asked for have been had."""
+    looks = 0
+    while True:
+        yield newest_rows(service, str(described["id"]), min(rows, PAGE_ROWS), _parameters(view))
+        looks += 1
+        if not _look_again(view, looks, wait):
+            return
+
+
+def _look_again(view: View, looks: int, wait: Callable[[float], None] = time.sleep) -> bool:
+    """Return whether to look again, having waited for the moment."""
+    if view.every_s is None or (view.times is not None and looks >= view.times):
+        return False
+    wait(view.every_s)
+    return True
+
+
+def _columns(described: Mapping[str, Any], view: View) -> list[Mapping[str, Any]]:
+    return [*(_IDS if view.ids else ()), *described["columns"]]
+
+
+def _table(
+    described: Mapping[str, Any],
+    view: View,
+    envelope: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    part: str,
+) -> Group:
+    """Return rows of an answer with their caption; `part` says which they are where they are not all."""
+    count = envelope["count"]
+    shown = None if len(rows) == count else f"{part} {len(rows):,} of {count:,} rows (--limit)"
+    return Group(rows_table(_columns(described, view), rows), _caption(envelope, shown=shown))
+
+
+def _caption(envelope: Mapping[str, Any], *, shown: str | None = None) -> Text:
+    """Return one line about an answer: how many rows, or which of them are shown; of which window, as of when."""
+    count = envelope["count"]
+    window = envelope["window"]
+    parts = [shown or counted(count, "row")]
+    if window["begin"] or window["end"]:
+        parts.append(f"window {instant(window['begin'])} to {instant(window['end'])}")
+    parts.append(f"now {instant(envelope['now'])}")
+    parts.append(f"seq {envelope['seq']}")
+    if envelope.get("complete_from"):
+        parts.append(f"complete from {instant(envelope['complete_from'])}")
+    return Text("  ".join(parts), style=QUIET)
+
+
+def _write(service: Service, query_id: str, output: OutputFormat, view: View) -> None:
+    """Write an answer as data, page after page, up to the limit."""
+    if output is OutputFormat.JSON:
+        write_line(_whole(service, query_id, view))
+        return
+    left = view.limit
+    for number, page in enumerate(
+        service.pages(query_id, format=output.value, **_parameters(view, left or PAGE_ROWS))
+    ):
+        header = 1 if output is OutputFormat.CSV else 0
+        skipped = header if number else 0  # one header is enough
+        if left is None:
+            write_bytes(b"".join(page.content.splitlines(keepends=True)[skipped:]))
+            continue
+        lines, rows = _first_rows(page.content, output, left + header)
+        write_bytes(b"".join(lines[skipped:]))
+        left -= rows - header
+        if left <= 0:
+            return
+
+
+def _first_rows(content: bytes, output: OutputFormat, most: int) -> tuple[list[bytes], int]:
+    """Return the lines of the first `most` records of a page, and how many records those are."""
+    lines = content.splitlines(keepends=True)
+    if output is not OutputFormat.CSV:
+        return lines[:most], min(len(lines), most)
+    reader = csv.reader(line.decode() for line in lines)  # a quoted cell may hold line ends
+    records = sum(1 for _ in itertools.islice(reader, most))
+    return lines[: reader.line_num], records
+
+
+def _whole(service: Service, query_id: str, view: View) -> JsonObject:
+    """Return one envelope with the rows of all pages, up to the limit."""
+    envelope: JsonObject = {}
+    for page in service.pages(query_id, **_parameters(view, view.limit or PAGE_ROWS)):
+        body = orjson.loads(page.content)
+        if not envelope:
+            envelope = body
+        else:
+            envelope["rows"] += body["rows"]
+            envelope["next"] = body["next"]
+        if view.limit is not None and len(envelope["rows"]) >= view.limit:
+            envelope["rows"] = envelope["rows"][: view.limit]
+            break
+    return envelope
+
+
+def _parameters(view: View, limit: int | None = None) -> dict[str, str | int]:
+    parameters: dict[str, str | int] = {} if limit is None else {"limit": min(limit, PAGE_ROWS)}
+    if view.now is not None:
+        parameters["now"] = view.now
+    if not view.ids:
+        parameters["meta"] = 0
+    return parameters

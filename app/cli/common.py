@@ -1,0 +1,148 @@
+"""What every command shares: where the service is, exit codes, how an answer is written."""
+
+import functools
+import sys
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import typer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ExitCode(IntEnum):
+    """How a command ends; `docs/command_line.md` says what each means."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    DATA_FILE = 4
+    SPARK = 5
+    INTERRUPTED = 130
+
+
+class OutputFormat(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    NDJSON = "ndjson"
+
+
+class ListFormat(StrEnum):
+    """How a list or a description is written."""
+
+    TABLE = "table"
+    NDJSON = "ndjson"
+
+
+class Materialize(StrEnum):
+    """What is kept of a query's matches: the engine's words, here again so that --help loads no engine."""
+
+    AUTO = "auto"
+    PARTIAL = "partial"
+    COMPLETE = "complete"
+    NONE = "none"
+
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="PSOUP_URL", help="Where the service listens."),
+]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="PSOUP_TOKEN", help="Key, where the service asks for one."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def _handle(given: str) -> str:
+    """Return the handle as it is; refuse what cannot be one, such as the query's name."""
+    if not given.startswith("q_"):
+        raise typer.BadParameter(
+            f"{given!r} is not a handle: a handle begins with q_. `psoup queries` lists names and handles."
+        )
+    return given
+
+
+Handle = Annotated[str, typer.Argument(help="A query's handle: q_...", callback=_handle)]
+URL_DEFAULT = "http://127.0.0.1:8000"
+
+
+def exits(command: Callable[P, R]) -> Callable[P, R]:
+    """Return the command with its errors printed to standard error and turned into exit codes.
+
+    SIGTERM and a lost terminal interrupt it as Ctrl-C does.
+    """
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        from psoup.app.operate.interrupts import interruptible
+        from psoup.pipeline.errors import (
+            AddressError,
+            AlreadyLoadedError,
+            DataFileError,
+            DefinitionError,
+            JavaMissingError,
+            JobFailedError,
+            ServiceProblem,
+            ServiceUnreachableError,
+            SparkMissingError,
+        )
+
+        try:
+            with interruptible():
+                return command(*args, **kwargs)
+        except ServiceProblem as problem:
+            raise _ended(ExitCode.REFUSED, problem) from problem
+        except AlreadyLoadedError as error:
+            raise _ended(ExitCode.REFUSED, error) from error
+        except ServiceUnreachableError as error:
+            raise _ended(ExitCode.UNREACHABLE, error) from error
+        except DataFileError as error:
+            raise _ended(ExitCode.DATA_FILE, error) from error
+        except (SparkMissingError, JavaMissingError, JobFailedError) as error:
+            raise _ended(ExitCode.SPARK, error) from error
+        except (AddressError, DefinitionError) as error:
+            raise _ended(ExitCode.USAGE, error) from error
+        except KeyboardInterrupt as error:
+            raise _ended(ExitCode.INTERRUPTED, error) from error
+        except BrokenPipeError:
+            from psoup.app.cli.terminal.output import discard
+
+            discard(sys.stdout)  # the reader of the pipe has seen enough
+            raise typer.Exit(ExitCode.DONE) from None
+
+    return run
+
+
+def _ended(code: ExitCode, error: BaseException) -> typer.Exit:
+    from psoup.app.cli.terminal import output
+    from psoup.pipeline.errors import ServiceProblem
+
+    console = output.standard_error()
+    if isinstance(error, ServiceProblem):
+        console.print(output.problem(error))
+    elif isinstance(error, KeyboardInterrupt):
+        console.print("interrupted", style=output.QUIET)
+    else:
+        console.print(output.failure(str(error)))
+    return typer.Exit(code)
+
+
+def write_line(value: Any) -> None:  # noqa: ANN401 (any JSON value)
+    """Write one JSON value and a line end to standard output."""
+    import orjson
+
+    write_bytes(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def write_bytes(content: bytes) -> None:
+    """Write to standard output as it is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()

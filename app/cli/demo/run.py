@@ -1,0 +1,190 @@
+"""`psoup demo`: a service, a building's sensors, and standing queries whose answers move.
+
+Starts `psoup serve` with its embedded store as a child, feeds it, invokes, and stops it again, after some seconds or
+when told to; the addresses it shows are good until then. Nothing is left running; nothing is left on disk unless asked
+for. Or it feeds and asks a service that is there already, and leaves it running.
+"""
+
+import tempfile
+import threading
+import time
+from collections import deque
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+
+from psoup.app.cli.demo.queries import DemoQuery, demo_queries
+from psoup.app.cli.demo.readings import SCHEMA, STREAM, readings
+from psoup.app.cli.demo.screen import Frame, Late, Shown, overview, screen, tables
+from psoup.app.cli.demo.service import service_process
+from psoup.app.cli.terminal.output import QUIET, standard_output
+from psoup.engine.clock import Clock, SystemClock
+from psoup.engine.limits import SECOND_US
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.pipeline.client import ARROW_STREAM, Service
+from psoup.pipeline.definition import definition_body
+
+HISTORY_US: Final = 300 * SECOND_US
+"""Readings that are there before the first query: what a late one is applied to."""
+TURN_S: Final = 0.25
+PLAIN_EVERY_S: Final = 5.0
+ROWS_FETCHED: Final = 1_000
+_RATE_TURNS: Final = 20
+
+
+class Demo:
+    """The feeding and the asking of one demo. `turn` does both once."""
+
+    def __init__(self, service: Service, *, seed: int, clock: Clock) -> None:
+        """Declare the stream and send the minutes before now."""
+        self._service = service
+        self._seed = seed
+        self._clock = clock
+        self._start_us = clock.now_us()
+        self._fed_us = self._start_us - HISTORY_US
+        self._tuples = 0
+        self._fed: deque[tuple[int, int]] = deque(maxlen=_RATE_TURNS)
+        self._standing: list[tuple[DemoQuery, dict[str, object]]] = []
+        self._late: dict[str, Late] = {}
+        """The first answers of queries that were registered while the stream ran, by their titles."""
+        self._waiting = list(demo_queries(self._start_us))
+        service.declare(STREAM, definition_body(SCHEMA.columns, time=SCHEMA.time))
+        self._feed(self._start_us)
+
+    def turn(self, seconds: float) -> Frame:
+        """Feed what arrived since the last turn, register what is due, invoke all; return the frame."""
+        now_us = self._clock.now_us()
+        elapsed_s = (now_us - self._start_us) / SECOND_US
+        self._feed(now_us)
+        for query in [query for query in self._waiting if query.after_s <= elapsed_s]:
+            self._waiting.remove(query)
+            self._standing.append((query, self._service.register(query.sql)))
+            if query.after_s:
+                first = self._invoked(*self._standing[-1])
+                self._late[query.title] = Late(
+                    after_s=elapsed_s,
+                    rows=first.envelope["count"],
+                    milliseconds=first.milliseconds,
+                )
+        return Frame(
+            url=self._service.url,
+            shown=tuple(self._invoked(query, found) for query, found in self._standing),
+            waiting=tuple(self._waiting),
+            tuples=self._tuples,
+            tuples_per_s=self._tuples_per_s(),
+            elapsed_s=min(elapsed_s, seconds),
+            seconds=seconds,
+        )
+
+    def leave(self) -> None:
+        """Remove the demo's queries: with --data the service's folder is kept."""
+        for _, described in self._standing:
+            self._service.remove(str(described["id"]))
+
+    def _feed(self, now_us: int) -> None:
+        batch = readings(self._seed, self._fed_us, now_us)
+        self._service.append(STREAM, encode_batch(batch), content_type=ARROW_STREAM)
+        self._fed_us = now_us
+        self._tuples += batch.num_rows
+        self._fed.append((now_us, self._tuples))
+
+    def _tuples_per_s(self) -> float:
+        (first_us, before), (last_us, after) = self._fed[0], self._fed[-1]  # history is the first
+        return (after - before) * SECOND_US / max(last_us - first_us, 1)
+
+    def _invoked(self, query: DemoQuery, described: dict[str, object]) -> Shown:
+        started = time.perf_counter()
+        envelope = self._service.invoke(str(described["id"]), limit=ROWS_FETCHED)
+        return Shown(
+            query=query,
+            described=described,
+            envelope=envelope,
+            milliseconds=(time.perf_counter() - started) * 1_000,
+            late=self._late.get(query.title),
+        )
+
+
+def run(
+    *, seconds: float, data: Path | None, port: int, seed: int, url: str | None, stay: bool
+) -> None:
+    """Run the demo for so many seconds, or until interrupted; print to standard output.
+
+    With `url` it is the service there that is fed and asked, else one over `data` at `port`; that one goes on
+    afterwards, until interrupted, where it is to `stay`.
+
+    Raises:
+        ServiceUnreachableError: the service did not start.
+        ServiceProblem: it refused what the demo asks of it.
+    """
+    console = standard_output()
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="psoup-demo-")))
+        try:
+            if url is None:
+                with console.status("starting the service"):
+                    own = service_process(
+                        data or scratch / "data", port=port, log=scratch / "service.log"
+                    )
+                    at = stack.enter_context(own)
+            else:
+                at = url
+            lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it"
+            console.print(f"psoup at {at}{'' if url else f', {lives}'}")
+            console.print(f"API docs at {at}/docs")
+            service = stack.enter_context(Service(at))
+            demo = Demo(service, seed=seed, clock=SystemClock())
+            stack.callback(demo.leave)
+            _watch(console, demo, seconds)
+            if stay and url is None:
+                _stay(console, at)
+        except KeyboardInterrupt:
+            console.print("stopping", style=QUIET)
+    if url is None:
+        kept = f"; the data is in {data}" if data else "; its folder is removed"
+        console.print(f"the service is stopped{kept}", style=QUIET)
+
+
+def _stay(console: Console, url: str) -> None:
+    """Leave the service as it is until interrupted."""
+    console.print(f"the demo is over; the service goes on at {url} until Ctrl-C. Look at it with")
+    for words in ("queries", "status"):
+        console.print(f"    psoup {words} --url {url}")
+    threading.Event().wait()
+
+
+def _watch(console: Console, demo: Demo, seconds: float) -> None:
+    """Show frames until the time is over. A terminal is drawn whole; what remains there is the last list of answers."""
+    deadline = time.monotonic() + seconds
+    if not console.is_terminal or console.is_dumb_terminal:
+        _print_now_and_then(console, demo, seconds, deadline)
+        return
+    frame = None
+    try:
+        with Live(console=console, auto_refresh=False, screen=True) as live:
+            while time.monotonic() < deadline:
+                turned = time.monotonic()
+                frame = demo.turn(seconds)
+                live.update(screen(frame, console), refresh=True)
+                time.sleep(max(TURN_S - (time.monotonic() - turned), 0))
+    finally:
+        if frame is not None:
+            console.print(overview(frame))
+
+
+def _print_now_and_then(console: Console, demo: Demo, seconds: float, deadline: float) -> None:
+    printed = float("-inf")
+    marked: set[str] = set()
+    while True:
+        frame = demo.turn(seconds)
+        come = {one.query.title for one in frame.shown if one.late is not None} - marked
+        last = time.monotonic() + TURN_S >= deadline
+        if come or last or time.monotonic() - printed >= PLAIN_EVERY_S:
+            console.print(tables(frame))
+            printed = time.monotonic()
+        marked |= come
+        if last:
+            return
+        time.sleep(TURN_S)

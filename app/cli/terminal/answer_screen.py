@@ -1,0 +1,85 @@
+"""An answer on a terminal that somebody watches: the newest rows, as many as there is room for when it is drawn."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.text import Text
+
+from psoup.app.cli.terminal.output import QUIET, rows_table
+from psoup.pipeline.wording import counted
+
+_BESIDE_ROWS: Final = 2
+"""Lines that are no rows: the headings and the caption."""
+_TEXT_WIDTH_MIN: Final = 12
+"""Longer texts are cut to no less, and other values never: before that, columns on the right are left out."""
+_GAP: Final = 2
+"""Blanks between two columns."""
+
+
+class AnswerScreen:
+    """What one look at an answer has found, to be drawn on a terminal of any size, again after each change of it."""
+
+    def __init__(
+        self,
+        columns: Sequence[Mapping[str, Any]],
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        count: int,
+        caption: Text,
+    ) -> None:
+        """Keep what is to be drawn.
+
+        Args:
+            columns: name and type of each.
+            rows: the newest of the answer, oldest first; more than fit are no harm.
+            count: rows of the whole answer.
+            caption: one line about it.
+        """
+        self._columns = columns
+        self._rows = rows
+        self._count = count
+        self._caption = caption
+
+    def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield what fits the terminal as it is now: never more lines than it has, never a longer one."""
+        width, height = console.size
+        room = height - _BESIDE_ROWS
+        if self._count > room:
+            room -= 1  # for the line that tells of those above
+        rows = self._rows[-max(room, 1) :]
+        above = self._count - len(rows)
+        if above:
+            yield _line(Text(f"{counted(above, 'row')} above", style=QUIET), width)
+        widths = self._widths(console, rows, width)
+        table = rows_table(self._columns[: len(widths)], rows)
+        for column, its_width in zip(table.columns, widths, strict=True):
+            column.width = its_width
+        yield table
+        left_out = len(self._columns) - len(widths)
+        more = f"{counted(left_out, 'more column')} in a wider window  "
+        yield _line(Text.assemble((more if left_out else "", QUIET), self._caption), width)
+
+    def _widths(self, console: Console, rows: Sequence[Mapping[str, Any]], width: int) -> list[int]:
+        """Return the widths of as many columns, from the left, as there is room for: one at least."""
+        wanted, widths = [], list[int]()
+        spare = width + _GAP
+        for column in self._columns:
+            natural = console.measure(rows_table([column], rows)).maximum
+            least = min(natural, _TEXT_WIDTH_MIN) if column.get("type") == "string" else natural
+            if widths and least + _GAP > spare:
+                break
+            wanted.append(natural)
+            widths.append(min(least, width))
+            spare -= widths[-1] + _GAP
+        for number, natural in enumerate(wanted):  # what is left goes to texts that were cut
+            more = max(min(natural - widths[number], spare), 0)
+            widths[number] += more
+            spare -= more
+        return widths
+
+
+def _line(text: Text, width: int) -> Text:
+    """Return the text, cut to one line."""
+    text.truncate(width, overflow="ellipsis")
+    return text

@@ -1,0 +1,67 @@
+"""What an engine says of itself, and how it travels to API workers: counters since its start, and what it holds."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from psoup.app.figures.footprint import NOTHING, Footprint
+from psoup.app.figures.join_tally import NO_JOINS, JoinReading
+from psoup.engine import limits
+from psoup.engine.store.condition import NOTHING_SEEN, StoreCondition
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Counters of one engine since its start.
+
+    Attributes:
+        applied, published: positions: what invocations in its process see, and what all others do.
+        operations, tuples: folded.
+        body_bytes: of the batches of these tuples, as the log keeps them.
+        ticks: appended because time passed and nothing arrived.
+        retries: attempts after the store was away.
+        voided: committed operations that could not be applied and changed nothing: damage, or a bug.
+        publishes: deltas published; `publish_s` is the seconds they took together, `publish_s_max` the longest.
+        pages_written, result_bytes: hits in them.
+        footprint: what it holds.
+        joins: what joining has cost and found.
+        store: what its store was like when it was last looked at.
+    """
+
+    applied: int = 0
+    published: int = 0
+    operations: int = 0
+    tuples: int = 0
+    body_bytes: int = 0
+    ticks: int = 0
+    retries: int = 0
+    voided: int = 0
+    publishes: int = 0
+    publish_s: float = 0.0
+    publish_s_max: float = 0.0
+    pages_written: int = 0
+    result_bytes: int = 0
+    footprint: Footprint = NOTHING
+    joins: JoinReading = NO_JOINS
+    store: StoreCondition = NOTHING_SEEN
+
+
+NO_FIGURES: Final = Figures()
+_JSON: Final = TypeAdapter(Figures)
+
+
+def write_figures(figures: Figures, bytes_max: int = limits.FIGURES_BYTES_MAX) -> bytes:
+    """Return figures as JSON of `bytes_max` bytes at most: groups of joins that took few steps are left out first."""
+    told = _JSON.dump_json(figures)
+    groups = sorted(figures.joins.groups, key=lambda group: -group.steps)
+    while len(told) > bytes_max and groups:
+        groups = groups[: len(groups) * bytes_max // len(told)]
+        joins = replace(figures.joins, groups=tuple(groups))
+        told = _JSON.dump_json(replace(figures, joins=joins))
+    return told
+
+
+def read_figures(told: bytes) -> Figures:
+    """Return the figures that `write_figures` wrote. Raises ValueError for what it did not."""
+    return _JSON.validate_json(told)

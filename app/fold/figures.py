@@ -1,0 +1,91 @@
+"""Counters of a fold loop since its start, and what its engine held when it was last looked at."""
+
+from typing import Final
+
+from psoup.app.figures.engine import Figures
+from psoup.app.figures.footprint import NOTHING, Footprint, footprint
+from psoup.app.figures.join_tally import JoinTally
+from psoup.app.fold.publishing import PublishStatistics
+from psoup.engine import limits
+from psoup.engine.engine import EngineStatistics
+from psoup.engine.log.operation import Operation, Rows
+from psoup.engine.results.contract import ResultsStatistics
+from psoup.engine.results.live import HeldBytes
+from psoup.engine.tuples.batch import Seq
+
+NOTHING_WRITTEN: Final = ResultsStatistics(0, 0, 0, 0)
+
+
+class FoldFigures:
+    """What a loop has done. Its thread counts and notes, any thread reads; counters only grow."""
+
+    def __init__(self) -> None:
+        """Begin at 0."""
+        self.operations = self.tuples = self.body_bytes = 0
+        self.ticks = self.retries = self.voided = 0
+        self.footprint: Footprint = NOTHING
+        self.joins = JoinTally()
+        self._due_s: float | None = None
+
+    def count(self, operation: Operation) -> int:
+        """Count an operation that was applied. Return the bytes of its body."""
+        self.operations += 1
+        content = operation.content
+        if not isinstance(content, Rows):
+            return 0
+        self.tuples += content.rows
+        self.body_bytes += len(content.body)
+        return len(content.body)
+
+    def is_due(self, at_s: float) -> bool:
+        """Return whether to look again, and take it that this is done: once in FIGURES_EVERY_S."""
+        if self._due_s is not None and at_s < self._due_s:
+            return False
+        self._due_s = at_s + limits.FIGURES_EVERY_S
+        return True
+
+    def note(self, engine: EngineStatistics, held: HeldBytes) -> None:
+        """Take note of what the engine and the results in this process hold. Cost: O(join groups)."""
+        self.footprint = footprint(engine, held)
+        self.joins.note(engine.eddy.joins)
+
+    def figures(
+        self,
+        *,
+        applied: Seq,
+        published: Seq,
+        publishing: PublishStatistics,
+        written: ResultsStatistics,
+    ) -> Figures:
+        """Return all figures: counters as they are, what is held as it was last noted.
+
+        Args:
+            applied: where the loop stands.
+            published: likewise.
+            publishing: of its deltas.
+            written: what the store's Results Structure has counted.
+        """
+        return Figures(
+            applied=applied,
+            published=published,
+            operations=self.operations,
+            tuples=self.tuples,
+            body_bytes=self.body_bytes,
+            ticks=self.ticks,
+            retries=self.retries,
+            voided=self.voided,
+            publishes=publishing.publishes,
+            publish_s=publishing.seconds,
+            publish_s_max=publishing.seconds_max,
+            pages_written=written.pages_written,
+            result_bytes=written.page_bytes_written,
+            footprint=self.footprint,
+            joins=self.joins.reading,
+        )
+
+    def check(self) -> None:
+        """Raise AssertionError if a counter is not one, or a group of joins is counted twice. For tests."""
+        counters = (self.operations, self.tuples, self.body_bytes, self.ticks, self.retries)
+        if min(*counters, self.voided) < 0 or self.voided > self.operations:
+            raise AssertionError("counters only grow, and what is void was folded")
+        self.joins.check()

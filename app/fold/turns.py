@@ -1,0 +1,291 @@
+"""The fold over a store, a turn at a time: read, apply, show, publish, trim. No thread, and no wait.
+
+A fold that answers shows at once, from its memory, what it has applied, and publishes it to the store later and
+together: whatever is not published can be folded again from the log. One that does not publishes at the end of every
+turn. A turn never ends inside a commit, and all of a commit is shown at once. Invariants: what is shown is the fold of
+the log's operations 1..applied, what is published that of 1..published; a delta that a lost connection left in doubt is
+published again before anything else; only what is published is trimmed.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from psoup.app.backend.store import Store
+from psoup.app.errors import StoreDownError
+from psoup.app.figures.engine import Figures
+from psoup.app.fold.figures import NOTHING_WRITTEN, FoldFigures
+from psoup.app.fold.publishing import Publishing
+from psoup.app.fold.trimming import Trimming
+from psoup.engine import limits
+from psoup.engine.data.source import TupleSource
+from psoup.engine.engine import Engine, EngineStatistics, Settled
+from psoup.engine.errors import IntegrityError, OverloadedError
+from psoup.engine.log.groups import read_groups
+from psoup.engine.log.operation import Operation, Tick
+from psoup.engine.query.bind.binder import Bind
+from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.delta import ClauseRecord, Delta, merge
+from psoup.engine.results.live import HeldBytes, LiveResults
+from psoup.engine.results.page import Page
+from psoup.engine.tuples.batch import Seq
+
+DUE_EVERY_S: Final = 0.25
+"""The store's clock is asked no oftener whether something is due."""
+
+_LOG = structlog.get_logger("psoup.fold")
+
+
+class Fold:
+    """State(applied), and its way to the next. One thread folds; any thread reads results, tuples and figures.
+
+    Every method that reaches the store raises what the store does, and may then be called again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        answers: bool,
+        on_applied: Callable[[Seq], None],
+        bind: Bind,
+        elapsed_s: Callable[[], float],
+        settled: Settled | None = None,
+    ) -> None:
+        """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
+        self._store = store
+        self._bind = bind
+        self._elapsed_s = elapsed_s
+        self._on_applied = on_applied
+        self._settled = settled
+        self._engine = Engine(bind=bind, make_lock=threading.Lock, settled=settled)
+        self._live = LiveResults(self._now_us, threading.RLock()) if answers else None
+        self._publishing = Publishing(store, each_turn=not answers, elapsed_s=elapsed_s)
+        self._trimming = Trimming(store, elapsed_s=elapsed_s)
+        self._restored = False
+        self._gen = Gen(0)
+        self._applied = Seq(0)
+        self._waiting_since_us: int | None = None
+        self._due_next_s = 0.0
+        self.counted = FoldFigures()
+
+    @property
+    def gen(self) -> Gen:
+        """Return the history that is folded."""
+        return self._gen
+
+    @property
+    def applied(self) -> Seq:
+        """Return the last operation applied."""
+        return self._applied
+
+    @property
+    def published(self) -> Seq:
+        """Return the last operation that the store shows."""
+        return self._publishing.published
+
+    @property
+    def source(self) -> TupleSource:
+        """Return the engine's tuples, for invocations."""
+        return self._engine.source
+
+    @property
+    def results(self) -> ResultsReader:
+        """Return the results at the applied position. Only where it answers."""
+        if self._live is None:
+            raise AssertionError("a fold that does not answer keeps no results")
+        return self._live
+
+    @property
+    def held(self) -> HeldBytes:
+        """Return the bytes that the results in this process take."""
+        return HeldBytes(0, 0) if self._live is None else self._live.held
+
+    def restore(self) -> None:
+        """Bring a fresh engine to the published position, and find what was published and not trimmed."""
+        checkpoint = self._store.results.checkpoint()
+        applied = checkpoint.cut.seq
+        seqs = sorted(batch.seq for batch in checkpoint.batches)
+        _LOG.info(
+            "reading-back",
+            rows=sum(batch.rows for batch in checkpoint.batches),
+            queries=len(checkpoint.queries),
+            operations=max(0, self._store.log.head() - applied),
+        )
+        self._engine = Engine.restore(
+            checkpoint,
+            self._held(seqs),
+            bind=self._bind,
+            make_lock=threading.Lock,
+            settled=self._settled,
+        )
+        self._trimming.begin(applied, seqs)
+        if self._live is not None:
+            self._live.begin(checkpoint, self._older_pages)
+        self._publishing.begin(applied)
+        self._gen, self._restored = checkpoint.cut.gen, True
+        self._applied = applied
+
+    def compare(self) -> None:
+        """Make sure that a store which was away holds what was folded, and settle what was in doubt.
+
+        Raises:
+            IntegrityError: it has another history, or a part of this one: there is nothing to go on from.
+        """
+        if not self._restored:
+            return
+        cut = self._store.results.cut()
+        if cut.gen != self._gen:
+            raise IntegrityError(
+                f"The store came back with another history than generation {self._gen}. Start psoup"
+                " again: it then goes on from what the store holds."
+            )
+        if self._store.log.head() < self._applied:
+            raise IntegrityError(
+                f"The store came back with a log that ends before operation {self._applied}, which has"
+                " been applied. Start psoup again: it then goes on from what the store holds."
+            )
+        delta = self._publishing.settle(cut.seq)
+        if delta is not None:
+            self._note_published(delta)
+
+    def turn(self) -> bool:
+        """Publish and trim what is due, then apply what the log holds, up to FOLD_OPERATIONS_MAX. False = nothing.
+
+        A commit that begins among them is applied whole, however large.
+        """
+        if self._publishing.is_due():
+            self.publish()
+        self._trimming.trim(self.published)
+        groups = read_groups(
+            self._store.log,
+            self._applied,
+            operations_max=limits.FOLD_OPERATIONS_MAX,
+            bytes_max=limits.FOLD_BYTES_MAX,
+        )
+        if not groups:
+            self._waiting_since_us = None
+            return False
+        self._waiting_since_us = groups[0][0].arrival_us
+        self._engine.expect([operation for group in groups for operation in group])
+        for group in groups:
+            self._apply(group)
+        self._note_void()
+        if self._live is None:
+            self.publish()
+        else:
+            self._on_applied(self._applied)
+        return True
+
+    def tick(self) -> bool:
+        """Append a tick if time alone would forget something. Return whether there is something to fold now.
+
+        The store's clock is asked, because it dates the tick: with another one that runs ahead of it, ticks
+        would follow each other and bring nothing. It is asked every DUE_EVERY_S at most.
+        """
+        now_s = self._elapsed_s()
+        if now_s < self._due_next_s:
+            return False
+        due = self._engine.due(self._store.results.cut().server_now_us)
+        self._due_next_s = now_s + DUE_EVERY_S
+        if not due:
+            return False
+        try:
+            self._store.log.append(Tick())
+        except OverloadedError:  # then it is not idle, and its operations bring the time along
+            return False
+        self.counted.ticks += 1
+        return True
+
+    def publish(self) -> None:
+        """Publish all that is applied."""
+        delta = self._publishing.publish()
+        if delta is not None:
+            self._note_published(delta)
+
+    def look(self) -> None:
+        """Note what the engine holds, for `figures`. In the thread that folds."""
+        self.counted.note(self._engine.statistics(), self.held)
+
+    def figures(self) -> Figures:
+        """Return counters as they are, and what is held as it was last noted; hits as they are. Any thread."""
+        noted = self.counted.figures(
+            applied=self._applied,
+            published=self.published,
+            publishing=self._publishing.statistics(),
+            written=self._store.results.statistics() if self._restored else NOTHING_WRITTEN,
+        )
+        return replace(noted, footprint=replace(noted.footprint, hits=self.held.hits))
+
+    def lag_us(self) -> int:
+        """Return how long ago the oldest operation arrived that is read and not applied, or 0. Any thread."""
+        since_us = self._waiting_since_us
+        return 0 if since_us is None else max(0, self._now_us() - since_us)
+
+    def statistics(self) -> EngineStatistics:
+        """Return the engine's counters. In the thread that folds."""
+        return self._engine.statistics()
+
+    def check(self) -> None:
+        """Raise AssertionError unless fold, store and engine agree. For tests, between turns."""
+        self._publishing.check(self._applied)
+        self._trimming.check(self.published)
+        self.counted.check()
+        if self._live is not None:
+            if self._live.cut().seq != self._applied:
+                raise AssertionError("what is applied is shown")
+            self._live.check()
+        self._engine.check()
+
+    def _held(self, seqs: Sequence[Seq]) -> Iterator[Operation]:
+        """Yield batches whose tuples are held: nobody trims them meanwhile."""
+        try:
+            yield from self._store.log.read_at(seqs)
+        except KeyError as error:
+            raise IntegrityError(
+                f"The log lacks operation {error}, whose tuples are held."
+            ) from error
+
+    def _apply(self, group: Sequence[Operation]) -> None:
+        """Apply operations that become visible together."""
+        deltas = [self._engine.apply(operation) for operation in group]
+        if self._live is not None:
+            self._live.apply(deltas[0] if len(deltas) == 1 else merge(deltas))
+        for operation, delta in zip(group, deltas, strict=True):
+            self._publishing.add(delta, self.counted.count(operation))
+        self._applied = deltas[-1].seq
+
+    def _now_us(self) -> int:
+        """Return the store's clock, which there is none of before the store is taken over."""
+        return self._store.results.now_us()
+
+    def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
+        """Return hits in chunks from before this process began, from the store. Any thread.
+
+        A store that has lost them knows nothing of the clause, which looks like no hits: so it is asked
+        afterwards whether it still is what it was.
+
+        Raises:
+            StoreDownError: it is not; the fold will find out by itself.
+        """
+        pages = self._store.results.pages(clause, chunks)
+        cut = self._store.results.cut()
+        if cut.gen != self._gen or cut.seq < clause.clause_id:
+            raise StoreDownError("The store has changed under psoup. Send the same again soon.")
+        return pages
+
+    def _note_void(self) -> None:
+        """Raise an alarm for committed operations that could not be applied: none is expected ever."""
+        if self._engine.voided > self.counted.voided:
+            self.counted.voided = self._engine.voided
+            _LOG.error("operations-void", voided=self.counted.voided, applied=self._applied)
+
+    def _note_published(self, delta: Delta) -> None:
+        """Take note that the store shows `delta`, which is all that was applied."""
+        self._engine.published()
+        self._trimming.add(seq for _, seq in delta.dropped_batches)
+        if self._live is None:
+            self._on_applied(delta.seq)

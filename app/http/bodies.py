@@ -1,0 +1,157 @@
+"""Reading a request's body: counted while it streams in, and given a bounded time to do so.
+
+What all requests hold together is bounded as well: a request's own limit, times the requests that may be
+under way, is more than a machine has.
+"""
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass
+
+from psoup.app.errors import BodyTooLargeError, FramingError, RequestTimeoutError
+from psoup.app.http.edge import Receive
+from psoup.app.settings import Settings
+from psoup.engine import limits
+from psoup.engine.errors import OverloadedError
+
+
+@dataclass(frozen=True, slots=True)
+class BodyStatistics:
+    """Bytes of bodies held now, the most that ever were, and how often there was no room."""
+
+    held_bytes: int
+    highest_bytes: int
+    refused: int
+
+
+class BodyBudget:
+    """The bytes of all bodies held at once. Invariant: never more than `bytes_max`. Any thread."""
+
+    def __init__(self, bytes_max: int = limits.BODIES_IN_FLIGHT_BYTES_MAX) -> None:
+        """Begin with nothing held."""
+        self._bytes_max = bytes_max
+        self._lock = threading.Lock()
+        self._held = self._highest = self._refused = 0
+
+    def take(self, count: int) -> None:
+        """Take `count` bytes; a negative count gives bytes back.
+
+        Raises:
+            OverloadedError: there is no room; nothing is taken.
+        """
+        with self._lock:
+            if count > 0 and self._held + count > self._bytes_max:
+                self._refused += 1
+                raise OverloadedError(
+                    "The bodies of requests under way fill the memory there is for them: send it again"
+                    " soon, or in smaller batches.",
+                    reason="memory",
+                )
+            self._held += count
+            self._highest = max(self._highest, self._held)
+
+    def statistics(self) -> BodyStatistics:
+        """Return counters."""
+        return BodyStatistics(self._held, self._highest, self._refused)
+
+    def check(self) -> None:
+        """Raise AssertionError if more is held than may be, or less than nothing. For tests."""
+        if not 0 <= self._held <= self._bytes_max:
+            raise AssertionError(f"{self._held} bytes held, {self._bytes_max} at most")
+
+
+class HeldBody:
+    """What one request holds of a budget: raised while its body arrives and is decoded, released when it ends.
+
+    Any thread: one that still decodes for a request that has ended takes nothing any more.
+    """
+
+    def __init__(self, budget: BodyBudget) -> None:
+        """Hold nothing yet."""
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._released = False
+
+    def resize(self, count: int) -> None:
+        """Hold `count` bytes from now on.
+
+        Raises:
+            OverloadedError: there is no room for more; what was held stays held.
+            FramingError: the request has ended.
+        """
+        with self._lock:
+            if self._released:
+                raise FramingError("The request has ended.")
+            self._budget.take(count - self._bytes)
+            self._bytes = count
+
+    def release(self) -> None:
+        """Hold nothing any more, for good."""
+        with self._lock:
+            self._released = True
+            self._budget.take(-self._bytes)
+            self._bytes = 0
+
+
+async def read_body(
+    receive: Receive,
+    *,
+    content_length: str | None,
+    bytes_max: int,
+    settings: Settings,
+    held: HeldBody,
+) -> bytes:
+    """Return the whole body.
+
+    Args:
+        receive: the request's ASGI channel.
+        content_length: the header, where one was sent: too large a promise is not waited for.
+        bytes_max: the limit, counted in what arrives.
+        settings: the time a request has, and the rate it has to keep past its grace.
+        held: grows with what has arrived; the caller releases it when the body is done with.
+
+    Raises:
+        OverloadedError: other requests hold the memory; no more of this one is read.
+        BodyTooLargeError: more than `bytes_max`.
+        RequestTimeoutError: too late or too slow.
+        FramingError: the client ended before its body did.
+    """
+    if content_length is not None and content_length.isdigit() and int(content_length) > bytes_max:
+        raise _too_large(bytes_max)
+    begun = time.monotonic()
+    body = bytearray()
+    while True:
+        try:
+            async with asyncio.timeout_at(_latest(len(body), begun, settings)):
+                message = await receive()
+        except TimeoutError as error:
+            raise RequestTimeoutError(
+                "The body did not arrive in time, or too slowly. Send it again, or split it."
+            ) from error
+        if message["type"] == "http.disconnect":
+            raise FramingError("The request ended before its body did.")
+        piece = message.get("body", b"")
+        if len(body) + len(piece) > bytes_max:
+            raise _too_large(bytes_max)
+        held.resize(len(body) + len(piece))
+        body += piece
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _latest(received: int, begun: float, settings: Settings) -> float:
+    """Return when, in the event loop's time, the next piece has to be here."""
+    allowed = settings.request_s
+    rate = settings.request_bytes_per_s_min
+    if rate:
+        allowed = min(allowed, settings.request_grace_s + received / rate)
+    left = begun + allowed - time.monotonic()
+    return asyncio.get_running_loop().time() + max(left, 0.0)
+
+
+def _too_large(bytes_max: int) -> BodyTooLargeError:
+    return BodyTooLargeError(
+        "The body is over its limit: split it.", limit="body", max_bytes=bytes_max
+    )

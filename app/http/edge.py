@@ -1,0 +1,176 @@
+"""The outermost layer: names the request, checks its head, completes headers, and turns any error that
+is left into a problem. What it lets through has an id, a bounded head, and one body shape for failures.
+"""  # noqa: D205
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
+
+from psoup.app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
+from psoup.app.http.problems import problem_response
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Check = Callable[[Scope], None]
+Observer = Callable[[Scope, int, int, float], None]
+
+REQUEST_ID: Final = "psoup.request_id"
+PROBLEM_CODE: Final = "psoup.problem"
+"""In a scope's state: the code of the problem that its request is answered with."""
+EXPOSED_HEADERS: Final = (
+    "ETag",
+    "Retry-After",
+    "Location",
+    "Link",
+    "Request-Id",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Psoup-Gen",
+    "Psoup-Seq",
+    "Psoup-Now",
+    "Psoup-Count",
+    "Psoup-Durability",
+)
+"""What scripts of pages that may call are shown besides what browsers show them anyway."""
+DRAINED_BYTES_MAX: Final = 64 * limits.KIB
+"""So much of a body nobody read is thrown away to keep a connection; more, and it is closed."""
+DRAIN_S: Final = 0.5
+
+
+class Edge:
+    """ASGI middleware. `admit` raises for a request that goes no further; `observe` is told (scope, status, bytes,
+    seconds) of every answer; status 0 = there was none.
+    """  # noqa: D205
+
+    def __init__(self, app: Application, *, admit: Check, observe: Observer) -> None:
+        """Stand around `app`."""
+        self._app = app
+        self._admit = admit
+        self._observe = observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; other kinds of scope pass through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        scope[REQUEST_ID] = request_id = new_request_id()
+        scope.setdefault("state", {})
+        answer = _Answer(scope, receive, send, request_id)
+        try:
+            check_head(scope)
+            self._admit(scope)
+            # A HEAD is a GET whose body the server does not write.
+            inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+            await self._app(inner, answer.receive, answer.send)
+        except Exception as error:
+            if answer.status:
+                raise
+            await problem_answer(scope, error)(scope, answer.receive, answer.send)
+        finally:
+            self._observe(scope, answer.status, answer.nbytes, time.perf_counter() - begun)
+
+
+def problem_answer(scope: Scope, error: Exception) -> Response:
+    """Return the answer to a request that failed with `error`, and leave its code for who observes."""
+    scope["state"][PROBLEM_CODE] = error.code if isinstance(error, EngineError) else "internal"
+    return problem_response(error, instance=scope[REQUEST_ID])
+
+
+def new_request_id() -> str:
+    """Return an id of a request: as answers and log lines show it."""
+    return secrets.token_hex(8)
+
+
+def check_head(scope: Scope) -> None:
+    """Refuse a request whose URL or headers are over their limits, or whose body is framed unreadably.
+
+    Raises:
+        UrlTooLongError, HeadersTooLargeError: as named.
+        FramingError: a transfer coding that the server would not undo.
+    """
+    url = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    if url > limits.URL_BYTES_MAX:
+        raise url_too_long()
+    sizes = [len(name) + len(value) + 4 for name, value in scope["headers"]]
+    if len(sizes) > limits.HEADERS_COUNT_MAX:
+        raise headers_too_large("headers", limits.HEADERS_COUNT_MAX)
+    if sizes and max(sizes) > limits.HEADER_BYTES_MAX:
+        raise headers_too_large("bytes of one header", limits.HEADER_BYTES_MAX)
+    if sum(sizes) + url > limits.HEADERS_BYTES_MAX:
+        raise headers_too_large("bytes of all headers", limits.HEADERS_BYTES_MAX)
+    codings = [value for name, value in scope["headers"] if name == b"transfer-encoding"]
+    if any(value.strip().lower() != b"chunked" for value in codings) or len(codings) > 1:
+        raise FramingError(
+            "The one transfer coding taken is chunked: compress with Content-Encoding instead."
+        )
+
+
+def url_too_long() -> EngineError:
+    """Return the refusal of a URL over its limit."""
+    return UrlTooLongError("The URL is over its limit.", limit=limits.URL_BYTES_MAX)
+
+
+def headers_too_large(what: str, limit: int) -> EngineError:
+    """Return the refusal of headers over a limit; `what` it counts."""
+    return HeadersTooLargeError(f"The request is over the limit of {what}.", limit=limit)
+
+
+class _Answer:
+    """One request's two channels: sees how far the body was read, completes the answer's headers."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        self.status = self.nbytes = 0
+        self._receive = receive
+        self._send = send
+        self._request_id = request_id
+        names = {name for name, _ in scope["headers"]}
+        self._unread = b"transfer-encoding" in names or _content_length(scope) > 0
+        self._small = b"content-length" in names and _content_length(scope) <= DRAINED_BYTES_MAX
+        # Whoever waits for "100 Continue" has not sent the body: reading it would ask for it.
+        self._small &= b"expect" not in names
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._unread = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            if self._small and headers.get("connection") != "close":
+                await self._drain()
+            headers["Request-Id"] = self._request_id
+            headers["X-Content-Type-Options"] = "nosniff"
+            if self._unread:
+                headers["Connection"] = "close"
+        else:
+            self.nbytes += len(message.get("body", b""))
+        await self._send(message)
+
+    async def _drain(self) -> None:
+        """Throw a small body away, if it comes soon, so that the connection can go on."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                while self._unread:
+                    await self.receive()
+
+
+def _content_length(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return 0

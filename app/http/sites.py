@@ -1,0 +1,105 @@
+"""What a web page may not do through the browser of somebody who can reach the service.
+
+A browser sends what a page from anywhere asks it to send, and says where the page is from. A page whose own name was
+made to point here (DNS rebinding) even counts as the service's: only the `Host` then says otherwise.
+
+Both checks are for services that trust whoever reaches them. `Host` is compared where no keys are asked for: a key is
+in a header that browsers do not send by themselves, and load balancers ask by address. `Origin` is compared always:
+it concerns changes alone, and nobody but a browser sends it.
+"""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from psoup.app.errors import ForeignHostError, ForeignOriginError
+from psoup.app.http.edge import Scope
+from psoup.app.settings import Settings, is_any_address, is_loopback
+
+_READS: Final = ("GET", "HEAD", "OPTIONS")
+_PORTS: Final = {"http": 80, "https": 443}
+_ELSEWHERE: Final = (b"cross-site", b"same-site")
+"""What browsers say of requests that pages of other origins make."""
+
+
+class Sites:
+    """Which names the service answers to, and which pages may change something."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Take the names from `settings`."""
+        self._any_host = settings.keys_file is not None
+        self._names = {_bare(name) for name in settings.hosts}
+        self._origins = frozenset(settings.cors_origins)
+        self._is_bound_to_all = is_any_address(settings.host)
+        self._is_behind_proxy = settings.behind_proxy
+        if not self._is_bound_to_all:
+            self._names.add(_bare(settings.host))
+
+    def admit(self, scope: Scope) -> None:
+        """Let a request pass, or not. Cost: O(headers).
+
+        Raises:
+            ForeignHostError: its `Host` is none of the service's names, and no key is asked for.
+            ForeignOriginError: it changes something for a page of another origin.
+        """
+        hosts: list[str] = []
+        origins: list[str] = []
+        from_elsewhere = False
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value.decode("latin-1"))
+            elif name == b"origin":
+                origins.append(value.decode("latin-1"))
+            elif name == b"sec-fetch-site":
+                from_elsewhere |= value in _ELSEWHERE
+        if not self._any_host and not all(self._is_own(host, scope) for host in hosts):
+            raise ForeignHostError
+        if scope["method"] in _READS:
+            return
+        if any(not self._may_change(origin, hosts) for origin in origins) or (
+            from_elsewhere and not origins
+        ):
+            raise ForeignOriginError
+
+    def _is_own(self, host: str, scope: Scope) -> bool:
+        name = _name(host)
+        if name in self._names or is_loopback(name):
+            return True
+        server = scope.get("server")  # the address that the connection was made to
+        return self._is_bound_to_all and server is not None and name == _bare(server[0])
+
+    def _may_change(self, origin: str, hosts: list[str]) -> bool:
+        """Return whether pages of `origin` may change something: the service's own, and those that were named."""
+        if origin in self._origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+            port = parts.port
+        except ValueError:
+            return False
+        if parts.scheme not in _PORTS or not parts.hostname:
+            return False  # `null`, or no web page
+        if self._is_behind_proxy and port is None and _bare(parts.hostname) in self._names:
+            return True  # the proxy may have put another name into Host
+        # The scheme is left out: a proxy in front may have ended TLS.
+        known = {_with_port(host, parts.scheme) for host in hosts}
+        return (_bare(parts.hostname), port or _PORTS[parts.scheme]) in known
+
+
+def _name(host: str) -> str:
+    """Return the name or address of a `Host`, without its port; "" where it is none."""
+    try:
+        return _bare(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return ""
+
+
+def _with_port(host: str, scheme: str) -> tuple[str, int]:
+    try:
+        return _name(host), urlsplit(f"//{host}").port or _PORTS[scheme]
+    except ValueError:
+        return "", 0
+
+
+def _bare(name: str) -> str:
+    """Return a name in the form in which names are compared: small, without the brackets of IPv6 and the last dot."""
+    return name.lower().strip("[]").removesuffix(".")

@@ -1,0 +1,63 @@
+"""Log lines through structlog: for people on a console, or one JSON object per line. No bodies, no secrets."""
+
+import logging
+import os
+import sys
+from typing import Any, Final
+
+import structlog
+from structlog.typing import Processor
+
+from psoup.app.operate.start_sentences import on_terminal
+
+_OF_REQUESTS: Final = (
+    "Invalid HTTP request received.",
+    "Unsupported upgrade request.",
+    "No supported WebSocket library detected.",
+)
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+def configure_logging(*, level: str, style: str) -> None:
+    """Write log lines of `level` and worse to standard error, as `style` (console or json).
+
+    Where that is a terminal and the style console, a start is told in sentences.
+    """
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        *([structlog.processors.format_exc_info] if style == "json" else []),
+    ]
+    renderer: Any = structlog.processors.JSONRenderer()
+    if style == "console":
+        colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=colors,
+            # The default shows the variables of every frame, and with them what clients sent.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
+        if sys.stderr.isatty():
+            renderer = on_terminal(renderer, colors=colors)
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    # What libraries say goes the same way and looks the same, from warnings on.
+    said = logging.StreamHandler(sys.stderr)
+    said.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[said])
+    logging.getLogger("uvicorn.error").addFilter(_is_no_request)
+
+
+def _is_no_request(record: logging.LogRecord) -> bool:
+    """Return whether a line of uvicorn's stays: requests have lines of their own, which are bounded."""
+    return not str(record.msg).startswith(_OF_REQUESTS)

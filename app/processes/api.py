@@ -1,0 +1,225 @@
+"""`psoup api`: a parent that listens and starts workers anew, and workers that answer. None of them holds state.
+
+Each worker is the application of `create_worker_app` in a process of its own; all take connections from one socket.
+The parent loads neither the engine nor the web side. It makes the folder of the meters that all workers share, says
+which of them have died, and removes it in the end; where it is killed, its workers do.
+"""
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+import structlog
+from prometheus_client.multiprocess import mark_process_dead
+from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE, Config
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
+
+from psoup.app.connection.listening import listen, url_of
+from psoup.app.connection.server import Connections, WorkerServer, configuration, handles_of
+from psoup.app.http.keys import load_keys
+from psoup.app.http.page_tokens import page_key
+from psoup.app.operate.lifecycle import (
+    EXIT_OK,
+    EXIT_STORE,
+    Start,
+    note_starting,
+    pace_collector,
+    run_process,
+)
+from psoup.app.operate.log_lines import configure_logging
+from psoup.app.settings import Settings, shared_store
+
+METERS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""prometheus_client looks at it when it is loaded."""
+HANGS_S: Final = 60.0
+"""A worker that gives its parent no sign of life for so long is ended, and another one started."""
+LOOK_S: Final = 0.5
+"""So long the parent waits for each sign of life: meanwhile it does not see that others have died, or a signal."""
+ENDS_S: Final = 10.0
+"""Workers that were asked to end get this long beyond `shutdown_s`: those that hang would never."""
+
+_LOG = structlog.get_logger("psoup.api")
+
+
+def run_api(settings: Settings) -> int:
+    """Answer in workers until a signal ends them, and return the exit code (`run_process`).
+
+    3 = a worker could not start at all, which no other attempt would cure.
+    """
+    return run_process(settings, lambda start: _run(settings, start))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerApplication:
+    """Makes a worker's application, in the worker's process: it travels there."""
+
+    settings: Settings
+    meters: Path
+
+    def __call__(self) -> ASGIApp:
+        """Return the application; called once, in the main thread. Raises SystemExit where none can be made."""
+        configure_logging(level=self.settings.log_level, style=self.settings.log_format)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to judge
+        threading.Thread(target=_end_with_parent, args=(self.meters,), daemon=True).start()
+        pace_collector()
+        from psoup.app.main import create_worker_app  # noqa: PLC0415 (the parent does without)
+
+        try:
+            application = create_worker_app(self.settings, meters=self.meters, on_failed=_end)
+        except Exception as error:
+            _LOG.exception("worker-not-started", worker=os.getpid())
+            raise SystemExit(STARTUP_FAILURE) from error
+        _LOG.info("worker-started", worker=os.getpid())
+        return application
+
+
+class Worker(Process):
+    """uvicorn's process of one worker, with psoup's server in it."""
+
+    def __init__(
+        self, config: Config, handles: list[socket.socket], connections: Connections
+    ) -> None:
+        """Start nothing yet."""
+        super().__init__(config, handles)
+        self._connections = connections
+
+    @property
+    def server(self) -> WorkerServer:
+        """Return the server; asked in the worker alone."""
+        if self._server is None:
+            self._server = WorkerServer(self.config, self._connections)
+        return cast("WorkerServer", self._server)
+
+
+class Workers(Multiprocess):
+    """uvicorn's supervisor: a worker that ended is there again within seconds. A lost terminal ends all of them."""
+
+    def __init__(
+        self,
+        config: Config,
+        handles: list[socket.socket],
+        meters: Path,
+        connections: Connections,
+    ) -> None:
+        """Take the signals; nothing is started before `run`."""
+        self._connections = connections
+        self._outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        super().__init__(config, handles)
+        self._meters = meters
+        self._alive: set[int] = set()
+        self._heard_s: dict[int, float] = {}
+        """When each worker has given its last sign of life."""
+
+    @property
+    def could_start(self) -> bool:
+        """Return whether no worker has failed before it answered anything."""
+        return all(one.exitcode != STARTUP_FAILURE for one in self.processes)
+
+    def init_processes(self) -> None:
+        """Start as many workers as there are to be."""
+        self.processes += [self._started() for _ in range(self.processes_num)]
+
+    def handle_ttin(self) -> None:
+        """Start one worker more."""
+        self.processes_num += 1
+        self.processes.append(self._started())
+
+    def keep_subprocess_alive(self) -> None:
+        """Start anew what has ended, and take its gauges out of the meters; its counters stay."""
+        for index, one in enumerate(self.processes):
+            one.child_conn.close()  # with its own copy of it, it would not hear that one died
+            if self._lives(one):
+                continue
+            one.kill()
+            one.join()
+            if one.exitcode == STARTUP_FAILURE:
+                self.should_exit.set()
+                return
+            self.processes[index] = self._started()
+        alive = {one.pid for one in self.processes if one.pid is not None}
+        for pid in self._alive - alive:
+            self._heard_s.pop(pid, None)
+            mark_process_dead(pid, str(self._meters))  # type: ignore[no-untyped-call]
+            _LOG.warning("worker-ended", worker=pid)
+        self._alive = alive
+
+    def join_all(self) -> None:
+        """Wait until all have ended; those that do not are killed."""
+        latest_s = time.monotonic() + (self.config.timeout_graceful_shutdown or 0) + ENDS_S
+        for one in self.processes:
+            one.process.join(max(0.0, latest_s - time.monotonic()))
+            if one.process.is_alive():
+                _LOG.warning("worker-hangs", worker=one.pid)
+                one.process.kill()
+                one.process.join()
+
+    def handle_hup(self) -> None:
+        """End: the terminal has gone. Under nohup go on."""
+        if not self._outlives_terminal:
+            self.should_exit.set()
+
+    def _started(self) -> Worker:
+        worker = Worker(self.config, self.sockets, self._connections)
+        worker.start()
+        return worker
+
+    def _lives(self, one: Process) -> bool:
+        """Return whether a worker runs and has given a sign of life in the last HANGS_S."""
+        if one.pid is None or not one.process.is_alive():
+            return False
+        now_s = time.monotonic()
+        if one.ping(LOOK_S):
+            self._heard_s[one.pid] = now_s
+        return now_s - self._heard_s.setdefault(one.pid, now_s) < HANGS_S
+
+
+def _run(settings: Settings, start: Start) -> int:
+    shared_store(settings)
+    load_keys(settings.keys_file)  # what is wrong in it would be wrong in every worker
+    if settings.page_key_file is not None:
+        page_key(settings.page_key_file)
+    with listen(settings) as listener, tempfile.TemporaryDirectory(prefix="psoup-api-") as folder:
+        url = url_of(listener, tls=settings.tls_cert_file is not None)
+        note_starting(settings, "api", url=url)
+        meters = Path(folder)
+        os.environ[METERS_FOLDER] = folder
+        connections = Connections(settings)
+        config = configuration(
+            WorkerApplication(settings, meters),
+            settings,
+            connections,
+            factory=True,
+            workers=settings.workers,
+        )
+        with handles_of(listener) as handles:
+            workers = Workers(config, handles, meters, connections)
+            start.end()
+            docs = "/docs" if settings.docs else None
+            _LOG.info("listening", url=url, docs=docs, workers=settings.workers)
+            workers.run()
+        return EXIT_OK if workers.could_start else EXIT_STORE
+
+
+def _end_with_parent(meters: Path) -> None:
+    """End this worker gracefully when its parent has died, and remove its meters: nobody else would."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        shutil.rmtree(meters, ignore_errors=True)
+        _end()
+
+
+def _end() -> None:
+    """End this worker gracefully; a parent that lives starts another one."""
+    os.kill(os.getpid(), signal.SIGTERM)

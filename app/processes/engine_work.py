@@ -1,0 +1,96 @@
+"""What `psoup engine` does once its store is open: it folds, and answers operators."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import structlog
+
+from psoup.app.backend.contract import Phase
+from psoup.app.backend.store import Store
+from psoup.app.connection.server import make_server
+from psoup.app.fold.loop import FoldLoop
+from psoup.app.http.guesses import client_address
+from psoup.app.http.keys import load_keys
+from psoup.app.http.request_log import RequestLog
+from psoup.app.http.sites import Sites
+from psoup.app.operate.engine_endpoint import engine_application
+from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
+from psoup.app.operate.meters import Values
+from psoup.app.processes.executors import Executors, settled_ahead
+from psoup.app.settings import Settings
+
+_CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
+
+_LOG = structlog.get_logger("psoup.engine")
+
+
+def fold_until_ended(
+    settings: Settings, store: Store, listener: socket.socket | None, start: Start
+) -> int:
+    """Fold until asked to end or unable to go on. Return the exit code."""
+    with settled_ahead(settings, store) as executors:
+        return _fold_with(executors, settings, store, listener, start)
+
+
+def _fold_with(
+    executors: Executors | None,
+    settings: Settings,
+    store: Store,
+    listener: socket.socket | None,
+    start: Start,
+) -> int:
+    lost = threading.Event()
+    loop = FoldLoop(
+        store=store,
+        answers=False,
+        on_lost=lambda _: lost.set(),
+        lease_s=settings.lease_s,
+        settled=None if executors is None else executors.settled,
+    )
+    counters: Callable[[], Values] = dict if executors is None else executors.counters
+    with _answering(settings, loop, store, listener, counters):
+        loop.start()
+        start.end()
+        try:
+            lost.wait()
+        except KeyboardInterrupt:
+            _LOG.info("ending", applied=loop.figures().applied)
+        finally:
+            loop.stop()
+    return _CODES.get(loop.phase, EXIT_OK)
+
+
+@contextlib.contextmanager
+def _answering(
+    settings: Settings,
+    loop: FoldLoop,
+    store: Store,
+    listener: socket.socket | None,
+    counters: Callable[[], Values],
+) -> Iterator[None]:
+    """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
+    if listener is None:
+        yield
+        return
+    app = engine_application(
+        loop,
+        store,
+        load_keys(settings.keys_file),
+        counters,
+        admit=Sites(settings).admit,
+        observe=RequestLog(settings).ended,
+        address_of=client_address(settings),
+    )
+    server = make_server(app, settings, note=lambda: {"ready": loop.phase is Phase.LIVE})
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [listener]}, name="psoup-endpoint", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()

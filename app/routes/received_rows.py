@@ -1,0 +1,183 @@
+"""A body of rows on its way in: read, parsed and checked in full. Sending rows and staging them begin alike."""
+
+import functools
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from psoup.app.backend.catalogue import Declaration
+from psoup.app.errors import BodyTooLargeError
+from psoup.app.routes.endpoint import Call
+from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
+from psoup.app.wire.rows.warnings import row_warnings
+from psoup.engine import limits
+from psoup.engine.errors import NO_STREAM, NotFoundError
+from psoup.engine.tuples.arrow import encode_batch
+from psoup.engine.tuples.digest import digest_rows
+from psoup.engine.tuples.schema import STREAM_NAME
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRows:
+    """Rows that fit a stream's declaration, as the log keeps them.
+
+    Attributes:
+        declaration: what they were checked against.
+        rows: how many.
+        body: one Arrow IPC stream.
+        digest: of the bag of rows; b"" where nobody asked for it.
+        warnings: what is almost always a mistake, as it is answered; empty where nothing is.
+    """
+
+    declaration: Declaration
+    rows: int
+    body: bytes
+    digest: bytes
+    warnings: list[dict[str, object]]
+
+
+class ReceivedRows:
+    """The rows of one request: received once, and checked again where their stream was declared anew meanwhile."""
+
+    def __init__(self, call: Call, *, digested: bool) -> None:
+        """Receive nothing yet; `digested` says whether the rows' digest is needed.
+
+        Raises:
+            UnsupportedMediaError: the body is of no media type that is taken.
+        """
+        self._call = call
+        self._digested = digested
+        self._media_type = media_type_of(call.header("content-type"))
+        self.name = call.path("name")
+        self._declared: Declaration | None = None
+        self._body = b""
+        self._charged = False
+        self._begun = self._received = self._parsed = time.perf_counter()
+        self._latest = time.monotonic() + call.service.settings.ingest_deadline_s
+
+    @property
+    def left_s(self) -> float:
+        """Return the seconds until the request is to be answered: its deadline counts from when its body is here."""
+        return self._latest - time.monotonic()
+
+    async def receive(self) -> None:
+        """Read the body.
+
+        Raises:
+            NotFoundError: there is no such stream; the body is not read.
+            EngineError: as `Call.raw_body`.
+        """
+        self._declared = await declaration(self._call, self.name)
+        self._body = await self._call.raw_body(
+            bytes_max=limits.BODY_INGEST_BYTES_MAX,
+            decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX,
+        )
+        self._received = time.perf_counter()
+        self._latest = time.monotonic() + self._call.service.settings.ingest_deadline_s
+
+    async def stored(self, store: Callable[[CheckedRows], Awaitable[Result]]) -> Result:
+        """Return what `store` returns for the rows, checked.
+
+        Where it finds their declaration stale, they are checked against the one in force and stored once more.
+
+        Raises:
+            RowsRejectedError, BadBodyError, BodyTooLargeError: as `check_rows`.
+            RateLimitedError: the key is over its rate of rows.
+            EngineError: what `store` raises.
+        """
+
+        async def attempt() -> Result:
+            return await store(await self._checked())
+
+        return await self._call.service.catalogue.retried_once(attempt)
+
+    def timing(self, last: str) -> str:
+        """Return the value of a Server-Timing header; `last` names what was done since the rows were checked."""
+        return server_timing(
+            {
+                "receive": self._received - self._begun,
+                "parse": self._parsed - self._received,
+                last: time.perf_counter() - self._parsed,
+            }
+        )
+
+    async def _checked(self) -> CheckedRows:
+        # Only an attempt that was stale looks again: what changed since is for the log to tell.
+        found = self._declared or await declaration(self._call, self.name)
+        self._declared = None
+        service = self._call.service
+        work = functools.partial(
+            check_rows,
+            self._body,
+            self._media_type,
+            found,
+            service.clock.now_us(),
+            digested=self._digested,
+        )
+        checked = await service.parsing.run(work, deadline_s=self.left_s)
+        self._parsed = time.perf_counter()
+        if not self._charged:  # an attempt that was stale has paid
+            self._call.context.rates.take(self._call.caller.key_id, "rows", checked.rows)
+            self._charged = True
+        return checked
+
+
+def check_rows(
+    body: bytes, media_type: str, declaration: Declaration, now_us: int, *, digested: bool
+) -> CheckedRows:
+    """Return the rows of a body. CPU work: runs in a pool.
+
+    Raises:
+        BadBodyError: the body is not of its media type.
+        BodyTooLargeError: too many rows, or too many bytes of them for one entry of the log.
+        RowsRejectedError: rows that do not fit the stream.
+    """
+    schema = declaration.schema
+    batch = read_rows(body, media_type, schema, now_us=now_us)
+    digest = digest_rows(schema, batch) if digested else b""
+    encoded = encode_batch(batch)
+    if len(encoded) > limits.ENTRY_BYTES_MAX:
+        raise BodyTooLargeError(
+            "The batch is too large for one entry of the log: split it.",
+            limit="bytes of typed rows",
+            max_bytes=limits.ENTRY_BYTES_MAX,
+            max_rows=max(1, batch.num_rows * limits.ENTRY_BYTES_MAX // len(encoded)),
+        )
+    warnings = row_warnings(batch, schema, b"" if media_type == ARROW else body)
+    return CheckedRows(declaration, batch.num_rows, encoded, digest, warnings)
+
+
+async def declaration(call: Call, name: str) -> Declaration:
+    """Return the stream in force under `name`, as it is known here. Raises NotFoundError."""
+    if not STREAM_NAME.fullmatch(name):
+        raise NotFoundError(NO_STREAM)
+    # Not where answers are made: invocations that take long do not hold rows up.
+    return await call.service.parsing.run(
+        functools.partial(call.service.catalogue.stream, name),
+        deadline_s=call.service.settings.invoke_deadline_s,
+    )
+
+
+def server_timing(seconds: dict[str, float]) -> str:
+    """Return the value of a Server-Timing header, in milliseconds."""
+    return ", ".join(f"{name};dur={1_000 * value:.2f}" for name, value in seconds.items())
+
+
+ROWS_BODY: Final[dict[str, Any]] = {
+    "required": True,
+    "content": {
+        JSON: {
+            "schema": {
+                "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "object"}]
+            }
+        },
+        NDJSON: {"schema": {"type": "string"}},
+        CSV: {"schema": {"type": "string"}},
+        ARROW: {"schema": {"type": "string", "format": "binary"}},
+        COLUMNS: {"schema": {"type": "object", "additionalProperties": {"type": "array"}}},
+    },
+}
+"""What the OpenAPI says of such a body."""

@@ -1,0 +1,263 @@
+"""A registration on its way: bound, as an operation, and what is answered to who sent it."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from psoup.app.backend.pending import FILLING, FillingQuery
+from psoup.app.backend.service import WorkerParts
+from psoup.app.backend.submission import Submitted
+from psoup.app.routes.endpoint import Call
+from psoup.app.wire.models.queries import (
+    LIVE,
+    SUSPENDED,
+    QueryBody,
+    as_suspended,
+    describe_query,
+)
+from psoup.engine import limits
+from psoup.engine.errors import NotFoundError, QueryFillingError, SqlError
+from psoup.engine.log.operation import Materialize, Operation, QueryId, Register
+from psoup.engine.query.bind.author_warnings import written_warnings
+from psoup.engine.query.bind.binder import Bind
+from psoup.engine.query.bind.scope import Streams
+from psoup.engine.query.clause import BoundQuery, QueryWarning
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import Suspension
+from psoup.engine.tuples.batch import Seq
+
+Description = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A query as it was sent, bound against the declarations in force, under the handle it is to get.
+
+    `warnings` are those of `bound`, in the words of the text that was sent.
+    """
+
+    query_id: QueryId
+    body: QueryBody
+    bound: BoundQuery
+    content: Register
+    warnings: tuple[QueryWarning, ...]
+
+    def describe(self, *, seq: Seq, state: str) -> dict[str, object]:
+        """Return its description once it has a position."""
+        return describe_query(
+            replace(self.bound, warnings=self.warnings),
+            query_id=self.query_id,
+            seq=seq,
+            state=state,
+            name=self.body.name,
+            labels=self.content.labels,
+            materialize=self.content.materialize,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a registration is answered: 201 applied, 202 filling, 200 there was such a query under its name.
+
+    `query_id` and `seq` are those of the query that stands. Where `reads`, `describe` reads the results: it
+    blocks, and raises NotFoundError where the query has been removed since.
+    """
+
+    status: int
+    query_id: QueryId
+    seq: Seq
+    describe: Callable[[], Description]
+    reads: bool = False
+
+
+def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind) -> Registration:
+    """Return the registration of `body` under `query_id`. CPU work: runs in a pool.
+
+    Raises:
+        SqlError: the text does not bind against `streams`.
+    """
+    bound = bind(body.sql, streams)
+    read = {one.stream: streams[one.stream] for one in bound.clause.sources}
+    content = Register(
+        query_id=query_id,
+        sql=bound.canonical,
+        streams={name: stream_id for name, (stream_id, _) in read.items()},
+        name=body.name,
+        labels=body.labels or {},
+        materialize=Materialize(body.materialize),
+        declared={name: schema for name, (_, schema) in read.items()},
+    )
+    return Registration(query_id, body, bound, content, written_warnings(body.sql, streams, bound))
+
+
+def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
+    """Return what a committed registration is answered. In the event loop; it reads nothing.
+
+    One that is not applied yet is remembered as filling until it is.
+    """
+    standing_id = submitted.query_id if submitted.duplicate else None
+    query_id, seq = standing_id or registration.query_id, submitted.seq
+    if not submitted.applied:
+        if standing_id is not None and call.service.worker is not None:
+            same = replace(registration, query_id=standing_id)
+            return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
+        description = _filling(call, registration, query_id, submitted).description
+        return Told(202, query_id, seq, lambda: description)
+    if standing_id is not None:
+        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
+    if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
+        return Told(201, query_id, seq, lambda: _met(call, registration, seq), reads=True)
+    return Told(201, query_id, seq, lambda: registration.describe(seq=seq, state=LIVE))
+
+
+def standing(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query that stands. Blocks. Raises NotFoundError if none does."""
+    return describe_snapshot(call, call.service.results.snapshot(query_id))
+
+
+def standing_or_filling(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query that stands, or fills through whatever process. Blocks.
+
+    Raises NotFoundError where there is none. The log is asked only where the results know of none.
+    """
+    worker = call.service.worker
+    try:
+        return standing(call, query_id)
+    except NotFoundError:
+        if worker is None:
+            raise
+    operation = worker.store.registration(query_id)
+    filling = None if operation is None else describe_registration(call, operation)
+    # Where neither knows it, it may have been applied in between.
+    return standing(call, query_id) if filling is None else filling.description
+
+
+async def await_elsewhere(
+    call: Call, worker: WorkerParts, query_ids: Collection[QueryId], *, latest: float
+) -> dict[QueryId, QueryFillingError]:
+    """Wait until queries that the results did not know are there, as far as other processes have registered them.
+
+    Those that are not applied by `latest` are returned with what to say of them.
+    """
+    service = call.service
+    operations = await service.answering.run(
+        worker.store.registrations, deadline_s=latest - time.monotonic()
+    )
+    late: dict[QueryId, QueryFillingError] = {}
+    for one in operations:
+        if not isinstance(one.content, Register) or one.content.query_id not in query_ids:
+            continue
+        try:
+            await service.filling.wait_for(one.seq, timeout_s=latest - time.monotonic())
+        except QueryFillingError as error:
+            late[one.content.query_id] = error
+    return late
+
+
+def describe_registration(call: Call, operation: Operation) -> FillingQuery | None:
+    """Return a registration as the log has it; None where its streams are gone, so that it is not filling any more.
+
+    Blocks: its text is bound against the declarations in force. Cost: as a registration's.
+    """
+    content = operation.content
+    if not isinstance(content, Register):
+        return None
+    try:
+        bound = call.service.bound.bind(content.sql, call.service.catalogue.streams())
+    except SqlError:
+        return None
+    description = describe_query(
+        bound,
+        query_id=content.query_id,
+        seq=operation.seq,
+        state=FILLING,
+        name=content.name,
+        labels=content.labels,
+        materialize=content.materialize,
+    )
+    return FillingQuery(
+        content.query_id, operation.seq, frozenset(content.streams), content.labels, description
+    )
+
+
+def read_by(snapshot: Snapshot) -> Streams:
+    """Return the streams a query reads as they were at its snapshot: later they may be others."""
+    return {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
+
+
+def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
+    """Return a standing query's description. Binding its text again is what it costs: some are kept.
+
+    What is kept is that of a live query: whether it is suspended, its snapshot says.
+    """
+    record, kept = snapshot.query, call.service.descriptions
+    held = kept.get(record.query_id)
+    if held is None:
+        held = describe_query(
+            call.service.bound.bind(record.canonical, read_by(snapshot)),
+            query_id=record.query_id,
+            seq=record.seq,
+            state=LIVE,
+            name=record.name,
+            labels=record.labels,
+            materialize=snapshot.clause.materialize,
+        )
+        if len(kept) >= limits.DESCRIPTIONS_KEPT_MAX:
+            kept.clear()  # which of them will be asked for again is not known
+        kept[record.query_id] = held
+    suspended = suspension(snapshot)
+    return held if suspended is None else as_suspended(held, suspended)
+
+
+def suspension(snapshot: Snapshot) -> Suspension | None:
+    """Return since when and why the query is answered no more; None while it is."""
+    join = snapshot.clause.join
+    return None if join is None else join.suspended
+
+
+def state_of(call: Call, query_id: QueryId) -> str | None:
+    """Return whether an applied query is live or suspended; None where it was removed."""
+    try:
+        snapshot = call.service.results.snapshot(query_id)
+    except NotFoundError:
+        return None
+    return LIVE if suspension(snapshot) is None else SUSPENDED
+
+
+def _met(call: Call, registration: Registration, seq: Seq) -> Description:
+    """Return the description of a join that has met its old data; as it was, where it is removed again. Blocks."""
+    described = registration.describe(seq=seq, state=LIVE)
+    try:
+        suspended = suspension(call.service.results.snapshot(registration.query_id))
+    except NotFoundError:
+        return described
+    return described if suspended is None else as_suspended(described, suspended)
+
+
+def _found(call: Call, registration: Registration, seq: Seq) -> Description:
+    """Return the description of the query that a name stands for, which another process may have registered. Blocks.
+
+    As it is registered here, where it is removed again.
+    """
+    try:
+        return standing_or_filling(call, registration.query_id)
+    except NotFoundError:
+        return registration.describe(seq=seq, state=FILLING)
+
+
+def _filling(
+    call: Call, registration: Registration, query_id: QueryId, submitted: Submitted
+) -> FillingQuery:
+    """Return the query that is committed and not applied, remembered until it is."""
+    filling = call.service.filling
+    held = filling.find(query_id)
+    if held is None or not submitted.duplicate:  # who registered it knows its labels best
+        held = FillingQuery(
+            query_id,
+            submitted.seq,
+            frozenset(registration.content.streams),
+            registration.content.labels,
+            replace(registration, query_id=query_id).describe(seq=submitted.seq, state=FILLING),
+        )
+        filling.note(held)
+    return held

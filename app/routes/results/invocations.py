@@ -1,0 +1,304 @@
+"""Invoking a query: one page of what it answers, in the shape that was asked for.
+
+With `history=true` it is answered from memory where that reaches, else by what a job computes from the archive
+(`past_memory.py`).
+"""
+
+import contextlib
+import functools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from psoup.app.http.keys import READ
+from psoup.app.routes.endpoint import Call, Endpoint, Shown
+from psoup.app.routes.queries import handle
+from psoup.app.routes.registration import await_elsewhere
+from psoup.app.routes.results import invoke_many
+from psoup.app.routes.results.pages import (
+    HistoryPage,
+    await_applied,
+    cursor_of,
+    encoded_response,
+    fewer_rows,
+    kept_parameters,
+    page_link,
+    page_links,
+    read_page,
+)
+from psoup.app.routes.results.past_memory import history_page, history_response
+from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.answers.negotiation import choose_format
+from psoup.app.wire.models.archive_answers import HistoryPending
+from psoup.app.wire.models.invocations import (
+    Presentation,
+    ResultsAnswer,
+    answer_headers,
+    encode_answer,
+    rows_of,
+)
+from psoup.app.wire.parameters import (
+    COUNT,
+    CURSOR,
+    FORMAT,
+    HISTORY,
+    META,
+    MIN_SEQ,
+    NOW,
+    PAGE,
+    PAGES,
+    ROWS_LIMIT,
+    SHAPE,
+)
+from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
+from psoup.engine import limits
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
+from psoup.engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
+from psoup.engine.log.operation import QueryId
+from psoup.engine.tuples.batch import Seq
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request for an answer, or for a page of it.
+
+    Attributes:
+        request: what is asked of the engine.
+        at_now: the answer is the one at NOW, not one at another instant.
+        past: rows of the answer up to which the page may reach; None = as far as the answer.
+        lists_pages: the answer is to say where its pages are.
+        past_memory: where it is not all in memory, it is to be what a job computes from the archive.
+        history_page: the page of such an answer that is asked for.
+    """
+
+    request: Request
+    at_now: bool
+    past: int | None = None
+    lists_pages: bool = False
+    past_memory: bool = False
+    history_page: HistoryPage | None = None
+
+
+async def get_results(call: Call) -> Response:
+    """Invoke a query."""
+    query_id = handle(call)
+    shown = presentation(call)
+    asked = asked_of(call, query_id, shown)
+    service, latest = call.service, call.answered_by
+    await service.filling.wait(query_id, timeout_s=latest - time.monotonic())
+    if asked.request.min_seq is not None:
+        await await_applied(call, asked.request.min_seq, latest=latest)
+    answer = functools.partial(_response, call, query_id, asked, shown)
+    try:
+        return await call.answered(answer, latest=latest)
+    except NotFoundError:
+        if service.worker is None:
+            raise
+    late = await await_elsewhere(call, service.worker, {query_id}, latest=latest)
+    if query_id in late:
+        raise late[query_id]
+    return await call.answered(answer, latest=latest)
+
+
+def presentation(call: Call) -> Presentation:
+    """Return how the rows are to be shown, by parameters and Accept."""
+    return Presentation(
+        format=choose_format(call.arguments.get(FORMAT), call.header("accept")),
+        shape=call.arguments.get(SHAPE) or "rows",
+        meta=call.arguments.get(META) != "0",
+        count_only=call.arguments.get(COUNT) == "only",
+    )
+
+
+def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
+    """Return what is asked for, by the parameters.
+
+    Raises:
+        BadPageError: the token is not one of this query's answers.
+        InvalidFieldError: a page together with what only a new answer has, or a list of pages that is none.
+    """
+    arguments = call.arguments
+    limit = min(arguments.get(ROWS_LIMIT) or limits.PAGE_ROWS_DEFAULT, limits.PAGE_ROWS_MAX)
+    min_seq: Seq | None = arguments.get(MIN_SEQ)
+    token: str | None = arguments.get(PAGE)
+    lists_pages = arguments.get(PAGES) is not None
+    if token is None:
+        if lists_pages and not (shown.count_only and shown.format == "json"):
+            wrong = [("?pages", "goes with count=only, in JSON: each page has a format of its own")]
+            raise InvalidFieldError("Pages are listed beside their count.", errors=wrong)
+        now_us: int | None = arguments.get(NOW)
+        request = Request(limit=limit, now_us=now_us, min_seq=min_seq, count_only=shown.count_only)
+        past_memory = arguments.get(HISTORY) == "true"
+        return Asked(request, now_us is None, lists_pages=lists_pages, past_memory=past_memory)
+    wrong = [
+        (f"?{p.name}", "a page has its own")
+        for p in (NOW, COUNT, PAGES)
+        if arguments.get(p) is not None
+    ]
+    if wrong:
+        raise InvalidFieldError("A page belongs to the answer it goes on with.", errors=wrong)
+    page = read_page(call, query_id, token)
+    if isinstance(page, HistoryPage):
+        request = Request(limit=limit, min_seq=min_seq)
+        return Asked(request, at_now=False, past=page.past, history_page=page)
+    if page.past is not None:
+        limit = min(limit, page.past - page.position.offset)
+    request = Request(limit=limit, position=page.position, min_seq=min_seq)
+    return Asked(request, page.at_now, page.past)
+
+
+def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
+    """Return the answer as bytes, cut to a page. CPU work: runs in a pool.
+
+    Raises:
+        PageExpiredError: as `invoke`; also where all of the answer is wanted, and memory does not reach so far.
+    """
+    begun_s = time.perf_counter()
+    request, kept = asked.request, kept_parameters(call)
+    answer, rows = _answer(call, query_id, request, shown)
+    if asked.past_memory and answer.complete_from_us is not None:
+        raise PageExpiredError
+    evaluated_s = time.perf_counter()
+    pages: list[str] | None = None
+    if asked.lists_pages:
+        pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
+    while True:
+        checkpoint()
+        link = page_link(call, answer, at_now=asked.at_now, kept=kept, past=asked.past)
+        cursor = cursor_of(call, answer, at_now=asked.at_now)
+        body = encode_answer(answer, rows, shown, cursor=cursor, link=link, pages=pages)
+        if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
+            break
+        request = _smaller(request, answer, rows.length, len(body))
+        answer, rows = _answer(call, query_id, request, shown)
+    call.service.invoked.add(1)
+    return encoded_response(
+        call,
+        body,
+        form=shown.format,
+        headers=answer_headers(answer, link=link),
+        begun_s=begun_s,
+        evaluated_s=evaluated_s,
+    )
+
+
+def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
+    """Return the answer from memory, or what a job computes of it. Blocks: runs in a pool."""
+    if asked.history_page is not None:
+        return history_page(call, query_id, asked.history_page, asked.request, shown)
+    if not asked.past_memory:
+        return answer_response(call, query_id, asked, shown)
+    for _ in range(ATTEMPTS_MAX):
+        with contextlib.suppress(PageExpiredError):  # what was there has gone while it was read
+            found = history_response(
+                call, query_id, asked.request, shown, lists_pages=asked.lists_pages
+            )
+            return found or answer_response(call, query_id, asked, shown)
+    raise retention_overtakes()
+
+
+def _answer(
+    call: Call, query_id: QueryId, request: Request, shown: Presentation
+) -> tuple[Answer, RowSet]:
+    """Return one page whose rows, by a look at their size, fit into one."""
+    service = call.service
+    results = service.results
+    while True:
+        answer = invoke(
+            results,
+            service.backend.source,
+            query_id=query_id,
+            request=request,
+            clauses=service.clauses,
+        )
+        clause = None
+        if not answer.columns and not (shown.count_only and shown.format == "json"):
+            clause = service.clauses.clause(results.snapshot(query_id))
+        rows = rows_of(answer, clause, shown)
+        size = rows.estimate_bytes()
+        if size <= 2 * limits.PAGE_BYTES_MAX or rows.length <= 1:
+            service.confirm(answer.cut.gen)
+            return answer, rows
+        request = _smaller(request, answer, rows.length, size)
+
+
+def _smaller(request: Request, answer: Answer, length: int, size: int) -> Request:
+    """Return a request for fewer rows of the very same answer."""
+    limit = fewer_rows(length, size)
+    return replace(request, limit=limit, position=answer.at, now_us=None)
+
+
+_TEXT: Final = {"schema": {"type": "string"}}
+_CONTENT: Final[dict[str, Any]] = {
+    NDJSON: _TEXT,
+    CSV: _TEXT,
+    ARROW: {"schema": {"type": "string", "format": "binary"}},
+}
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "GET",
+        "/v1/queries/{id}/results",
+        "invoke_query",
+        "Invoke a standing query",
+        get_results,
+        {
+            200: Shown(
+                "One page of the answer.",
+                ResultsAnswer,
+                content=_CONTENT,
+                headers={
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position the answer belongs to.",
+                    "Psoup-Now": "Instant the answer belongs to.",
+                    "Psoup-Count": "Rows of the whole answer.",
+                    "Link": "Where the next page is, where there is one.",
+                },
+            ),
+            202: Shown(
+                "With history=true: a job is to compute the answer. Ask again.",
+                HistoryPending,
+                headers={
+                    "Location": "Where to ask again: the same URL.",
+                    "Retry-After": "Seconds after which to ask again.",
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position the answer will belong to.",
+                    "Psoup-Now": "Instant the answer will belong to.",
+                },
+            ),
+        },
+        READ,
+        parameters=(
+            NOW,
+            ROWS_LIMIT,
+            PAGE,
+            MIN_SEQ,
+            COUNT,
+            PAGES,
+            SHAPE,
+            FORMAT,
+            META,
+            CURSOR,
+            HISTORY,
+        ),
+        problems=(
+            "not-found",
+            "not-acceptable",
+            "bad-page",
+            "page-expired",
+            "now-out-of-range",
+            "not-yet-visible",
+            "query-filling",
+            "query-suspended",
+            "answer-too-large",
+            "history-failed",
+            "store-full",
+        ),
+        rate="invoke",
+        from_memory=True,
+    ),
+    *invoke_many.ENDPOINTS,
+)

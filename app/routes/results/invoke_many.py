@@ -1,0 +1,212 @@
+"""Invoking many queries by one request: all their answers at one position and one instant."""
+
+import functools
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.responses import Response
+
+from psoup.app.admission.rates import RATES
+from psoup.app.http.edge import REQUEST_ID
+from psoup.app.http.keys import READ
+from psoup.app.http.problems import problem_body
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
+from psoup.app.routes.received_rows import server_timing
+from psoup.app.routes.registration import await_elsewhere
+from psoup.app.routes.results.pages import await_applied, cursor_of, page_link
+from psoup.app.wire.answers.negotiation import encode_content
+from psoup.app.wire.models.invocations import Presentation, encode_answer, rows_of
+from psoup.app.wire.models.invoke_many import (
+    InvokeAnswer,
+    InvokeBody,
+    encode_answers,
+    encode_refused,
+    first_rows,
+)
+from psoup.app.wire.models.queries import read_handle
+from psoup.app.wire.parameters import META, ROWS_LIMIT, SHAPE
+from psoup.app.wire.rows.body import JSON
+from psoup.engine import limits
+from psoup.engine.errors import (
+    EngineError,
+    NotFoundError,
+    NotYetVisibleError,
+    QueryFillingError,
+)
+from psoup.engine.invoke import Answer, Request, invoke_many
+from psoup.engine.log.operation import QueryId
+
+QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
+"""So many queries count as one invocation: the longest list is a key's whole burst."""
+_ANSWERING_SHARE: Final = 0.5
+"""Of the deadline, kept for the answers: queries that are being filled are waited for in what is before it."""
+_ROOM: Final = 0.9
+"""Rows are cut to this share of what a page's limit would let through by their mean size."""
+
+
+async def post_invoke(call: Call) -> Response:
+    """Invoke the queries listed."""
+    service = call.service
+    asked: InvokeBody = await call.model(InvokeBody, bytes_max=limits.BODY_INVOKE_BYTES_MAX)
+    deadline_s = service.settings.invoke_deadline_s
+    latest = time.monotonic() + deadline_s
+    waited_by = latest - deadline_s * _ANSWERING_SHARE
+    units = math.ceil(len(asked.queries) / QUERIES_PER_UNIT)
+    if units > 1:  # the first one was taken before the body was read
+        call.context.rates.take(call.caller.key_id, "invoke", units - 1)
+    refused: dict[str, EngineError] = {}
+    for text in dict.fromkeys(asked.queries):
+        try:
+            await service.filling.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
+        except (NotFoundError, QueryFillingError) as error:
+            refused[text] = error
+    if asked.from_seq is not None:
+        await await_applied(call, asked.from_seq, latest=latest)
+    answered = await call.answered(
+        functools.partial(_answered, call, asked, refused), latest=latest
+    )
+    if service.worker is not None and answered.unknown:
+        late = await await_elsewhere(call, service.worker, answered.unknown, latest=waited_by)
+        refused |= {str(query_id): error for query_id, error in late.items()}
+        answered = await call.answered(
+            functools.partial(_answered, call, asked, refused), latest=latest
+        )
+    service.invoked.add(answered.answers)
+    return answered.response
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """All answers as one body, how many there are, and the handles that the results do not know."""
+
+    response: Response
+    answers: int
+    unknown: Collection[QueryId]
+
+
+def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError]) -> _Answered:
+    """Return all answers. CPU work: runs in a pool.
+
+    Raises:
+        NotYetVisibleError: what is applied lies before the position asked for.
+    """
+    begun = time.perf_counter()
+    service = call.service
+    results = service.results
+    cut = results.cut()
+    if (asked.from_seq or 0) > cut.seq:
+        raise NotYetVisibleError(
+            f"Position {asked.from_seq} is not applied yet, {cut.seq} is. Try again shortly.",
+            applied=cut.seq,
+        )
+    query_ids = [QueryId(text) for text in dict.fromkeys(asked.queries) if text not in refused]
+    found = invoke_many(
+        results,
+        service.backend.source,
+        query_ids=query_ids,
+        request=Request(
+            limit=asked.page_rows,
+            now_us=asked.now_us,
+            count_only=asked.count == "only",
+        ),
+        clauses=service.clauses,
+    )
+    unknown = {
+        query_id
+        for query_id, one in zip(query_ids, found, strict=True)
+        if isinstance(one, NotFoundError)
+    }
+    evaluated = time.perf_counter()
+    cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
+    service.confirm(cut.gen)
+    outcomes: dict[str, Answer | EngineError] = {**refused}
+    outcomes.update(zip(query_ids, found, strict=True))
+    body = encode_answers(cut.gen, cut.seq, _members(call, asked, outcomes))
+    encoded, encoding = encode_content(body, call.header("accept-encoding"))
+    timing = {"eval": evaluated - begun, "encode": time.perf_counter() - evaluated}
+    headers = {
+        "Psoup-Gen": str(cut.gen),
+        "Psoup-Seq": str(cut.seq),
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept-Encoding",
+        "Server-Timing": server_timing(timing),
+    }
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    return _Answered(
+        Response(encoded, headers=headers, media_type=JSON),
+        sum(isinstance(one, Answer) for one in found),
+        unknown,
+    )
+
+
+def _members(
+    call: Call, asked: InvokeBody, outcomes: Mapping[str, Answer | EngineError]
+) -> list[bytes]:
+    """Return one member for each handle asked about.
+
+    Each may take an even share of the bytes that are left: what one leaves goes to those after it.
+    """
+    members: list[bytes] = []
+    left = limits.INVOKE_BYTES_MAX
+    for place, text in enumerate(asked.queries):
+        outcome = outcomes[text]
+        if isinstance(outcome, EngineError):
+            instance = call.request.scope.get(REQUEST_ID, "")
+            member = encode_refused(text, problem_body(outcome, instance=instance))
+        else:
+            share = min(limits.PAGE_BYTES_MAX, left // (len(asked.queries) - place))
+            member = _member(call, asked, outcome, bytes_max=share)
+        left = max(0, left - len(member))
+        members.append(member)
+    return members
+
+
+def _member(call: Call, asked: InvokeBody, answer: Answer, *, bytes_max: int) -> bytes:
+    """Return one answer, its page cut to `bytes_max` bytes; one without rows has no fewer."""
+    shown = Presentation(shape=asked.shape, meta=asked.meta, count_only=asked.count == "only")
+    at_now = asked.now_us is None
+    kept = {ROWS_LIMIT.name: str(asked.limit), SHAPE.name: asked.shape}
+    if not asked.meta:
+        kept[META.name] = "0"
+    cursor = cursor_of(call, answer, at_now=at_now)
+    while True:
+        rows = rows_of(answer, None, shown)
+        size = rows.estimate_bytes()
+        if size <= 2 * bytes_max or rows.length == 0:
+            link = page_link(call, answer, at_now=at_now, kept=kept)
+            body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
+            if len(body) <= bytes_max or rows.length == 0:
+                return body
+            size = len(body)
+        fitting = int(_ROOM * rows.length * bytes_max / size)
+        answer = first_rows(answer, min(fitting, rows.length - 1))
+
+
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "POST",
+        "/v1/invoke",
+        "invoke_queries",
+        "Invoke many standing queries at one position and instant",
+        post_invoke,
+        {
+            200: Shown(
+                "One page of each answer, in the order of the handles.",
+                InvokeAnswer,
+                headers={
+                    "Psoup-Gen": "Generation of the history.",
+                    "Psoup-Seq": "Position all answers belong to.",
+                },
+            )
+        },
+        READ,
+        body=json_body(InvokeBody),
+        problems=("not-yet-visible",),
+        rate="invoke",
+        from_memory=True,
+    ),
+)

@@ -1,0 +1,196 @@
+"""What an answer carries beside its rows: where its pages are, and where the client now stands.
+
+A page's token holds the position of the page in its answer. A page that was listed ends where the next one
+begins: its token holds that too, and its own `next`, where its bytes were too many, goes no further.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from psoup.app.routes.endpoint import Call
+from psoup.app.routes.received_rows import server_timing
+from psoup.app.wire.answers.negotiation import FORMATS, encode_content
+from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
+from psoup.app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
+from psoup.engine import limits
+from psoup.engine.errors import BadPageError, InvalidFieldError, NotYetVisibleError
+from psoup.engine.invoke import Answer, PagePosition
+from psoup.engine.log.operation import QueryId
+from psoup.engine.store.archive_answers import HistoryId
+from psoup.engine.tuples.batch import Seq
+
+_HISTORY: Final = "history"
+"""Begins the token of a page of an answer that a job has computed."""
+_ROOM: Final = 0.9
+"""Rows are cut to this share of what the page's limit would let through by their mean size."""
+
+
+class Page(NamedTuple):
+    """A page of an answer, as its token says.
+
+    Attributes:
+        at_now: whether the answer is one of NOW, or one of another instant that was asked for.
+        position: where the page begins, and which answer it belongs to.
+        past: rows of the answer up to which the page may reach; None = as far as the answer.
+    """
+
+    at_now: bool
+    position: PagePosition
+    past: int | None = None
+
+
+class HistoryPage(NamedTuple):
+    """A page of an answer that a job has computed, as its token says: behind `offset` rows, up to `past` of them."""
+
+    history_id: HistoryId
+    offset: int
+    past: int | None = None
+
+
+async def await_applied(call: Call, seq: Seq, *, latest: float) -> None:
+    """Wait until `seq` is applied, as far as this process knows.
+
+    Raises:
+        NotYetVisibleError: it is not by `latest`, of `time.monotonic`.
+    """
+    position = call.service.applied
+    if not await position.wait(seq, timeout_s=latest - time.monotonic()):
+        raise NotYetVisibleError(
+            f"Position {seq} is not applied yet, {position.seq} is. Try again shortly.",
+            applied=position.seq,
+        )
+
+
+def sign_page(call: Call, query_id: QueryId, page: Page) -> str:
+    """Return the token of a page."""
+    values: list[object] = [page.at_now, position_to_json(page.position)]
+    if page.past is not None:
+        values.append(page.past)
+    return call.context.tokens.sign(query_id, values)
+
+
+def sign_history_page(call: Call, query_id: QueryId, page: HistoryPage) -> str:
+    """Return the token of a page of an answer that a job has computed."""
+    return call.context.tokens.sign(query_id, [_HISTORY, *page])
+
+
+def read_page(call: Call, query_id: QueryId, token: str) -> Page | HistoryPage:
+    """Return the page that a token was given for.
+
+    Raises:
+        BadPageError: the token is not one of this query's answers.
+    """
+    signed = call.context.tokens.read(query_id, token)
+    if isinstance(signed, list) and signed[:1] == [_HISTORY]:
+        return HistoryPage(*signed[1:])
+    if not isinstance(signed, list) or len(signed) not in (2, 3):
+        raise BadPageError("The page token is of another version. Begin again without it.")
+    at_now, position, *past = signed
+    return Page(bool(at_now), position_from_json(position), *past)
+
+
+def page_link(
+    call: Call,
+    answer: Answer,
+    *,
+    at_now: bool,
+    kept: Mapping[str, str],
+    past: int | None = None,
+) -> str | None:
+    """Return the relative URL of the next page, with the parameters `kept`; None = there is none before `past`."""
+    if answer.next is None or (past is not None and answer.next.offset >= past):
+        return None
+    query_id = answer.query.query_id
+    token = sign_page(call, query_id, Page(at_now, answer.next, past))
+    return page_url(f"/v1/queries/{query_id}/results", token, kept)
+
+
+def page_links(
+    call: Call, answer: Answer, *, at_now: bool, kept: Mapping[str, str], limit: int
+) -> list[str]:
+    """Return the relative URLs of all pages of an answer, `limit` rows each; [] where it has no rows.
+
+    Raises:
+        InvalidFieldError: they are more than PAGES_LISTED_MAX.
+
+    Cost: O(pages), about 10 microseconds each.
+    """
+    count, at = answer.count, answer.at
+    firsts = first_rows(count, limit)
+    if at is None:  # no tuple yet to tell NOW by
+        return []
+    query_id = answer.query.query_id
+    path = f"/v1/queries/{query_id}/results"
+    pages = (
+        Page(at_now, at.behind(first, at.oldest_rows), min(first + limit, count))
+        for first in firsts
+    )
+    return [page_url(path, sign_page(call, query_id, page), kept) for page in pages]
+
+
+def first_rows(count: int, limit: int) -> range:
+    """Return the first row of each page of `limit` rows of an answer of `count`.
+
+    Raises:
+        InvalidFieldError: they are more than PAGES_LISTED_MAX.
+    """
+    if count > limit * limits.PAGES_LISTED_MAX:
+        least = -(-count // limits.PAGES_LISTED_MAX)
+        reason = f"has to be {least} at least: {limits.PAGES_LISTED_MAX} pages are listed at most"
+        raise InvalidFieldError(
+            "The answer has more pages than are listed: raise limit.", errors=[("?limit", reason)]
+        )
+    return range(0, count, limit)
+
+
+def fewer_rows(length: int, size: int) -> int:
+    """Return how many rows may fit into a page, where `length` rows of `size` bytes do not."""
+    fitting = int(_ROOM * length * limits.PAGE_BYTES_MAX / size)
+    return max(1, min(fitting, length - 1))
+
+
+def kept_parameters(call: Call) -> dict[str, str]:
+    """Return the parameters that go on with the pages."""
+    return {
+        name: value
+        for name, value in call.request.query_params.items()
+        if name in (ROWS_LIMIT.name, SHAPE.name, FORMAT.name, META.name)
+    }
+
+
+def encoded_response(
+    call: Call,
+    body: bytes,
+    *,
+    form: str,
+    headers: Mapping[str, str],
+    begun_s: float,
+    evaluated_s: float,
+) -> Response:
+    """Return a page as it is sent: compressed as the client likes.
+
+    `form` is one of FORMATS, what it is written as. The answer was begun at `begun_s` of `perf_counter`, and its
+    rows were there at `evaluated_s`.
+    """
+    encoded, encoding = encode_content(body, call.header("accept-encoding"))
+    timing = {"eval": evaluated_s - begun_s, "encode": time.perf_counter() - evaluated_s}
+    sent = {
+        **headers,
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept, Accept-Encoding",
+        "Server-Timing": server_timing(timing),
+    }
+    if encoding is not None:
+        sent["Content-Encoding"] = encoding
+    return Response(encoded, headers=sent, media_type=FORMATS[form])
+
+
+def cursor_of(call: Call, answer: Answer, *, at_now: bool) -> str | None:
+    """Return where a client stands after this answer; None where it is one of another instant than NOW."""
+    if not at_now:
+        return None
+    position = [answer.cut.gen, answer.cut.seq, answer.now_us]
+    return call.context.tokens.sign(f"cursor {answer.query.query_id}", position)

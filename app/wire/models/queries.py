@@ -1,0 +1,184 @@
+"""Standing queries as they travel: the registration a client sends, the description it gets back."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
+from psoup.app.wire.scalars import format_bound, format_duration
+from psoup.engine import limits
+from psoup.engine.errors import NO_QUERY, NotFoundError
+from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.results.delta import Suspension
+from psoup.engine.tuples.batch import Seq
+
+LIVE: Final = "live"
+SUSPENDED: Final = "suspended"
+SUSPENDED_WARNING: Final = "query-suspended"
+_SUSPENDED: Final = "the join is answered no more, for it found more than is kept"
+_INSTEAD: Final = (
+    'Remove it and register a narrower one, or the same with "materialize": "none", which keeps nothing and finds the '
+    "rows of its window when it is invoked"
+)
+PREFIX: Final = "q_"
+HANDLE_PATTERN: Final = handle_pattern(PREFIX)
+
+
+def new_handle(bits: Bits = secrets.randbits) -> QueryId:
+    """Return a fresh handle of a query."""
+    return QueryId(draw_handle(PREFIX, bits))
+
+
+def read_handle(text: str) -> QueryId:
+    """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
+    if not is_handle(PREFIX, text):
+        raise NotFoundError(NO_QUERY)
+    return QueryId(text)
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("expected printable characters")
+    return text
+
+
+Label = Annotated[
+    str,
+    Field(min_length=1, max_length=limits.QUERY_LABEL_LENGTH_MAX),
+    AfterValidator(_printable),
+]
+
+
+def _without_colon(text: str) -> str:
+    if ":" in text:
+        raise ValueError("expected no colon: it ends the key in label=key:value")
+    return text
+
+
+LabelKey = Annotated[Label, AfterValidator(_without_colon)]
+
+
+MaterializeWord = Literal["auto", "partial", "complete", "none"]
+"""The values of `Materialize`, as they travel."""
+
+
+class QueryBody(BaseModel):
+    """The body of POST /v1/queries, and a line of POST /v1/batch/queries."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sql: str = Field(examples=["SELECT * FROM trades WHERE px > 40 BEGIN (NOW - 600) END (NOW)"])
+    name: (
+        Annotated[
+            str,
+            Field(min_length=1, max_length=limits.QUERY_NAME_LENGTH_MAX),
+            AfterValidator(_printable),
+        ]
+        | None
+    ) = None
+    labels: dict[LabelKey, Label] | None = Field(
+        default=None, max_length=limits.QUERY_LABELS_MAX, examples=[{"user": "42"}]
+    )
+    materialize: MaterializeWord = Field(
+        default="auto", description="What is kept of the query's matches between invocations."
+    )
+
+
+class WindowAnswer(BaseModel):
+    """A window as it was declared: `now-10m`, an instant, or null."""
+
+    kind: str
+    begin: str | None
+    end: str | None
+    ranges: dict[str, str] = Field(
+        description="By alias in `canonical`, how far back streams reach with a window of their own.",
+        examples=[{"flights": "6h"}],
+    )
+
+
+class SuspensionAnswer(BaseModel):
+    """Since which operation a query is answered no more, and why."""
+
+    since_seq: int
+    reason: str
+
+
+class OutputAnswer(BaseModel):
+    """One column of a query's rows."""
+
+    name: str
+    type: str
+
+
+class QueryAnswer(BaseModel):
+    """A standing query."""
+
+    id: str = Field(pattern=HANDLE_PATTERN)
+    seq: int
+    state: str
+    suspended: SuspensionAnswer | None = Field(
+        description="Set where `state` is `suspended`: it ran over a bound of joins."
+    )
+    name: str | None
+    labels: dict[str, str]
+    canonical: str
+    window: WindowAnswer
+    columns: list[OutputAnswer]
+    materialize: MaterializeWord
+    warnings: list[WarningAnswer]
+    links: dict[str, str]
+
+
+class QueryList(BaseModel):
+    """A page of the list of standing queries."""
+
+    queries: list[QueryAnswer]
+    next: str | None
+    warnings: FewWarnings = None
+
+
+def describe_query(
+    bound: BoundQuery,
+    *,
+    query_id: QueryId,
+    seq: Seq,
+    state: str,
+    name: str | None,
+    labels: Mapping[str, str],
+    materialize: Materialize,
+) -> dict[str, object]:
+    """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
+    sources = bound.clause.sources
+    ranges = zip(sources, bound.ranges or (None,) * len(sources), strict=True)
+    path = f"/v1/queries/{query_id}"
+    return {
+        "id": query_id,
+        "seq": seq,
+        "state": state,
+        "suspended": None,
+        "name": name,
+        "labels": dict(labels),
+        "canonical": bound.canonical,
+        "window": {
+            "kind": bound.window.kind.value,
+            "begin": format_bound(bound.window.begin),
+            "end": format_bound(bound.window.end),
+            "ranges": {one.alias: format_duration(us) for one, us in ranges if us is not None},
+        },
+        "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
+        "materialize": materialize.value,
+        "warnings": shown_warnings(bound.warnings),
+        "links": {"self": path, "results": f"{path}/results"},
+    }
+
+
+def as_suspended(description: Mapping[str, object], suspended: Suspension) -> dict[str, object]:
+    """Return the description of a query that was live and is answered no more, with a warning that says so."""
+    why = {"since_seq": suspended.since_seq, "reason": suspended.reason}
+    known = cast("list[object]", description["warnings"])
+    warning = {"code": SUSPENDED_WARNING, "detail": f"{_SUSPENDED}: {suspended.reason}. {_INSTEAD}"}
+    return {**description, "state": SUSPENDED, "suspended": why, "warnings": [*known, warning]}

@@ -1,0 +1,138 @@
+"""A body of rows to one Arrow record batch in the stream's exact schema, or a refusal that lists the rows.
+
+Whatever the format, the batch that comes out is the same: what the log keeps and the digest is made of.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from psoup.app.errors import BadBodyError, UnsupportedMediaError
+from psoup.app.wire.rows.arrow import arrays_from_arrow
+from psoup.app.wire.rows.columns import arrays_from_columns
+from psoup.app.wire.rows.csv import arrays_from_csv
+from psoup.app.wire.rows.errors import (
+    TOO_FAR_IN_FUTURE,
+    TOO_LONG,
+    LinesOf,
+    RowError,
+    RowErrors,
+    value_error,
+)
+from psoup.app.wire.rows.json import arrays_from_json
+from psoup.app.wire.scalars import format_instant
+from psoup.engine import limits
+from psoup.engine.tuples.arrow import arrow_schema
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
+
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+CSV: Final = "text/csv"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+COLUMNS: Final = "application/vnd.psoup.columns+json"
+MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW, COLUMNS)
+ALIASES: Final = {"application/jsonl": NDJSON}
+_FIXED_BYTES: Final = {ColumnType.BOOL: 1}
+
+Reader = Callable[[bytes, StreamSchema], tuple[list[pa.Array], LinesOf | None]]
+
+
+def media_type_of(content_type: str | None, taken: tuple[str, ...] = MEDIA_TYPES) -> str:
+    """Return which of `taken` a Content-Type names; parameters other than a charset are ignored.
+
+    Raises:
+        UnsupportedMediaError: none of them, or text that is not UTF-8.
+    """
+    name, _, parameters = (content_type or "").partition(";")
+    name = name.strip().lower()
+    name = ALIASES.get(name, name)
+    if name in taken and _charset(parameters) in (None, "utf-8", "utf8", "us-ascii"):
+        return name
+    raise UnsupportedMediaError(
+        f"The Content-Type is missing or not one that is taken here. Send one of: {', '.join(taken)}.",
+        supported=list(taken),
+        supported_header=", ".join(taken),
+    )
+
+
+def read_rows(body: bytes, media_type: str, schema: StreamSchema, *, now_us: int) -> pa.RecordBatch:
+    """Return the rows as one record batch with `arrow_schema(schema)`.
+
+    Args:
+        body: without its content encoding.
+        media_type: one of MEDIA_TYPES, what the body is.
+        schema: the stream's declaration.
+        now_us: the server's clock, for rows dated too far past it.
+
+    Raises:
+        BadBodyError: the body is not of its media type.
+        BodyTooLargeError: too many rows.
+        RowsRejectedError: rows that do not fit the stream.
+    """
+    if not body:
+        raise BadBodyError("The body has no bytes.", reason="empty", offset=0)
+    arrays, lines_of = _READERS[media_type](body, schema)
+    batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
+    errors = RowErrors()
+    _check_future(batch, schema, now_us, errors)
+    _check_row_sizes(batch, schema, errors)
+    errors.raise_if_any(lines_of)
+    return batch
+
+
+def _charset(parameters: str) -> str | None:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip('"').lower()
+    return None
+
+
+def _check_future(
+    batch: pa.RecordBatch, schema: StreamSchema, now_us: int, errors: RowErrors
+) -> None:
+    index = schema.time_index
+    if index is None:
+        return
+    latest = now_us + schema.future_us
+    times = batch.column(index).view(pa.int64())
+    if not len(times) or times.to_numpy().max() <= latest:
+        return
+    expected = f"at most {format_instant(latest)}"
+
+    def error(i: int) -> RowError:
+        got = format_instant(times[i].as_py())
+        one = value_error(schema.columns[index], (i, TOO_FAR_IN_FUTURE, got))
+        return dataclasses.replace(one, expected=expected)
+
+    late = pc.indices_nonzero(pc.greater(times, latest)).to_pylist()
+    errors.add_each(late, error, place=index)
+
+
+def _check_row_sizes(batch: pa.RecordBatch, schema: StreamSchema, errors: RowErrors) -> None:
+    kinds = [column.type for column in schema.columns]
+    fixed = sum(_FIXED_BYTES.get(kind, 8) for kind in kinds if kind is not ColumnType.STRING)
+    if fixed + kinds.count(ColumnType.STRING) * limits.STRING_BYTES_MAX <= limits.ROW_BYTES_MAX:
+        return
+    texts = [a for kind, a in zip(kinds, batch.columns, strict=True) if kind is ColumnType.STRING]
+    sizes = functools.reduce(pc.add, (pc.binary_length(one).fill_null(0) for one in texts))
+    room = limits.ROW_BYTES_MAX - fixed
+
+    def error(i: int) -> RowError:
+        got = f"{fixed + sizes[i].as_py()} bytes"
+        return RowError(i, "", TOO_LONG, f"a row of at most {limits.ROW_BYTES_MAX} bytes", got)
+
+    errors.add_each(pc.indices_nonzero(pc.greater(sizes, room)).to_pylist(), error, place=-1)
+
+
+_READERS: Final[dict[str, Reader]] = {
+    JSON: lambda body, schema: arrays_from_json(body, schema, lines=False),
+    NDJSON: lambda body, schema: arrays_from_json(body, schema, lines=True),
+    CSV: arrays_from_csv,
+    ARROW: lambda body, schema: (arrays_from_arrow(body, schema), None),
+    COLUMNS: lambda body, schema: (arrays_from_columns(body, schema), None),
+}

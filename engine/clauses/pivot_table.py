@@ -1,0 +1,252 @@
+"""Standing clauses by the one value of an attribute that each asks for, where such values are many.
+
+What a grouped filter does for all clauses of a chunk this does for those alone that some row's value names: an index
+by hash from values to clauses. Their other factors are compared row by row.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.clauses.table import GONE
+from psoup.engine.kernels import pivot
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
+from psoup.engine.kernels.order import Integers
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.values.factor_table import closed_intervals, keys_of
+from psoup.engine.results.match_block import Harvest
+from psoup.engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.tuples.lineage import Slot
+from psoup.engine.tuples.schema import ColumnType
+
+PIVOTS: Final = frozenset({ColumnType.INT64, ColumnType.FLOAT64, ColumnType.STRING})
+"""Types of attributes with many values that are asked for one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pivoted:
+    """Clauses of some slots, each of which asks for one value of the same attribute.
+
+    Attributes:
+        slots: (c,) int32.
+        keys: (c,) int64, ordered as the attribute's values are, or object (texts): the value each asks for.
+        sizes: (c,) int32, how many other factors each has, one clause's after the other's.
+        ranges: (f, 3) int64: the number of its attribute, where its only interval begins, and where it ends.
+    """
+
+    slots: NDArray[np.int32]
+    keys: NDArray[Any]
+    sizes: NDArray[np.int32]
+    ranges: Integers
+
+    def among(self, places: NDArray[Any]) -> "Pivoted":
+        """Return the clauses at these places, in their order."""
+        begins = np.cumsum(self.sizes) - self.sizes
+        sizes = self.sizes[places]
+        own = np.cumsum(sizes) - sizes
+        factors = np.repeat(begins[places] - own, sizes) + np.arange(int(sizes.sum()))
+        return Pivoted(
+            slots=self.slots[places],
+            keys=self.keys[places],
+            sizes=sizes,
+            ranges=self.ranges[factors],
+        )
+
+
+class PivotTable:
+    """Clauses by the value of one attribute. Made at once; only forgets afterwards."""
+
+    __slots__ = (
+        "_clauses",
+        "_heads",
+        "_key_texts",
+        "_names",
+        "_order",
+        "_parts",
+        "_places",
+        "_room",
+        "_table",
+        "attribute",
+        "forgotten",
+    )
+
+    def __init__(self, attribute: str, parts: Pivoted, attributes: Mapping[str, int]) -> None:
+        """Take clauses in any order, whose key is a value of `attribute`. Cost: O(c log c)."""
+        self.attribute = attribute
+        self.forgotten = 0
+        keys, place = np.unique(parts.keys, return_inverse=True)
+        by_key = np.argsort(place, kind="stable")
+        self._parts = parts = parts.among(by_key)
+        clauses = np.zeros((len(by_key) + 1, 2), dtype=np.int32)
+        clauses[:-1, 0] = parts.slots
+        np.cumsum(parts.sizes, out=clauses[1:, 1])
+        self._clauses = pivot.Pivoted(
+            edges=np.searchsorted(place[by_key], np.arange(len(keys) + 1)).astype(np.int32),
+            clauses=clauses,
+            ranges=parts.ranges,
+        )
+        asked = set(parts.ranges[:, 0].tolist())
+        self._names = {name: number for name, number in attributes.items() if number in asked}
+        self._key_texts: dict[str, int] | None = None
+        self._table = pivot.table_of(np.empty(0, dtype=np.int64))
+        if keys.dtype == np.object_:
+            self._key_texts = {text: number for number, text in enumerate(keys.tolist())}
+        else:
+            self._table = pivot.table_of(keys)
+        self._heads = np.full(len(keys), pivot.NOWHERE, dtype=np.int32)
+        self._places = np.argsort(parts.slots)
+        self._order = parts.slots[self._places]
+        self._room = CHUNK_ROWS
+
+    @classmethod
+    def merged(cls, tables: Sequence["PivotTable"], attributes: Mapping[str, int]) -> "PivotTable":
+        """Return one table of the clauses of all, whose attribute is the same, without what they have forgotten."""
+        parts = [table.parts() for table in tables]
+        together = Pivoted(
+            slots=np.concatenate([part.slots for part in parts]),
+            keys=np.concatenate([part.keys for part in parts]),
+            sizes=np.concatenate([part.sizes for part in parts]),
+            ranges=np.concatenate([part.ranges for part in parts]),
+        )
+        return cls(tables[0].attribute, together, attributes)
+
+    def __len__(self) -> int:
+        """Return the number of clauses, forgotten ones too."""
+        return len(self._order)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the arrays; of texts only their places."""
+        arrays = (*self._clauses, *self._table[:2], self._heads, self._places, self._order)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def slots(self) -> set[int]:
+        """Return the slots whose clauses are here."""
+        return set(self._clauses.clauses[:-1, 0].tolist()) - {GONE}
+
+    def forget(self, slot: Slot) -> bool:
+        """Forget the clause in a slot; return whether it was here. Cost: O(log c)."""
+        at = int(np.searchsorted(self._order, np.int32(slot)))
+        if at == len(self._order) or self._clauses.clauses[self._places[at], 0] != slot:
+            return False
+        self._clauses.clauses[self._places[at], 0] = GONE
+        self.forgotten += 1
+        return True
+
+    @property
+    def gone(self) -> NDArray[np.int32]:
+        """Return the places whose clauses were forgotten, ascending."""
+        return np.flatnonzero(self._clauses.clauses[:-1, 0] == GONE).astype(np.int32)
+
+    def without(self, gone: NDArray[np.int32]) -> "PivotTable":
+        """Return the table with these places forgotten; both share everything else, also what matching writes."""
+        other = copy.copy(self)
+        clauses = self._clauses.clauses.copy()
+        clauses[gone, 0] = GONE
+        other._clauses = self._clauses._replace(clauses=clauses)  # noqa: SLF001 - of its own class
+        other.forgotten = int(np.count_nonzero(clauses[:-1, 0] == GONE))
+        return other
+
+    def parts(self) -> Pivoted:
+        """Return what the table is made of, without what was forgotten."""
+        return self._parts.among(np.flatnonzero(self._clauses.clauses[:-1, 0] != GONE))
+
+    def match(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> None:
+        """Add the hits of the clauses in a chunk to the harvest; `wanted` is a Keeping for each slot.
+
+        Cost: O(CHUNK_ROWS), and O(rows x other factors) for each clause whose value occurs.
+        """
+        found = self._find(chunk.column(self.attribute))
+        nexts = np.empty(CHUNK_ROWS, dtype=np.int32)
+        heads, edges = self._heads, self._clauses.edges
+        clauses, firsts = np.empty((2, self._room), dtype=np.int32)
+        count = pivot.candidates(found, edges, heads, nexts, clauses, firsts)
+        if count > self._room:  # more than in any chunk before
+            self._room = 2 * count
+            clauses, firsts = np.empty((2, self._room), dtype=np.int32)
+            count = pivot.candidates(found, edges, heads, nexts, clauses, firsts)
+        values = np.empty((max(self._names.values(), default=0) + 1, CHUNK_ROWS), dtype=np.int64)
+        null_rows = np.empty((len(values), CHUNK_WORDS), dtype=LITTLE)
+        for name, number in self._names.items():
+            column = chunk.column(name)
+            values[number], null_rows[number] = column.keys, column.null_rows
+        at = 0
+        while at < count:
+            at = pivot.match_candidates(
+                self._clauses,
+                clauses[:count],
+                firsts[:count],
+                nexts,
+                values,
+                null_rows,
+                wanted,
+                harvest.room(),
+                at,
+            )
+
+    def _find(self, column: ChunkColumn) -> NDArray[np.int32]:
+        """Return for each row where its value is among the keys."""
+        found = np.empty(CHUNK_ROWS, dtype=np.int32)
+        if self._key_texts is None:
+            pivot.find(column.keys, column.null_rows, self._table, found)
+            return found
+        assert column.texts is not None, "texts are asked of texts"
+        known = [self._key_texts.get(text, pivot.NOWHERE) for text in column.texts]
+        # Behind the last, for NULL: there may be no text at all.
+        by_rank = np.array([*known, pivot.NOWHERE], dtype=np.int32)
+        valid = column.column.valid
+        return by_rank[column.keys if valid is None else np.where(valid, column.keys, len(known))]
+
+
+def pivoted(
+    attribute: str,
+    clauses: Mapping[Slot, Sequence[AttributeFactor]],
+    attributes: Mapping[str, int],
+) -> PivotTable:
+    """Return a table of clauses that `asks_one` of the attribute."""
+    kind = ColumnType.INT64
+    keys: list[Any] = []
+    others: list[tuple[int, int, int]] = []
+    for factors in clauses.values():
+        for factor in factors:
+            name = factor.column.name
+            if name == attribute:
+                kind = factor.column.type
+                keys.append(factor.values.intervals[0].low)
+            else:
+                others.append((attributes[name], *_key_ends(factor)))
+    parts = Pivoted(
+        slots=np.fromiter(clauses, np.int32, len(clauses)),
+        keys=keys_of(kind, keys),
+        sizes=np.fromiter((len(own) - 1 for own in clauses.values()), np.int32, len(clauses)),
+        ranges=np.array(others, dtype=np.int64).reshape(-1, 3),
+    )
+    return PivotTable(attribute, parts, attributes)
+
+
+def asks_one(factor: AttributeFactor) -> bool:
+    """Return whether a factor asks for one value, of an attribute that may have many."""
+    if factor.column.type not in PIVOTS or factor.values.null or len(factor.values.intervals) != 1:
+        return False
+    interval = factor.values.intervals[0]
+    return interval.low is not None and interval.low == interval.high
+
+
+def is_range(factor: AttributeFactor) -> bool:
+    """Return whether a factor is one interval of whole numbers, or of what can be compared as such."""
+    one = len(factor.values.intervals) == 1 and not factor.values.null
+    return one and factor.column.type is not ColumnType.STRING
+
+
+def _key_ends(factor: AttributeFactor) -> tuple[int, int]:
+    """Return where a range begins and ends, as keys."""
+    kind = factor.column.type
+    ((low, high),) = closed_intervals(kind, factor.values)
+    first, last = keys_of(kind, [low, high]).tolist()
+    return first, last

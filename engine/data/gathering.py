@@ -1,0 +1,151 @@
+"""Tuples by row number, out of all segments of a stream at once: times, tuple ids, columns.
+
+Columns of eight bytes a value that have no NULL are picked out by one call of a kernel, whatever segments the
+rows lie in. Others are read segment by segment, and joined.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.data.segment import Segment
+from psoup.engine.data.source import Tuples
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.kernels.gather import NOWHERE, gather
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
+
+Rows = NDArray[np.int64]
+Places = slice | Rows
+
+_TIMES: Final = np.array([0])
+_COLUMNS: Final = 2
+"""Places among what lies in a segment: times, tuple ids, columns."""
+
+
+class Gathering:
+    """The segments that a stream holds at one moment, and where in memory they lie. A value."""
+
+    __slots__ = ("_first_row", "_kinds", "_lies", "_none", "_places", "segments")
+
+    def __init__(self, schema: StreamSchema, segments: Mapping[int, Segment]) -> None:
+        """Take segments of a stream, ascending; there may be others between them. Cost: O(segments x columns)."""
+        self.segments = segments
+        self._first_row = min(segments, default=0) * SEGMENT_ROWS
+        self._kinds = {column.name: column.type for column in schema.columns}
+        self._none = {name: joined(kind, 0, ()) for name, kind in self._kinds.items()}
+        plain = [name for name, kind in self._kinds.items() if DTYPES[kind].itemsize == 8]
+        self._places = {name: _COLUMNS + place for place, name in enumerate(plain)}
+        if schema.time is not None:
+            self._places[schema.time] = 0
+        nowhere = [(NOWHERE, 0, 0)] * (_COLUMNS + len(plain))
+        held = map(segments.get, range(min(segments, default=0), max(segments, default=-1) + 1))
+        lies = [nowhere if segment is None else segment.lies(plain) for segment in held]
+        self._lies = np.array(lies, dtype=np.int64).reshape(-1, _COLUMNS + len(plain), 3)
+
+    def times(self, rows: Rows) -> Rows:
+        """Return the tuple times of `rows`. Raises PageExpiredError if one is not held."""
+        if not len(rows):
+            return NO_ROWS
+        times: Rows = self._picked(_TIMES, rows)[0][0]
+        return times
+
+    def tuples(self, names: Sequence[str], rows: Rows) -> Tuples:
+        """Return the tuples of `rows`, with the named columns. Raises PageExpiredError if one is not held.
+
+        Cost: O(rows x names), and one look-up per distinct text used in each segment.
+        """
+        if not len(rows):
+            return Tuples(NO_ROWS, NO_ROWS, {name: self._none[name] for name in names})
+        places, kinds = self._places, self._kinds
+        plain = [name for name in names if name in places]
+        wanted = [0, 1, *(places[name] for name in plain if places[name])]
+        found, touched = self._picked(np.array(wanted), rows)
+        columns, row = dict[str, Column](), _COLUMNS
+        for name in plain:
+            kind, values = kinds[name], found[row] if places[name] else found[0]
+            row += places[name] > 0  # a declared time is read already
+            columns[name] = Column(
+                kind, values.view(np.float64) if kind is ColumnType.FLOAT64 else values
+            )
+        nulls = {name for segment in touched for name in segment.with_nulls}
+        others = [name for name in names if name in nulls or name not in places]
+        if others:
+            columns |= self._joined(others, rows)
+        return Tuples(found[0], found[1], columns)
+
+    def _picked(self, places: NDArray[np.int64], rows: Rows) -> tuple[Rows, list[Segment]]:
+        """Return (k, n) values of eight bytes, and the segments held that the rows lie among."""
+        found = np.empty((len(places), len(rows)), dtype=np.int64)
+        least, most = gather(self._lies, places, self._first_row, rows, found)
+        if least > most:
+            raise PageExpiredError
+        numbers = range(least // SEGMENT_ROWS, most // SEGMENT_ROWS + 1)
+        touched = [self.segments[number] for number in numbers if number in self.segments]
+        assert touched[0].start <= least % SEGMENT_ROWS, "rows below the first were never held"
+        assert most % SEGMENT_ROWS < touched[-1].past, "a row is written before anybody knows it"
+        return found, touched
+
+    def _joined(self, names: Sequence[str], rows: Rows) -> dict[str, Column]:
+        """Return the named columns at `rows`, which are held, segment by segment."""
+        parts: list[tuple[Places, dict[str, Column]]] = []
+        for number, places in by_segment(rows):
+            checkpoint()
+            segment = self.segments[number]
+            offsets = rows[places] - number * SEGMENT_ROWS
+            parts.append((places, {name: segment.column(name, offsets) for name in names}))
+        return {
+            name: joined(
+                self._kinds[name], len(rows), [(places, columns[name]) for places, columns in parts]
+            )
+            for name in names
+        }
+
+
+def by_segment(rows: NDArray[np.int64]) -> Iterator[tuple[int, Places]]:
+    """Yield each segment that some of `rows` lie in, and the places of these among them; there are rows.
+
+    Cost: O(rows); rows that do not ascend are sorted by segment first.
+    """
+    numbers = rows // SEGMENT_ROWS
+    edges = np.flatnonzero(np.diff(numbers)) + 1
+    bounds = [0, *edges.tolist(), len(rows)]
+    touched = numbers[bounds[:-1]]
+    if len(set(touched.tolist())) == len(touched):  # each segment's rows stand together
+        for number, begin, past in zip(touched.tolist(), bounds[:-1], bounds[1:], strict=True):
+            yield number, slice(begin, past)
+        return
+    order = np.argsort(numbers, kind="stable")
+    ends = np.flatnonzero(np.diff(numbers[order])) + 1
+    for places in np.split(order, ends):
+        yield int(numbers[places[0]]), places
+
+
+def joined(kind: ColumnType, count: int, parts: Sequence[tuple[Places, Column]]) -> Column:
+    """Return one column of `count` values from parts with their places; dictionaries are united.
+
+    Cost: O(count) and one look-up per distinct text used in each part.
+    """
+    if len(parts) == 1:
+        return parts[0][1]  # the rows of one segment are all of them, in order
+    values = np.zeros(count, dtype=DTYPES[kind])
+    valid: NDArray[np.bool_] | None = None
+    codes: dict[str, int] = {}
+    for places, column in parts:
+        if column.dictionary is None:
+            values[places] = column.values
+        else:
+            used, inverse = np.unique(column.values, return_inverse=True)
+            texts = [column.dictionary[code] for code in used.tolist()]
+            own = [codes.setdefault(text, len(codes)) for text in texts]
+            values[places] = np.array(own, dtype=np.int32)[inverse]
+        if column.valid is not None:
+            valid = np.ones(count, dtype=np.bool_) if valid is None else valid
+            valid[places] = column.valid
+    dictionary = (tuple(codes) or ("",)) if kind is ColumnType.STRING else None
+    return Column(kind, values, valid, dictionary)

@@ -1,0 +1,272 @@
+"""The composite tuples of one position: those kept by chunks, and those found when they are asked for.
+
+visible(composite) <=> it satisfies the clause, and each part is retained, dated up to NOW, and inside the
+window of its source at NOW.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.data.source import Span, TupleSource
+from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
+from psoup.engine.invocation.answer import PagePosition
+from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.composite_hits import CompositeHits, grown, in_order, no_hits
+from psoup.engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
+from psoup.engine.query.window import Window
+from psoup.engine.results.composites import PageBounds
+from psoup.engine.results.contract import ResultsReader, Snapshot
+
+Rows = NDArray[np.int64]
+
+
+class JoinFinding:
+    """The composites of a snapshot's clause at a position. Used by one thread, once.
+
+    Whoever has them from here sees to it that nothing was dropped meanwhile: `settle`.
+    """
+
+    __slots__ = (
+        "_at",
+        "_clauses",
+        "_dates",
+        "_grown",
+        "_results",
+        "_snapshot",
+        "_source",
+        "_spans",
+    )
+
+    def __init__(
+        self,
+        results: ResultsReader,
+        source: TupleSource,
+        snapshot: Snapshot,
+        clauses: ClauseCache,
+        *,
+        at: PagePosition,
+        windows: Sequence[Window],
+    ) -> None:
+        """Bind each source's window to the position's instant."""
+        self._results = results
+        self._source = source
+        self._snapshot = snapshot
+        self._clauses = clauses
+        self._at = at
+        self._spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
+        """What may be part of a composite at the position, by source."""
+        self._dates = Dates(self._spans)
+        self._grown: CompositeHits | None = None
+
+    def count(self) -> int:
+        """Return how many composites are visible. Raises as `rows` does.
+
+        Cost: that of `rows` without their order; those that are not kept are made only where their number is not
+        to be had without.
+        """
+        kept = len(self._kept()[1])
+        clause = self._clauses.clause(self._snapshot)
+        return kept + sum(self._source.joining_count(clause, spans) for spans in self._asked())
+
+    def rows(self) -> Rows:
+        """Return the visible composites in the order of answers: (n, m) rows.
+
+        Raises:
+            PageExpiredError: a row that is needed is not held any more.
+            AnswerTooLargeError: too many are not kept, or it takes too long to find them.
+
+        Cost: O(pages) and a look-up in each that was not seen before, O(m), and the joins of what is not kept.
+        """
+        hits, places = self._kept()
+        earliest, rows = hits.earliest[places], hits.rows.take(places, axis=1)
+        clause = self._clauses.clause(self._snapshot)
+        found = [self._source.joining(clause, spans) for spans in self._asked()]
+        count = sum(part.shape[1] for part in found)
+        if count > JOIN_ANSWER_ROWS_MAX:
+            raise AnswerTooLargeError(
+                f"The answer has {count:,} rows that are found when it is asked for, more than "
+                f"{JOIN_ANSWER_ROWS_MAX:,}: narrow the window, or the conditions.",
+                limit=JOIN_ANSWER_ROWS_MAX,
+            )
+        if not count:
+            return rows
+        fresh = np.ascontiguousarray(np.concatenate(found, axis=1))
+        times = [
+            self._source.times(span.stream_id, part)
+            for span, part in zip(self._spans, fresh, strict=True)
+        ]
+        earliest = np.concatenate([earliest, np.minimum.reduce(times)])
+        rows = np.concatenate([rows, fresh], axis=1)
+        order = in_order(earliest, rows)
+        return rows if order is None else rows.take(order, axis=1)
+
+    def settle(self) -> None:
+        """Remember what was read; refuse it if part of it may have been dropped while it was looked for.
+
+        Raises:
+            NotFoundError: the query has been removed.
+            QuerySuspendedError: the clause ran over a bound meanwhile, and its composites are gone.
+            PageExpiredError: segments that this position retains have been dropped.
+        """
+        at, before, cut = self._at, self._snapshot.cut, self._results.cut()
+        if (cut.gen, cut.seq) != (before.gen, before.seq):
+            later = self._results.snapshot(self._snapshot.query.query_id)
+            refuse_suspended(later)
+            if later.cut.gen != at.gen or any(
+                stream.dropped_row > at.first_row(place)
+                for place, stream in enumerate(later.streams)
+            ):
+                raise PageExpiredError
+        if self._grown is not None:
+            self._clauses.remember_composites(self._snapshot, self._grown)
+
+    def _asked(self) -> Iterator[Sequence[Span]]:
+        """Yield the spans of each join that finds what is not kept; together they find it once.
+
+        Nothing kept: all spans as they are. Else what is not kept has an open part, one at or past the whole chunks
+        of its stream. Let p be the last source of a composite whose part is open: it is found by the p-th join, of
+        the open rows of p with all rows of the sources before it and the whole chunks of those behind it, and by
+        no other: an earlier p has the open part among its whole chunks, a later one has none.
+        """
+        every = self._spans
+        if self._snapshot.clause.join is None:
+            if not any(map(is_empty, every)):
+                yield every
+            return
+        whole = self._whole()
+        for place, span in enumerate(every):
+            fresh = replace(span, first_row=max(span.first_row, whole[place].past_row))
+            spans = (*every[:place], fresh, *whole[place + 1 :])
+            if not any(map(is_empty, spans)):
+                yield spans
+
+    def _whole(self) -> list[Span]:
+        """Return the spans without the chunks that were open at the snapshot: those of kept composites."""
+        return [
+            replace(span, past_row=min(stream.rows // CHUNK_ROWS * CHUNK_ROWS, span.past_row))
+            for span, stream in zip(self._spans, self._snapshot.streams, strict=True)
+        ]
+
+    def _kept(self) -> tuple[CompositeHits, Rows]:
+        """Return composites that are kept, and the places of the visible ones among them, in order."""
+        nothing = no_hits(len(self._spans)), np.empty(0, dtype=np.int64)
+        if self._snapshot.clause.join is None:
+            return nothing
+        whole = self._whole()
+        if any(map(is_empty, whole)):
+            return nothing
+        hits, dates = self._hits(), self._dates
+        some = dates.reached(hits)
+        rows = hits.rows[:, some]
+        shown = dates.shown(hits.earliest[some], hits.latest[some])
+        for span, part in zip(whole, rows, strict=True):
+            shown &= part >= span.first_row
+            shown &= part < span.past_row
+        places = np.flatnonzero(shown)
+        for source in dates.unlike:
+            span = whole[source]
+            assert span.begin_us is not None, "an open span ends at NOW, and is none narrower"
+            times = self._source.times(span.stream_id, rows[source, places])
+            places = places[(times >= span.begin_us) & (times <= span.end_us)]
+        return hits, places + some.start
+
+    def _hits(self) -> CompositeHits:
+        """Return the clause's composites in all pages that the windows reach, and maybe in others."""
+        record, streams = self._snapshot.clause, self._snapshot.streams
+        known = self._clauses.composites(self._snapshot) or no_hits(len(streams))
+        pages, dates, seen = self._results.composites(record), self._dates, known.seen
+        fresh = [page for page in pages if page.bounds not in seen and dates.reach(page.bounds)]
+        if not fresh:
+            return known
+        held = frozenset(page.bounds for page in pages)
+        self._grown = grown(
+            replace(known, seen=seen & held),
+            fresh,
+            record.clause_id,
+            dropped_rows=[stream.dropped_row for stream in streams],
+        )
+        return self._grown
+
+
+class Dates:
+    """What the spans of the sources say of a composite's earliest and latest time. A value.
+
+    Attributes:
+        unlike: places of the sources whose part has to be looked at as well: their spans are narrower than what
+            the earliest and the latest time tell.
+    """
+
+    __slots__ = ("_least_begin", "_least_end", "_most_begin", "_most_end", "unlike")
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        """Take one span for each source."""
+        begins = [span.begin_us for span in spans]
+        bounded = [begin for begin in begins if begin is not None]
+        ends = [span.end_us for span in spans]
+        self._least_begin = min(bounded) if len(bounded) == len(begins) else None
+        self._most_begin = max(bounded, default=None)
+        self._least_end, self._most_end = min(ends), max(ends)
+        self.unlike = [
+            place
+            for place, span in enumerate(spans)
+            if span.begin_us != self._least_begin or span.end_us != self._most_end
+        ]
+
+    def reach(self, page: PageBounds) -> bool:
+        """Return whether a composite of the page may be dated so."""
+        least, most = self._least_begin, self._most_begin
+        return (
+            (least is None or page.most_earliest >= least)
+            and (most is None or page.most_latest >= most)
+            and page.least_latest <= self._most_end
+            and page.least_earliest <= self._least_end
+        )
+
+    def reached(self, hits: CompositeHits) -> slice:
+        """Return where composites lie whose earliest time may be so."""
+        first = 0
+        if self._least_begin is not None:
+            first = int(hits.earliest.searchsorted(self._least_begin))
+        return slice(first, int(hits.earliest.searchsorted(self._least_end, side="right")))
+
+    def shown(self, earliest: Rows, latest: Rows) -> NDArray[np.bool_]:
+        """Return which composites, whose earliest times are `reached`, are dated so but for `unlike` sources."""
+        shown = latest <= self._most_end
+        if self._most_begin is not None and len(earliest) and earliest[0] < self._most_begin:
+            shown &= latest >= self._most_begin
+        return shown
+
+
+def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> Span:
+    """Return which tuples of a source may be part of a composite at a position."""
+    part = at.parts[place]
+    begin_us, end_us = window.bind(at.now_us)
+    if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
+        begin_us = part.floor_us
+    if end_us is None or end_us > at.now_us:
+        end_us = at.now_us  # nothing dated later is ever shown
+    stream_id = snapshot.streams[place].stream_id
+    return Span(stream_id, at.first_row(place), part.past_row, begin_us, end_us)
+
+
+def is_empty(span: Span) -> bool:
+    """Return whether no tuple can lie in it."""
+    if span.first_row >= span.past_row:
+        return True
+    return span.begin_us is not None and span.begin_us > span.end_us
+
+
+def refuse_suspended(snapshot: Snapshot) -> None:
+    """Raise QuerySuspendedError where the snapshot's clause ran over a bound of joins."""
+    join = snapshot.clause.join
+    if join is not None and join.suspended is not None:
+        raise QuerySuspendedError(
+            "The query found more than a join may, and is answered no more. Register it anew with a factor that ties "
+            "its streams more closely, such as a band of time, or with materialize none, which looks for what the "
+            "window shows when it is asked.",
+            since_seq=join.suspended.since_seq,
+            reason=join.suspended.reason,
+        )

@@ -1,0 +1,119 @@
+"""Which position an invocation is answered from, and at which instant: what stays the same on all its pages."""
+
+from collections.abc import Iterable
+
+from psoup.engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
+from psoup.engine.invocation.answer import PagePosition, PartPosition, Request
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.schema import ClockKind
+
+
+def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
+    """Return the position to answer from; None where there is no NOW yet and none was asked for.
+
+    Raises:
+        NotYetVisibleError: `min_seq` or the page's own position is not applied yet.
+        NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
+        PageExpiredError: the page belongs to another history, or its tuples are not held any more.
+    """
+    cut, streams, position = snapshot.cut, snapshot.streams, request.position
+    if position is not None or request.min_seq is not None:
+        check_reached(snapshot, request)
+    if position is not None:
+        if any(
+            oldest_row < stream.dropped_row
+            for oldest_row, stream in zip(position.oldest_rows, streams, strict=True)
+        ):
+            raise PageExpiredError
+        return position
+    now_us = instant(snapshot, request.now_us)
+    if now_us is None:
+        return None
+    return PagePosition(
+        cut.gen,
+        cut.seq,
+        now_us,
+        tuple([PartPosition(one.rows, one.floor_row, one.floor_us) for one in streams]),
+        complete_from(snapshot, now_us),
+        (0,) * len(streams),
+    )
+
+
+def check_reached(snapshot: Snapshot, request: Request) -> None:
+    """Raise unless the positions that the request needs are of this history and applied."""
+    cut, position = snapshot.cut, request.position
+    if position is not None and position.gen != cut.gen:
+        raise PageExpiredError(
+            "This page belongs to a history that is gone. Invoke the query again."
+        )
+    needed = max(request.min_seq or 0, 0 if position is None else position.seq)
+    if needed > cut.seq:
+        raise NotYetVisibleError(
+            f"Position {needed} is not applied yet, {cut.seq} is. Try again shortly.",
+            applied=cut.seq,
+        )
+
+
+def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
+    """Return the instant to answer for: NOW, or the one asked for; None = there is no NOW yet."""
+    newest_us = newest(snapshot)
+    if asked_us is None or asked_us == newest_us:
+        return newest_us
+    oldest_us = latest(one.complete_from_us for one in snapshot.streams)
+    if oldest_us is not None and newest_us is not None:
+        oldest_us = min(oldest_us, newest_us)  # whatever was forgotten, NOW can be asked for
+    if newest_us is not None and asked_us > newest_us:
+        raise NowOutOfRangeError(
+            "now= lies after the query's NOW: ask for an instant up to `newest`.",
+            oldest=oldest_us,
+            newest=newest_us,
+        )
+    if oldest_us is not None and asked_us < oldest_us:
+        raise NowOutOfRangeError(
+            "now= lies before what retention has kept: ask for an instant from `oldest` on.",
+            oldest=oldest_us,
+            newest=newest_us,
+        )
+    return asked_us
+
+
+def newest(snapshot: Snapshot) -> int | None:
+    """Return NOW: the server's clock, or the largest tuple time seen; None before the first tuple.
+
+    Streams of unlike clocks are in no query.
+    """
+    streams = snapshot.streams
+    if streams[0].schema.clock is ClockKind.SERVER:
+        return snapshot.cut.server_now_us
+    if len(streams) == 1:
+        return streams[0].high_water_us
+    return latest(one.high_water_us for one in streams)
+
+
+def complete_from(snapshot: Snapshot, now_us: int) -> int | None:
+    """Return the time from which an answer is complete; None if the windows of all its streams are retained."""
+    streams, query = snapshot.streams, snapshot.query
+    if len(streams) == 1:
+        return stream_complete_from(streams[0], query.window, now_us)
+    windows = windows_of(query.window, query.ranges, len(streams))
+    return latest(
+        stream_complete_from(stream, window, now_us)
+        for stream, window in zip(streams, windows, strict=True)
+    )
+
+
+def stream_complete_from(stream: StreamRecord, window: Window, now_us: int) -> int | None:
+    """Return the time from which a stream's part of an answer is complete; None if its window is retained."""
+    if stream.forgotten_us is None and stream.floor_us is None:
+        return None
+    from_us = stream.complete_from_us
+    begin_us, _ = window.bind(now_us)
+    inside = from_us is not None and begin_us is not None and begin_us >= from_us
+    return None if inside else from_us
+
+
+def latest(instants: Iterable[int | None]) -> int | None:
+    """Return the largest of the instants that there are."""
+    return max((one for one in instants if one is not None), default=None)

@@ -1,0 +1,12 @@
+"""From the syntax of a query and the declared streams to a clause, a window and warnings.
+
+Reading order:
+    binder: the whole query.
+    scope: the names that FROM brings.
+    expression_binder, coercion: names and types of expressions; constants take the type of what they stand beside.
+    normal_form, size: expressions that mean the same become the same value; the largest that is accepted.
+    factoring, band: WHERE to boolean factors; bounds on a difference between two sources.
+    window_binder: BEGIN-END and the windows of single sources.
+    query_warnings, author_warnings: what the author should know; the same with the names and places of the text.
+    bound_cache: texts bound a moment ago. shapes, template: texts that differ in numbers alone, bound by filling in.
+"""

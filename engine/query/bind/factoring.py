@@ -1,0 +1,73 @@
+"""From a WHERE in normal form to its boolean factors."""
+
+from psoup.engine.query.bind import normal_form as form
+from psoup.engine.query.bind.band import Band, band_factor, band_of
+from psoup.engine.query.factor import AttributeFactor, BooleanFactor, EquiFactor, ResidualFactor
+from psoup.engine.query.values.expression import (
+    ColumnRef,
+    Compare,
+    CompareOp,
+    Constant,
+    Expression,
+    column_refs,
+    sources_of,
+)
+from psoup.engine.query.values.truth_set import true_set
+from psoup.engine.query.values.value_set import ValueSet, intersection
+
+
+def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
+    """Return the boolean factors of a WHERE in normal form.
+
+    First one AttributeFactor per column, by source and name, of all conjuncts that are sets of its values; then
+    the equalities between sources, one BandFactor per pair of sides, and the other conjuncts, each in canonical
+    order. What every value and NULL satisfies is left out.
+    """
+    sets: dict[ColumnRef, list[ValueSet]] = {}
+    equalities: list[BooleanFactor] = []
+    bands: dict[tuple[Expression, Expression], list[Band]] = {}
+    residual: list[BooleanFactor] = []
+    for conjunct in form.conjuncts(where):
+        ref = _only_column(conjunct)
+        if ref is not None:
+            values = true_set(conjunct)
+            if values is not None:
+                sets.setdefault(ref, []).append(values)
+                continue
+        elif isinstance(conjunct, Compare):
+            equality = _equality(conjunct)
+            if equality is not None:
+                equalities.append(equality)
+                continue
+            band = band_of(conjunct)
+            if band is not None:
+                bands.setdefault((band.left, band.right), []).append(band)
+                continue
+        residual.append(ResidualFactor(conjunct))
+    indexed = [
+        AttributeFactor(ref, values)
+        for ref in sorted(sets, key=lambda ref: (ref.source, ref.name))
+        if not (values := intersection(sets[ref])).is_all
+    ]
+    return (*indexed, *equalities, *map(band_factor, bands.values()), *residual)
+
+
+def _only_column(expression: Expression) -> ColumnRef | None:
+    """Return the column that the expression reads, where it is one alone."""
+    if isinstance(expression, Compare) and isinstance(expression.right, Constant):
+        left = expression.left
+        if isinstance(left, ColumnRef):
+            return left
+    refs = column_refs(expression)
+    return next(iter(refs)) if len(refs) == 1 else None
+
+
+def _equality(condition: Compare) -> EquiFactor | None:
+    """Return the equality of a value of one source with one of another; None where it is none."""
+    if condition.op is not CompareOp.EQ:
+        return None
+    left, right = condition.left, condition.right
+    places = sorted(sources_of(left)), sorted(sources_of(right))
+    if len(places[0]) != 1 or len(places[1]) != 1 or places[0] == places[1]:
+        return None
+    return EquiFactor(left, right) if places[0] < places[1] else EquiFactor(right, left)

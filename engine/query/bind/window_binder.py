@@ -1,0 +1,97 @@
+"""BEGIN-END and the windows of single sources: from syntax to what they are, and what to say about their reach."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from psoup.engine.errors import UnsupportedSqlError, WindowEmptyError
+from psoup.engine.query.bind.coercion import constant_instant
+from psoup.engine.query.clause import QueryWarning
+from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.syntax import BoundSyntax, QuerySyntax, WindowSyntax
+from psoup.engine.query.time_literals import spoken_duration
+from psoup.engine.query.window import Bound, Window, windows_of
+from psoup.engine.tuples.schema import StreamSchema
+
+
+class Windows(NamedTuple):
+    """BEGIN-END, and how far back the window of each source reaches: as in `BoundQuery`."""
+
+    query: Window
+    ranges: tuple[int | None, ...] = ()
+
+
+def bind_windows(syntax: QuerySyntax) -> Windows:
+    """Return the windows; without BEGIN-END the one that shows everything retained.
+
+    The `[RANGE r]` of a source that is alone is the query's window `BEGIN (NOW - r) END (NOW)`.
+
+    Raises:
+        Refused: `window-empty` for reversed ends, `unsupported-sql` for a moving BEGIN with a constant
+            END, or for BEGIN-END where every source has its own; `type-mismatch` for a constant that is no time.
+    """
+    ranges = tuple([None if one.range is None else one.range.us for one in syntax.sources])
+    if syntax.window is not None and None not in ranges:
+        raise Refused(
+            UnsupportedSqlError,
+            "BEGIN-END holds for no stream: each has a window of its own.",
+            syntax.window.span,
+            "leave BEGIN and END out, or one [RANGE ...]",
+        )
+    window = _window(syntax.window)
+    if len(ranges) > 1:
+        return Windows(window, () if ranges.count(None) == len(ranges) else ranges)
+    return Windows(window if None in ranges else windows_of(window, ranges, 1)[0])
+
+
+def _window(syntax: WindowSyntax | None) -> Window:
+    if syntax is None:
+        return Window()
+    begin, end = _bound(syntax.begin), _bound(syntax.end)
+    if begin.moving and not end.moving:
+        raise Refused(
+            UnsupportedSqlError,
+            "A moving BEGIN with a constant END is not offered.",
+            syntax.begin.span,
+            "write a constant BEGIN, or NOW as END",
+        )
+    if begin.moving == end.moving and (begin.us < end.us if begin.moving else begin.us > end.us):
+        raise Refused(
+            WindowEmptyError,
+            "BEGIN lies after END: no tuple is ever between them.",
+            syntax.span,
+            "write the earlier bound first; of two offsets the larger is the earlier",
+        )
+    return Window(begin, end)
+
+
+def retention_warnings(windows: Windows, schemas: Sequence[StreamSchema]) -> list[QueryWarning]:
+    """Return a warning for each moving window that reaches past what its stream keeps, each once."""
+    if windows.query.begin is None and not windows.ranges:
+        return []
+    each = windows_of(windows.query, windows.ranges, len(schemas))
+    own = windows.ranges or (None,) * len(schemas)
+    found = [
+        _retention_warning("BEGIN" if us is None else "RANGE", window, schema)
+        for us, window, schema in zip(own, each, schemas, strict=True)
+    ]
+    return list(dict.fromkeys([warning for warning in found if warning is not None]))
+
+
+def _retention_warning(what: str, window: Window, schema: StreamSchema) -> QueryWarning | None:
+    kept_us = schema.retention.time_us
+    begin = window.begin
+    if begin is None or not begin.moving or kept_us is None or begin.us <= kept_us:
+        return None
+    return QueryWarning(
+        "window-exceeds-retention",
+        f"{what} reaches {spoken_duration(begin.us)} back, {schema.name} keeps "
+        f"{spoken_duration(kept_us)}: answers say from when on they are complete",
+    )
+
+
+def _bound(syntax: BoundSyntax) -> Bound:
+    if syntax.constant is None:
+        return Bound(syntax.offset_us, moving=True)
+    constant = constant_instant(syntax.constant.value, syntax.constant.span)
+    assert isinstance(constant.value, int), "a TIMESTAMP counts microseconds"
+    return Bound(constant.value, moving=False)

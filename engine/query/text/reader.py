@@ -1,0 +1,279 @@
+"""Reading tokens one by one: the steps that every rule of the grammar takes, and their refusals."""
+
+import difflib
+from collections.abc import Mapping
+from typing import NoReturn
+
+from psoup.engine.errors import SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.canonical import sql_name, sql_text
+from psoup.engine.query.text.refusal import Refused, Span
+from psoup.engine.query.text.scanner import Token, TokenKind
+from psoup.engine.query.text.syntax import IntervalSyntax, Name, StringSyntax
+from psoup.engine.query.time_literals import spelled_unit, split_duration, unit_us, whole_us
+
+_WORD, _QUOTED, _END = TokenKind.WORD, TokenKind.QUOTED, TokenKind.END
+Keywords = frozenset[str] | Mapping[str, object]
+"""Keywords and symbols, none of them empty."""
+_NUMBER_SHOWN_MAX = 20
+_TEXT_SHOWN_MAX = 40
+AS_NAME = "as a name it stands in double quotes"
+END_OF_QUERY = "the end of the query"
+COMMA_OR_FROM = "a comma or FROM"
+UNIT_HINT = (
+    "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY and WEEK: INTERVAL '6' HOUR"
+)
+
+
+_KINDS = {
+    TokenKind.WORD: "a word",
+    TokenKind.QUOTED: "a name in double quotes",
+    TokenKind.NUMBER: "a number",
+    TokenKind.STRING: "a text in single quotes",
+    TokenKind.END: "the end of the text",
+}
+
+
+class UnexpectedError(Refused):
+    """Something stands where the dialect has nothing: SQL that is not offered, or no SQL at all."""
+
+
+class TokenReader:
+    """A place in a row of tokens, moving forward.
+
+    `token` is the next token; the END token for ever at the end.
+    """
+
+    __slots__ = ("_at", "_last", "_tokens", "token")
+
+    def __init__(self, tokens: tuple[Token, ...]) -> None:
+        """Stand before the first token."""
+        assert tokens[-1].kind is _END
+        self._tokens = tokens
+        self._at = 0
+        self._last = len(tokens) - 1
+        self.token = tokens[0]
+
+    @property
+    def following(self) -> Token:
+        """The token after the next one."""
+        return self.peek(1)
+
+    def peek(self, ahead: int) -> Token:
+        """Return the token `ahead` places after the next one."""
+        return self._tokens[min(self._at + ahead, self._last)]
+
+    @property
+    def last(self) -> Token:
+        """The token taken last; the first one where none was."""
+        return self._tokens[max(self._at - 1, 0)]
+
+    @property
+    def last_span(self) -> Span:
+        """The span of the token taken last."""
+        return self.last.span
+
+    def take(self) -> Token:
+        """Return the next token and move past it."""
+        token = self.token
+        if self._at < self._last:
+            self._at += 1
+            self.token = self._tokens[self._at]
+        return token
+
+    def take_if(self, keyword: str) -> Token | None:
+        """Take and return the next token if it is this keyword or symbol; else leave it and return None."""
+        return self.take() if self.token.keyword == keyword else None
+
+    def take_any(self, keywords: Keywords) -> Token | None:
+        """Take and return the next token if it is one of these; else leave it and return None."""
+        return self.take() if self.token.keyword in keywords else None
+
+    def at(self, keyword: str) -> bool:
+        """Return whether the next token is this keyword or symbol."""
+        return self.token.keyword == keyword
+
+
+def name(reader: TokenReader, what: str) -> Name:
+    """Return the name that is the next token; refuse anything else as not `what`."""
+    token = reader.token
+    kind = token.kind
+    if kind is _WORD and token.keyword in dialect.RESERVED:
+        raise Refused(
+            SqlSyntaxError,
+            f"Expected {what}, found the keyword {token.keyword}.",
+            token.span,
+            AS_NAME,
+            hint=f'{AS_NAME}: "{token.text}"',
+        )
+    if (kind is not _WORD and kind is not _QUOTED) or not token.text:
+        text = kind is TokenKind.STRING
+        raise Refused(
+            SqlSyntaxError,
+            f"Expected {what}, found {kind_of(token)}.",
+            token.span,
+            "single quotes make a text: a name stands without quotes, or in double ones"
+            if text
+            else f"write {what} here",
+            quoting=f"Expected {what}, found {shown(token)}.",
+            hint=f"single quotes make a text, a name is written {sql_name(token.text[:_TEXT_SHOWN_MAX])}"
+            if text
+            else None,
+        )
+    reader.take()
+    return Name(token.text, kind is _QUOTED, token.span)
+
+
+def alias(reader: TokenReader) -> Name | None:
+    """Return the alias at the next token, AS or not, or None."""
+    if reader.take_if("AS"):
+        return name(reader, "an alias")
+    token = reader.token
+    if token.kind is _QUOTED or (
+        token.kind is _WORD
+        and token.keyword not in dialect.RESERVED
+        and token.keyword not in dialect.CLAUSES
+    ):
+        return name(reader, "an alias")
+    return None
+
+
+def shown(token: Token) -> str:
+    """Return how a message to the query's author names a token."""
+    return "the end of the text" if token.kind is _END else repr(token.text[:_TEXT_SHOWN_MAX])
+
+
+def kind_of(token: Token) -> str:
+    """Return how a message names a token that it does not quote: keywords and symbols are words of SQL."""
+    if token.kind is TokenKind.SYMBOL:
+        return f"the symbol {token.text}" if token.text.isascii() else "a symbol"
+    if token.keyword in dialect.RESERVED:
+        return f"the keyword {token.keyword}"
+    return _KINDS[token.kind]
+
+
+def refuse_rest(reader: TokenReader, expected: str) -> NoReturn:
+    """Refuse what stands where a part of the query is finished and `expected` would follow."""
+    token = reader.token
+    known = dialect.CLAUSES.get(token.keyword)
+    if known is not None:
+        raise Refused(UnsupportedSqlError, f"{known[0]} is not offered.", token.span, known[1])
+    remedy, hint = _rest_remedy(reader, expected)
+    raise UnexpectedError(
+        SqlSyntaxError,
+        f"Expected {expected}, found {kind_of(token)}.",
+        token.span,
+        remedy,
+        quoting=f"Expected {expected}, found {shown(token)}.",
+        hint=hint,
+    )
+
+
+def _rest_remedy(reader: TokenReader, expected: str) -> tuple[str, str | None]:
+    """Return what to do about the next token, which nothing may follow with; and the same quoting the text."""
+    token, last = reader.token, reader.last
+    if last.kind is _WORD and last.keyword not in dialect.RESERVED:
+        word = last.text[:_TEXT_SHOWN_MAX]
+        near = difflib.get_close_matches(word.upper(), dialect.CLAUSE_WORDS, n=1, cutoff=0.7)
+        if near:
+            return (
+                f"the word before it may be a misspelt {near[0]}",
+                f"did you mean {near[0]} in place of {word}?",
+            )
+    if token.keyword == "," and last.kind is TokenKind.NUMBER and expected == END_OF_QUERY:
+        return "a decimal number has a point: 1.5", None
+    known = dialect.RESTS.get(token.keyword)
+    if known is not None:
+        return known, None
+    if expected == END_OF_QUERY:
+        return "leave out what follows, or join conditions by AND", None
+    if expected == COMMA_OR_FROM:
+        return "columns are separated by commas; FROM and a stream stand behind the last", None
+    return f"write {expected}", None
+
+
+def expect(reader: TokenReader, keyword: str, expected: str) -> Token:
+    """Take and return the keyword or symbol; refuse anything else."""
+    token = reader.take_if(keyword)
+    if token is None:
+        refuse_rest(reader, expected)
+    return token
+
+
+def string(reader: TokenReader, what: str) -> StringSyntax:
+    """Return the string that is the next token; refuse anything else as not `what`."""
+    token = reader.token
+    if token.kind is not TokenKind.STRING:
+        quoted = token.kind is _QUOTED
+        raise UnexpectedError(
+            SqlSyntaxError,
+            f"Expected {what}, found {kind_of(token)}.",
+            token.span,
+            "a text stands in single quotes; double quotes make a name"
+            if quoted
+            else f"write {what}",
+            quoting=f"Expected {what}, found {shown(token)}.",
+            hint=f"write it in single quotes: {sql_text(token.text[:_TEXT_SHOWN_MAX])}"
+            if quoted
+            else None,
+        )
+    reader.take()
+    return StringSyntax(token.text, token.span)
+
+
+def interval(reader: TokenReader) -> IntervalSyntax:
+    """Return the interval literal at the next token: '6' HOUR, '6 hours' or 6 HOUR."""
+    start, literal = reader.take(), reader.take()
+    parts = split_duration(literal.text)
+    if parts is None:
+        raise Refused(
+            UnsupportedSqlError,
+            "An INTERVAL is one number and one unit.",
+            literal.span,
+            UNIT_HINT,
+        )
+    number, unit = parts
+    unit_span = literal.span
+    if not unit:
+        token = reader.token
+        if token.kind is not _WORD or token.keyword in dialect.RESERVED:
+            raise Refused(
+                SqlSyntaxError,
+                f"Expected a unit, found {kind_of(token)}.",
+                token.span,
+                UNIT_HINT,
+                quoting=f"Expected a unit, found {shown(token)}.",
+            )
+        reader.take()
+        unit, unit_span = token.text, token.span
+    length = unit_us(unit)
+    if length is None:
+        raise _unknown_unit(number, unit, unit_span)
+    us = whole_us(number, length)
+    if us is None:
+        raise Refused(
+            SqlSyntaxError,
+            "An INTERVAL is a whole number of microseconds, of at most 64 bits.",
+            literal.span,
+            UNIT_HINT,
+            quoting=f"{number[:_NUMBER_SHOWN_MAX]!r} is no number of whole microseconds of at most 64 bits.",
+        )
+    return IntervalSyntax(us, start.span.to(reader.last_span))
+
+
+def _unknown_unit(number: str, unit: str, span: Span) -> Refused:
+    """Return the refusal of a unit that an INTERVAL does not have."""
+    spelled = spelled_unit(unit)
+    remedy, hint = UNIT_HINT, None
+    if spelled is not None:
+        hint = f"write the unit in full: INTERVAL '{number[:_NUMBER_SHOWN_MAX]}' {spelled}"
+    elif unit.upper().removesuffix("S") in ("MONTH", "QUARTER", "YEAR"):
+        remedy = "months and years are of no fixed length: write days, INTERVAL '30' DAY"
+    return Refused(
+        UnsupportedSqlError,
+        "INTERVAL does not have this unit.",
+        span,
+        remedy,
+        quoting=f"INTERVAL has no unit {unit[:20]!r}.",
+        hint=hint,
+    )

@@ -1,0 +1,141 @@
+"""FROM: streams separated by commas, or joined.
+
+    from   := FROM source { , source | CROSS JOIN source | [INNER] JOIN source ON or }
+    source := name [window] [[AS] alias] [window]
+    window := [ RANGE reach ]
+
+A comma and CROSS JOIN mean the same; the conditions behind ON are conjuncts of WHERE.
+"""
+
+from typing import NoReturn
+
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query import dialect
+from psoup.engine.query.text.expression_grammar import expression
+from psoup.engine.query.text.reader import (
+    COMMA_OR_FROM,
+    TokenReader,
+    alias,
+    expect,
+    kind_of,
+    name,
+    refuse_rest,
+    shown,
+)
+from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.scanner import Token
+from psoup.engine.query.text.syntax import RangeSyntax, SourceSyntax
+from psoup.engine.query.text.window_grammar import range_syntax
+
+_ON_HINT = "write JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y"
+
+
+def sources_syntax(reader: TokenReader) -> tuple[SourceSyntax, ...]:
+    """Return the sources of the FROM that begins at the next token; the reader stands behind them.
+
+    Raises:
+        Refused: `sql-syntax`, `unsupported-sql` (joins but inner ones), `query-too-complex` (too many).
+    """
+    expect(reader, "FROM", COMMA_OR_FROM)
+    found = [_source(reader)]
+    while True:
+        start = reader.token
+        joined = _joined(reader)
+        if joined is None:
+            return tuple(found)
+        if len(found) == limits.QUERY_STREAMS_MAX:
+            raise Refused(
+                QueryTooComplexError,
+                f"FROM has more than {limits.QUERY_STREAMS_MAX} streams.",
+                reader.token.span,
+                "join fewer streams",
+                limit=limits.QUERY_STREAMS_MAX,
+                actual=len(found) + 1,
+            )
+        source = _source(reader)
+        if joined:
+            source = _with_condition(reader, source)
+        elif reader.at("ON") or reader.at("USING"):
+            _refuse_condition(reader.token, start)
+        found.append(source)
+
+
+def _joined(reader: TokenReader) -> bool | None:
+    """Take what joins a further source; return whether ON follows that, None where there is none."""
+    if reader.take_if(","):
+        return False
+    if reader.take_if("CROSS"):
+        expect(reader, "JOIN", "JOIN after CROSS")
+        return False
+    if reader.take_if("INNER"):
+        expect(reader, "JOIN", "JOIN after INNER")
+        return True
+    return True if reader.take_if("JOIN") else None
+
+
+def _source(reader: TokenReader) -> SourceSyntax:
+    token = reader.token
+    if token.keyword == "(":
+        what = "A subquery" if reader.following.keyword in ("SELECT", "WITH") else "A bracket"
+        raise Refused(
+            UnsupportedSqlError,
+            f"{what} in FROM is not offered.",
+            token.span,
+            "FROM takes the name of a stream",
+        )
+    stream = name(reader, "the name of a stream")
+    if reader.at("("):
+        refuse_rest(reader, "the name of a stream, not a function")
+    window = _window(reader, None)
+    _refuse_kind(reader)
+    called = alias(reader)
+    window = _window(reader, window)
+    _refuse_kind(reader)
+    return SourceSyntax(stream, called, window)
+
+
+def _refuse_kind(reader: TokenReader) -> None:
+    """Refuse a join of a kind that is no reserved word, and would be read as an alias."""
+    kind = reader.token
+    if kind.keyword in dialect.JOIN_KINDS and reader.following.keyword == "JOIN":
+        raise Refused(
+            UnsupportedSqlError,
+            f"{kind.keyword} JOIN is not offered.",
+            kind.span,
+            dialect.JOIN_HINT,
+        )
+
+
+def _window(reader: TokenReader, before: RangeSyntax | None) -> RangeSyntax | None:
+    """Return the window at the next token, or the one that stood before the alias; None where neither is."""
+    if not reader.at("["):
+        return before
+    if before is not None:
+        raise Refused(
+            UnsupportedSqlError,
+            "A stream of FROM has one window.",
+            reader.token.span,
+            "leave one of the two out",
+        )
+    return range_syntax(reader)
+
+
+def _with_condition(reader: TokenReader, source: SourceSyntax) -> SourceSyntax:
+    token = reader.token
+    if token.keyword in dialect.CLAUSES and token.keyword != "ON":
+        refuse_rest(reader, "ON and a condition")
+    if not reader.take_if("ON"):
+        raise Refused(
+            SqlSyntaxError,
+            f"Expected ON and a condition after JOIN, found {kind_of(token)}.",
+            token.span,
+            _ON_HINT,
+            quoting=f"Expected ON and a condition after JOIN, found {shown(token)}.",
+        )
+    return SourceSyntax(source.stream, source.alias, source.range, expression(reader))
+
+
+def _refuse_condition(token: Token, joined: Token) -> NoReturn:
+    what = "CROSS JOIN" if joined.keyword == "CROSS" else "A comma"
+    raise Refused(UnsupportedSqlError, f"{what} takes no {token.keyword}.", token.span, _ON_HINT)

@@ -1,0 +1,298 @@
+"""The syntax tree: what a query text says, before names and types are looked at.
+
+Every node knows its span of the text, so that every refusal can point. Trees are at most
+`QUERY_DEPTH_MAX` operators high: AND and OR of many operands are one node.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any
+
+from psoup.engine.query.text.refusal import Span
+from psoup.engine.query.values.expression import ArithmeticOp, CompareOp
+from psoup.engine.tuples.value_type import value_type
+
+
+@value_type
+class Name:
+    """A name as written; a quoted one is taken exactly."""
+
+    text: str
+    quoted: bool
+    span: Span
+
+
+@value_type
+class NumberSyntax:
+    """A number, with its sign."""
+
+    text: str
+    span: Span
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it has neither a point nor an exponent."""
+        return self.text.lstrip("-").isdigit()
+
+
+@value_type
+class StringSyntax:
+    """A string, unquoted."""
+
+    value: str
+    span: Span
+
+
+@value_type
+class BooleanSyntax:
+    """TRUE or FALSE."""
+
+    value: bool
+    span: Span
+
+
+@value_type
+class NullSyntax:
+    """NULL."""
+
+    span: Span
+
+
+@value_type
+class TimestampSyntax:
+    """TIMESTAMP 'value'."""
+
+    value: StringSyntax
+    span: Span
+
+
+@value_type
+class IntervalSyntax:
+    """INTERVAL 'n' UNIT, in microseconds."""
+
+    us: int
+    span: Span
+
+
+@value_type
+class ColumnSyntax:
+    """[qualifier.]column."""
+
+    qualifier: Name | None
+    name: Name
+    span: Span
+
+
+@value_type
+class NegateSyntax:
+    """-operand."""
+
+    operand: "ExpressionSyntax"
+    span: Span
+
+
+@value_type
+class AbsoluteSyntax:
+    """ABS(operand)."""
+
+    operand: "ExpressionSyntax"
+    span: Span
+
+
+@value_type
+class ArithmeticSyntax:
+    """left op right; `op_span` is the operator's own."""
+
+    op: ArithmeticOp
+    left: "ExpressionSyntax"
+    right: "ExpressionSyntax"
+    span: Span
+    op_span: Span
+
+
+@value_type
+class CompareSyntax:
+    """left op right; `op_span` is the operator's own."""
+
+    op: CompareOp
+    left: "ExpressionSyntax"
+    right: "ExpressionSyntax"
+    span: Span
+    op_span: Span
+
+
+@value_type
+class BetweenSyntax:
+    """operand [NOT] BETWEEN low AND high."""
+
+    operand: "ExpressionSyntax"
+    low: "ExpressionSyntax"
+    high: "ExpressionSyntax"
+    negated: bool
+    span: Span
+    op_span: Span
+
+
+@value_type
+class InSyntax:
+    """operand [NOT] IN (options)."""
+
+    operand: "ExpressionSyntax"
+    options: tuple["ExpressionSyntax", ...]
+    negated: bool
+    span: Span
+    op_span: Span
+
+
+@value_type
+class LikeSyntax:
+    """operand [NOT] LIKE pattern [ESCAPE escape]."""
+
+    operand: "ExpressionSyntax"
+    pattern: StringSyntax
+    escape: StringSyntax | None
+    negated: bool
+    span: Span
+    op_span: Span
+
+
+class IsWhat(StrEnum):
+    """What may follow IS [NOT]."""
+
+    NULL = "NULL"
+    TRUE = "TRUE"
+    FALSE = "FALSE"
+
+
+@value_type
+class IsSyntax:
+    """operand IS [NOT] what."""
+
+    operand: "ExpressionSyntax"
+    what: IsWhat
+    negated: bool
+    span: Span
+    op_span: Span
+
+
+@value_type
+class NotSyntax:
+    """NOT operand."""
+
+    operand: "ExpressionSyntax"
+    span: Span
+
+
+@value_type
+class LogicalSyntax:
+    """operands joined by AND, or by OR; two at least."""
+
+    conjunction: bool
+    operands: tuple["ExpressionSyntax", ...]
+    span: Span
+
+
+ExpressionSyntax = (
+    NumberSyntax
+    | StringSyntax
+    | BooleanSyntax
+    | NullSyntax
+    | TimestampSyntax
+    | IntervalSyntax
+    | ColumnSyntax
+    | NegateSyntax
+    | AbsoluteSyntax
+    | ArithmeticSyntax
+    | CompareSyntax
+    | BetweenSyntax
+    | InSyntax
+    | LikeSyntax
+    | IsSyntax
+    | NotSyntax
+    | LogicalSyntax
+)
+
+
+@value_type
+class StarSyntax:
+    """`*` or `qualifier.*`."""
+
+    qualifier: Name | None
+    span: Span
+
+
+@value_type
+class OutputSyntax:
+    """One entry of the select list."""
+
+    what: ExpressionSyntax | StarSyntax
+    alias: Name | None
+
+
+@value_type
+class RangeSyntax:
+    """[RANGE us]: a window of one source that reaches so many microseconds back."""
+
+    us: int
+    span: Span
+
+
+@value_type
+class SourceSyntax:
+    """One entry of FROM; `on` is the condition that JOIN joins it by to those before it."""
+
+    stream: Name
+    alias: Name | None
+    range: RangeSyntax | None = None
+    on: ExpressionSyntax | None = None
+
+
+@value_type
+class BoundSyntax:
+    """One end of the window: `constant`, or NOW minus `offset_us`."""
+
+    constant: StringSyntax | None
+    offset_us: int
+    span: Span
+
+
+@value_type
+class WindowSyntax:
+    """BEGIN begin END end."""
+
+    begin: BoundSyntax
+    end: BoundSyntax
+    span: Span
+
+
+@value_type
+class QuerySyntax:
+    """A whole query."""
+
+    distinct: bool
+    outputs: tuple[OutputSyntax, ...]
+    sources: tuple[SourceSyntax, ...]
+    where: ExpressionSyntax | None
+    window: WindowSyntax | None
+
+
+def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
+    """Return the expressions directly below this one, left to right."""
+    parts = _PARTS.get(type(expression))
+    return () if parts is None else parts(expression)
+
+
+_PARTS: dict[type[ExpressionSyntax], Callable[[Any], tuple[ExpressionSyntax, ...]]] = {
+    NegateSyntax: lambda node: (node.operand,),
+    AbsoluteSyntax: lambda node: (node.operand,),
+    NotSyntax: lambda node: (node.operand,),
+    IsSyntax: lambda node: (node.operand,),
+    LikeSyntax: lambda node: (node.operand,),
+    ArithmeticSyntax: attrgetter("left", "right"),
+    CompareSyntax: attrgetter("left", "right"),
+    BetweenSyntax: attrgetter("operand", "low", "high"),
+    InSyntax: lambda node: (node.operand, *node.options),
+    LogicalSyntax: attrgetter("operands"),
+}
+"""What lies below a node, where anything does."""

@@ -1,1 +1,0 @@
-"""State modules: the Query SteM and the Data SteMs. Verbs: build, probe, evict."""

@@ -1,0 +1,7 @@
+"""What psoup's processes need of a store, whichever it is: its address, its condition, its contracts.
+
+Reading order:
+    address: where a store is, read from a URL.
+    condition: what an engine sees of its store now and then: settings, disk, clock, loss.
+    archive_answers: the contract for answers whose windows reach past memory, which a job computes.
+"""

@@ -1,0 +1,143 @@
+"""From what a column showed to how it is read: its type, the form of its times, and what the user should know."""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.columns.kinds import KINDS, TYPES, ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.columns.readings import Reading, asked_form, asked_reading
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.times.candidates import COMPACT, is_date_name
+from psoup.pipeline.files.times.formats import TimeFormat
+from psoup.pipeline.files.times.forms import ISO, Epoch, TimeForm
+
+_SHOWN_LENGTH: Final = 24
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
+
+
+def wanted_types(options: ReadOptions, declared: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
+    """Return the types that columns have whatever their values look like: declared, else of the options."""
+    wanted = dict(options.types)
+    wanted |= dict.fromkeys((name for name, _ in options.time_formats), ColumnType.TIMESTAMP)
+    if options.time is not None:
+        wanted[options.time] = ColumnType.TIMESTAMP
+    return {**wanted, **declared}
+
+
+def decided(
+    survey: ColumnSurvey, line: int | None, options: ReadOptions, wanted: ColumnType | None
+) -> InferredColumn:
+    """Return the column, read as its values allow.
+
+    Args:
+        survey: of all its values.
+        line: where the survey's witness stands.
+        options: a format or a unit that they name for the column goes first.
+        wanted: the column's type; None = what the survey shows.
+    """
+    forms, ambiguous = _forms(survey, options, wanted)
+    kind = wanted
+    if kind is None:
+        kind = TYPES[survey.kind]
+        if kind is ColumnType.TIMESTAMP and ambiguous:
+            kind = ColumnType.STRING
+        elif survey.kind is Kind.INT and forms == (COMPACT,):
+            kind = ColumnType.TIMESTAMP
+    reading = Reading(forms[0], options.decimal_comma)
+    return InferredColumn(
+        survey.name,
+        kind,
+        survey.nulls,
+        survey.kind if wanted is None else KINDS[wanted],
+        survey.largest,
+        note=_note(survey, line, kind, reading),
+        witness=survey.witness if survey.before is not Kind.NOTHING else "",
+        markers=dict(survey.markers),
+        reading=reading,
+        sample="" if _is_asked(options, survey.name, forms[0]) else survey.sample,
+        warning=_warning(survey, kind, ambiguous) if wanted is None else "",
+        misfits=kind is ColumnType.TIMESTAMP and _misfits(survey, forms[0]),
+        ambiguous=ambiguous,
+    )
+
+
+def read_as(column: InferredColumn, form: TimeForm) -> InferredColumn:
+    """Return a column whose times may mean several things, read in one of these ways."""
+    return dataclasses.replace(
+        column,
+        type=ColumnType.TIMESTAMP,
+        note=f"read as {written_as(form, column.sample)}",
+        reading=dataclasses.replace(column.reading, form=form),
+        warning="",
+        ambiguous=(),
+    )
+
+
+def written_as(form: TimeForm, sample: str) -> str:
+    """Return the text of a form as `sample` is written."""
+    return form.full_text(sample) if isinstance(form, TimeFormat) else form.text
+
+
+def _is_asked(options: ReadOptions, column: str, form: TimeForm) -> bool:
+    """Return whether the options say how a column's times are written."""
+    return asked_form(options, column) is not None or isinstance(form, Epoch)
+
+
+def _forms(
+    survey: ColumnSurvey, options: ReadOptions, wanted: ColumnType | None
+) -> tuple[tuple[TimeForm, ...], tuple[TimeForm, ...]]:
+    """Return the form of the column's times, first of a tuple, and all of them where they differ in what they read."""
+    asked = asked_form(options, survey.name)
+    if asked is not None:
+        return (asked,), ()
+    dates = wanted is ColumnType.TIMESTAMP or (wanted is None and is_date_name(survey.name))
+    if dates and survey.kind is Kind.INT and survey.compact and options.epoch is None:
+        return (COMPACT,), ()
+    if not survey.forms:
+        return (asked_reading(options, survey.name).form,), ()
+    if survey.forms[0] is ISO or len(survey.forms) == 1:
+        return survey.forms[:1], ()
+    return survey.forms[:1], survey.forms
+
+
+def _misfits(survey: ColumnSurvey, form: TimeForm) -> bool:
+    """Return whether the form does not read all values of a column."""
+    if form is ISO:
+        return survey.kind not in {Kind.NOTHING, Kind.TIMESTAMP}
+    return survey.kind is Kind.TEXT
+
+
+def _note(survey: ColumnSurvey, line: int | None, kind: ColumnType, reading: Reading) -> str:
+    """Return what the table of columns says beside the column."""
+    if kind is ColumnType.TIMESTAMP and reading.form is not ISO:
+        return f"read as {written_as(reading.form, survey.sample)}"
+    if survey.before is Kind.NOTHING or kind is not ColumnType.STRING:
+        return ""
+    return f"{_shown(survey.witness)!r} in line {line} is not {TYPES[survey.before]}"
+
+
+def _warning(survey: ColumnSurvey, kind: ColumnType, ambiguous: Sequence[TimeForm]) -> str:
+    if kind is not ColumnType.STRING:
+        return ""
+    if survey.kind is Kind.TIMESTAMP and ambiguous:
+        named = [f"'{survey.name}={written_as(form, survey.sample)}'" for form in ambiguous]
+        return (
+            f"{survey.name} stays text: it holds dates such as {survey.sample!r}, and none of them tells the day"
+            f" from the month; --time-format {' or '.join(named)} reads them"
+        )
+    if survey.kind is Kind.NOTHING and survey.markers:
+        words = sorted(survey.markers)
+        passed = " ".join(f"--null {word}" for word in words)
+        return f"{survey.name} holds nothing but {' and '.join(words)} and stays text; {passed} reads that as NULL"
+    if survey.kind is Kind.TEXT and _DECIMAL_COMMA.fullmatch(survey.witness):
+        return (
+            f"{survey.name} stays text: {survey.witness!r} looks like a number with a decimal comma;"
+            " --decimal-comma reads such numbers"
+        )
+    return ""
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 3] + "..."

@@ -1,0 +1,140 @@
+"""What the members of JSON rows look like over a whole file, and which of them were objects or arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.columns.decisions import decided
+from psoup.pipeline.files.columns.joined_time import JoinedTime
+from psoup.pipeline.files.columns.kinds import ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.columns.markers import counted
+from psoup.pipeline.files.columns.text_kinds import looks_for
+from psoup.pipeline.files.options import ReadOptions
+from psoup.pipeline.files.readers.flattening import Flattener, Row
+from psoup.pipeline.files.readers.json_values import fold_values
+
+_BLOCK_ROWS: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Values of one type of JSON that follow each other in a column, and the lines they stand at."""
+
+    kind: type
+    values: list[Any] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+class JsonSurvey:
+    """Fed with rows in their order; `columns` reads it off once all are in."""
+
+    def __init__(self, options: ReadOptions, wanted: Mapping[str, ColumnType]) -> None:
+        """Begin with nothing seen; columns of `wanted` have their types already."""
+        self._options = options
+        self._wanted = wanted
+        self._nulls = frozenset(options.nulls)
+        self._joined = JoinedTime.of(options)
+        self._runs: dict[str, _Run] = {}
+        self._present: dict[str, int] = {}
+        self._arrays: set[str] = set()
+        self._skipped: set[str] = set()
+        self.surveys: dict[str, ColumnSurvey] = {}
+        self.rows = 0
+
+    @property
+    def seen(self) -> list[str]:
+        """The names of all members of the file, those to be left out last."""
+        joined = "" if self._joined is None else self._joined.name
+        return [*(name for name in self.surveys if name != joined), *sorted(self._skipped)]
+
+    def add(self, line: int, row: Row) -> None:
+        """Fold a flat row that begins at `line`."""
+        self.rows += 1
+        for name, value in row.items():
+            if name in self._options.skip:
+                self._skipped.add(name)
+                continue
+            survey = self.surveys.get(name)
+            if survey is None:
+                survey = self.surveys[name] = ColumnSurvey(name)
+            if value is not None and not (isinstance(value, str) and value in self._nulls):
+                self._present[name] = self._present.get(name, 0) + 1
+                self._fold(survey, value, line)
+        if self.rows % _BLOCK_ROWS == 0:
+            self._fold_runs()
+
+    def columns(self, flattener: Flattener | None) -> tuple[InferredColumn, ...]:
+        """Return how every member is read. Members that are objects in some rows alone are text in all."""
+        self._fold_runs()
+        if flattener is not None:
+            self._merge_mixed(flattener)
+        found = []
+        for name, survey in self.surveys.items():
+            survey.nulls = self.rows - self._present.get(name, 0)
+            kind = self._wanted.get(name)
+            found.append(decided(survey, survey.witness_at, self._options, kind))
+        return tuple(found)
+
+    def notes(self, flattener: Flattener | None, *, features: bool) -> tuple[str, ...]:
+        """Return what was made of objects and arrays, in sentences."""
+        found = []
+        if features:
+            found.append(
+                "each feature is a row: its properties, its id, and its place: a point as lon, lat and depth,"
+                " any other shape as JSON text in geometry"
+            )
+        parents = flattener.parents if flattener is not None else {}
+        flat = [name for name in self.surveys if name in parents]
+        if flat:
+            objects = ", ".join(dict.fromkeys(parents[name] for name in flat))
+            found.append(
+                f"objects are flattened ({objects}), into the columns {', '.join(flat)};"
+                " --no-flatten keeps them as JSON text"
+            )
+        arrays = [name for name in self.surveys if name in self._arrays]
+        if arrays:
+            found.append(f"arrays are kept as JSON text: {', '.join(arrays)}")
+        return tuple(found)
+
+    def _fold(self, survey: ColumnSurvey, value: Any, line: int) -> None:  # noqa: ANN401 (any JSON value)
+        """Take a value up into the run of its column, whose values are of one type."""
+        run = self._runs.get(survey.name)
+        if run is None or run.kind is not type(value):
+            if run is not None:
+                self._fold_run(survey, run)
+            run = self._runs[survey.name] = _Run(type(value))
+        run.values.append(value)
+        run.lines.append(line)
+
+    def _fold_runs(self) -> None:
+        """Fold the values gathered so far, a column at a time."""
+        for name, run in self._runs.items():
+            self._fold_run(self.surveys[name], run)
+        self._runs.clear()
+
+    def _fold_run(self, survey: ColumnSurvey, run: "_Run") -> None:
+        name = survey.name
+        looked_at = self._wanted.get(name, ColumnType.TIMESTAMP) is ColumnType.TIMESTAMP
+        if run.kind is str:
+            texts = counted(pa.array(run.values, pa.string()), survey.markers)
+            if looked_at:
+                looks_for(self._options, name, (Kind.TIMESTAMP,)).fold(survey, texts, run.lines)
+            return
+        if run.kind is list:
+            self._arrays.add(name)
+        if looked_at:
+            fold_values(survey, run.values, run.lines)
+
+    def _merge_mixed(self, flattener: Flattener) -> None:
+        """Leave an object's columns, or where it is something else in other rows, one column of text instead."""
+        children = {name: flattener.ancestors(name) for name in self.surveys}
+        mixed = {name for name in flattener.objects if self._present.get(name)}
+        for name, above in children.items():
+            if above & mixed or (name in flattener.objects and name not in mixed):
+                del self.surveys[name]
+        for name in mixed & self.surveys.keys():
+            self.surveys[name] = ColumnSurvey(name, Kind.TEXT)
+            self._present[name] += flattener.objects[name]

@@ -1,0 +1,108 @@
+"""An archive as `archive` has written it: its rows, how far they go, and what they are of.
+
+Spark reads the files that `_spark_metadata` lists: those of micro-batches that were committed, and no others. So what
+is there ends with a whole batch of the stream.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql.types import DateType, StructField, StructType
+
+from psoup.engine.limits import DAY_US, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.tuples.schema import ColumnSchema
+from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.spark.archive_answers.archive_note import ArchiveNote, checkpoint_of
+from psoup.pipeline.spark.archive_answers.question import Span
+from psoup.pipeline.spark.launch.checkpoints import last_written, read_checkpoint
+from psoup.pipeline.spark.read.arrivals import with_arrival
+from psoup.pipeline.spark.schema import struct_type
+from psoup.pipeline.spark.transforms.event_time import DAY
+from psoup.pipeline.spark.transforms.mapping import column
+
+SEQ: Final = "_seq"
+_NOTHING_THERE: Final = frozenset({"PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"})
+_FROM_FOOTERS: Final = {
+    "spark.sql.sources.useV1SourceList": "",  # the other reader takes no aggregates over
+    "spark.sql.parquet.aggregatePushdown": "true",
+}
+_DAY_ONE: Final = dt.date(1970, 1, 1)
+
+
+def archived_rows(
+    spark: SparkSession, path: str, columns: Sequence[ColumnSchema]
+) -> DataFrame | None:
+    """Return all rows of an archive: `ARRIVAL_COLUMNS`, those of the stream, and `DAY`. None = none were written yet.
+
+    Raises:
+        HistoryRefusedError: its columns are others.
+    """
+    rows = _written(spark, path)
+    if rows is None:
+        return None
+    expected = struct_type(with_arrival(columns)).add(StructField(DAY, DateType()))
+    if _shown(rows.schema) != _shown(expected):
+        raise HistoryRefusedError(
+            f"The archive {path} has the columns {rows.schema.simpleString()}, where those of the stream make"
+            f" {expected.simpleString()}: it is another stream's, or of one that was declared otherwise. Name the"
+            " folder that `psoup pipeline archive` writes for this stream: --archive STREAM=DIR."
+        )
+    return rows
+
+
+def archived_through(spark: SparkSession, path: str, note: ArchiveNote) -> int:
+    """Return the position up to which an archive has everything that came since its note.
+
+    Spark's checkpoint knows it. Where that is not at hand, or is ahead of the files beside it, as in a copy, the last
+    batch that has rows tells it. Ask this before `archived_rows`, which has what was written meanwhile as well.
+    """
+    known = read_checkpoint(spark, checkpoint_of(path, note.checkpoint))
+    offset = known.offset
+    if offset is None or offset["gen"] != note.gen or known.committed > last_written(spark, path):
+        return last_position(spark, path)
+    return int(offset["seq"])
+
+
+def last_position(spark: SparkSession, path: str) -> int:
+    """Return the position of the last batch of an archive that has rows; 0 where there are none.
+
+    Cost: the footers of all its files are read, by tasks, and nothing else of them: about a millisecond each.
+    """
+    own = spark.newSession()
+    for name, value in _FROM_FOOTERS.items():
+        own.conf.set(name, value)
+    rows = _written(own, path)
+    found = None if rows is None else rows.agg(functions.max(SEQ)).first()
+    return int(found[0]) if found is not None and found[0] is not None else 0
+
+
+def _written(spark: SparkSession, path: str) -> DataFrame | None:
+    """Return what Spark has written to an archive, as it is; None = no rows yet."""
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        if error.getCondition() in _NOTHING_THERE:
+            return None
+        raise
+
+
+def within(rows: DataFrame, *, up_to: int, span: Span) -> DataFrame:
+    """Return the rows of batches up to a position, of the days that `span` meets; those of other days are not read."""
+    chosen = rows.where((column(SEQ) <= up_to) & (column(DAY) <= _day(span.end_us)))
+    return chosen if span.begin_us is None else chosen.where(column(DAY) >= _day(span.begin_us))
+
+
+def _day(us: int) -> Column:
+    """Return the UTC day of an instant, the first or last there is where it lies outside."""
+    kept_us = min(max(us, TIMESTAMP_US_MIN), TIMESTAMP_US_MAX)
+    day = _DAY_ONE + dt.timedelta(days=kept_us // DAY_US)
+    return functions.expr(
+        f"DATE '{day.isoformat()}'"
+    )  # as a literal it would go by another calendar
+
+
+def _shown(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema]

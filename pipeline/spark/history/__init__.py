@@ -1,1 +1,0 @@
-"""Answers that reach past memory, computed by Spark from an archive and what the service's log still has."""

@@ -1,0 +1,214 @@
+"""Spark's filters as SQL of psoup: which of them a query can take over, and its text with them in it.
+
+A filter is taken over where both sides mean the same by it for every value, in all three truth values:
+one that compares a plain column of the select list with a constant of the column's own type. Spark has
+brought both sides to one type already, and leaves what it had to cast the column for to itself. What is
+left out: NaN and infinities, which no column of psoup's holds; lists with a zero of DOUBLE, which Spark
+looks up by its sign; texts with NUL, which no query can hold; times before year 1 or after year 9999.
+
+A text gets its conjuncts by the places that its syntax tree names, never by a search in the text.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+
+from psoup.engine.limits import (
+    QUERY_IN_LIST_MAX,
+    QUERY_PATTERN_LENGTH_MAX,
+    TIMESTAMP_US_MAX,
+    TIMESTAMP_US_MIN,
+)
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.text.parser import parse
+from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.syntax import ColumnSyntax, QuerySyntax
+from psoup.engine.query.values import expression as sql
+from psoup.engine.tuples.schema import ColumnType
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_INT64_PAST: Final = 2**63
+_ESCAPE: Final = "\\"
+_SPECIAL: Final = str.maketrans({one: _ESCAPE + one for one in (_ESCAPE, "%", "_")})
+_COMPARISONS: Final[dict[type[Filter], sql.CompareOp]] = {
+    EqualTo: sql.CompareOp.EQ,
+    GreaterThan: sql.CompareOp.GT,
+    GreaterThanOrEqual: sql.CompareOp.GE,
+    LessThan: sql.CompareOp.LT,
+    LessThanOrEqual: sql.CompareOp.LE,
+}
+_PATTERNS: Final[dict[type[Filter], tuple[str, str]]] = {
+    StringContains: ("%", "%"),
+    StringEndsWith: ("%", ""),
+    StringStartsWith: ("", "%"),
+}
+"""What stands before and behind the text in a pattern of LIKE."""
+
+
+def push(
+    canonical: str, columns: Mapping[str, ColumnType], filters: Sequence[Filter]
+) -> tuple[str, list[Filter]]:
+    """Return the query that shows those rows alone that pass, and the filters it could not take over.
+
+    The window stays as it was, and so does what is shown of a row: DISTINCT leaves rows out that are equal in
+    every column, so the filters keep all of them or none.
+
+    Args:
+        canonical: the text of a query, as its description has it.
+        columns: the names and types of what it shows.
+        filters: what Spark wants to hold, all of them together.
+
+    Cost: linear in the text, once for each filter that is taken over.
+    """
+    try:
+        shown = plain_columns(parse(canonical), columns)
+    except Refused:  # a dialect that is newer than ours
+        return canonical, list(filters)
+    text, conjuncts, left = canonical, list[sql.Expression](), list[Filter]()
+    for one in filters:
+        conjunct = expression_of(one, shown)
+        narrowed = None if conjunct is None else _narrowed(canonical, [*conjuncts, conjunct])
+        if conjunct is None or narrowed is None:
+            left.append(one)
+        else:
+            text = narrowed
+            conjuncts.append(conjunct)
+    return text, left
+
+
+def plain_columns(
+    syntax: QuerySyntax, columns: Mapping[str, ColumnType]
+) -> dict[str, sql.ColumnRef]:
+    """Return what stands in the select list as a column and nothing more, by the name it is shown under."""
+    found = {}
+    for output in syntax.outputs:
+        what = output.what
+        if not isinstance(what, ColumnSyntax):
+            continue
+        name = what.name.text if output.alias is None else output.alias.text
+        kind = columns.get(name)
+        if kind is not None:
+            alias = "" if what.qualifier is None else what.qualifier.text
+            found[name] = sql.ColumnRef(0, what.name.text, kind, alias)
+    return found
+
+
+def expression_of(one: Filter, columns: Mapping[str, sql.ColumnRef]) -> sql.Expression | None:
+    """Return what the filter says of these columns, None where psoup cannot say exactly that."""
+    if isinstance(one, Not):
+        negated = expression_of(one.child, columns)
+        return None if negated is None else sql.Not(negated)
+    path: Sequence[str] = getattr(one, "attribute", ())
+    column = columns.get(path[0]) if len(path) == 1 else None
+    if column is None:
+        return None
+    if isinstance(one, IsNull):
+        return sql.IsNull(column)
+    if isinstance(one, IsNotNull):
+        return sql.Not(sql.IsNull(column))
+    return _of_constant(one, column, getattr(one, "value", None))
+
+
+def with_conjuncts(text: str, conjuncts: Sequence[sql.Expression]) -> str:
+    """Return the query's text with more conditions, each of which has to hold besides its own.
+
+    Raises:
+        Refused: the text is no query, or with them is more than a query may be.
+    """
+    syntax = parse(text)
+    added = " AND ".join([f"({sql_expression(one)})" for one in conjuncts])
+    if syntax.where is not None:
+        own = syntax.where.span
+        condition = f"({text[own.start : own.past]}) AND {added}"
+        before, behind = text[: own.start], text[own.past :]
+    else:
+        at = len(text) if syntax.window is None else syntax.window.span.start
+        condition = f"WHERE {added}"
+        before, behind = text[:at].rstrip() + " ", text[at:] and " " + text[at:]
+    narrowed = f"{before}{condition}{behind}"
+    parse(narrowed)
+    return narrowed
+
+
+def _narrowed(text: str, conjuncts: Sequence[sql.Expression]) -> str | None:
+    """Return the text with the conjuncts, None where that is more than a query may be."""
+    try:
+        return with_conjuncts(text, conjuncts)
+    except Refused:
+        return None
+
+
+def _of_constant(one: Filter, column: sql.ColumnRef, value: object) -> sql.Expression | None:
+    if isinstance(one, In):
+        return _of_list(column, list(one.value))
+    if isinstance(one, EqualNullSafe) and value is None:
+        return sql.IsNull(column)
+    constant = _constant(value, column.type)
+    if constant is None:
+        return None
+    if isinstance(one, EqualNullSafe):  # never unknown, so that its negation is not either
+        is_there = sql.Not(sql.IsNull(column))
+        return sql.And((is_there, sql.Compare(sql.CompareOp.EQ, column, constant)))
+    if type(one) in _PATTERNS and isinstance(value, str):
+        return _of_pattern(column, value, *_PATTERNS[type(one)])
+    op = _COMPARISONS.get(type(one))
+    return None if op is None else sql.Compare(op, column, constant)
+
+
+def _of_pattern(column: sql.ColumnRef, text: str, before: str, behind: str) -> sql.Like | None:
+    literal = text.translate(_SPECIAL)
+    pattern = f"{before}{literal}{behind}"
+    escape = None if literal == text else _ESCAPE
+    fits = len(pattern) <= QUERY_PATTERN_LENGTH_MAX
+    return sql.Like(column, pattern, escape) if fits else None
+
+
+def _of_list(column: sql.ColumnRef, values: list[Any]) -> sql.Expression | None:
+    if not 0 < len(values) <= QUERY_IN_LIST_MAX:
+        return None
+    options = [
+        sql.Constant(None, column.type) if value is None else _constant(value, column.type)
+        for value in values
+    ]
+    kept = tuple([one for one in options if one is not None])
+    has_zero = column.type is ColumnType.FLOAT64 and any(one.value == 0 for one in kept)
+    return None if len(kept) < len(options) or has_zero else sql.InList(column, kept)
+
+
+def _constant(value: object, kind: ColumnType) -> sql.Constant | None:
+    """Return the value as a literal of exactly this type, None where there is none."""
+    match kind, value:
+        case (ColumnType.BOOL, bool()):
+            return sql.Constant(value, kind)
+        case (ColumnType.INT64, int()) if not isinstance(value, bool):
+            fits = -_INT64_PAST <= value < _INT64_PAST
+            return sql.Constant(value, kind) if fits else None
+        case (ColumnType.FLOAT64, float()):
+            return sql.Constant(value, kind) if math.isfinite(value) else None
+        case (ColumnType.STRING, str()):
+            return None if "\0" in value else sql.Constant(value, kind)
+        case (ColumnType.TIMESTAMP, datetime()) if value.tzinfo is not None:
+            us = (value - _EPOCH) // _MICROSECOND
+            fits = TIMESTAMP_US_MIN <= us <= TIMESTAMP_US_MAX
+            return sql.Constant(us, kind) if fits else None
+        case _:
+            return None

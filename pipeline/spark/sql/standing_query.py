@@ -1,0 +1,274 @@
+r"""A standing query as Spark SQL that must answer the same: one text over tables of the same tuples.
+
+A table holds what a stream keeps, or an archive of it: its columns, `_id` (BIGINT, the tuple's id) and, where the
+stream dates tuples by their arrival, `_arrival` (TIMESTAMP). The translation starts from the syntax of the text: it
+looks names up and tells types apart, and evaluates nothing. Where psoup means something else than Spark SQL in ANSI
+mode (decision record 0005), it says so in Spark's words:
+
+- Arithmetic of BIGINT without a result is NULL, an error there: `try_add`, `try_subtract`, `try_multiply`, `try_mod`.
+- `-x` and `ABS(x)` of the least integer are NULL, an error there: `nullif(x, the least)` below the sign.
+- Division and remainder by zero are NULL, an error there: `try_divide`, `try_mod`.
+- A DOUBLE that would be infinite is NULL, Infinity there: `nullif` with both infinities around each operation.
+- An instant outside the years 1 to 9999 is NULL, goes on to 294247 there: `least` or `greatest` with the first one
+  outside, and `nullif` with that.
+- A number without point is a BIGINT and any other a DOUBLE, INT and DECIMAL there: `5L`, `2.5D`.
+- IN compares each option by itself, brings all to one type there: a DOUBLE beside BIGINTs becomes `OR x = 2.5D`.
+- LIKE has no escape unless ESCAPE names one, which takes any character; a backslash there, and that before `%`, `_`
+  and itself alone: each of these three that is meant gets a backslash.
+- A backslash in a literal is one, an escape there: two.
+- A time needs no seconds, and its offset may be any; there it does, and up to 18 hours: seconds are added, and the
+  offset is an interval.
+- A string beside a TIMESTAMP is a literal of one, a cast there: `TIMESTAMP '...'`.
+- NULL alone is a BOOLEAN, else of the type beside it; VOID, or DOUBLE in `abs`, there: `CAST(NULL AS ...)`.
+- BEGIN-END and `[RANGE r]`, which there are none of: conditions on the time of each stream, both ends inclusive.
+- DISTINCT shows the earliest of equal rows until the last one leaves, any of them there: `GROUP BY`, `min` of time
+  and ids, `max` of the time of leaving.
+- Names are taken exactly, then but for capitals: looked up here, and written in backticks.
+
+The rest means the same there: three-valued logic, BETWEEN, `/` and `%`, the order of text (by code point) and of
+booleans, `0.0 = -0.0`, an integer beside a DOUBLE, joins and what stands behind their ON.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.scope import Scope
+from psoup.engine.query.text.parser import parse
+from psoup.engine.query.text.syntax import (
+    BoundSyntax,
+    ColumnSyntax,
+    ExpressionSyntax,
+    OutputSyntax,
+    QuerySyntax,
+    SourceSyntax,
+    StarSyntax,
+)
+from psoup.engine.query.time_literals import format_instant
+from psoup.engine.query.values.expression import ColumnRef
+from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
+from psoup.pipeline.spark.sql.buckets import time_buckets
+from psoup.pipeline.spark.sql.expressions import expression_sql, instant_sql, interval_sql, name_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ID: Final = "_id"
+ARRIVAL: Final = "_arrival"
+LEAVES: Final = "_x"
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.variable.substitute": "false",  # ${...} in a string literal is text
+}
+"""What a session has to be set to for the texts made here to mean what they say."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkQuery:
+    """A standing query at one NOW, in Spark SQL.
+
+    Attributes:
+        rows: SELECT of the answer's rows in no order: `time` (TIMESTAMP, of the earliest tuple of the row), `ids`
+            (ARRAY<BIGINT>, of its tuples in FROM order), `leaves` (TIMESTAMP, NULL = never), and one column for
+            each output, `c0`, `c1` and so on.
+        outputs: name and type of each.
+    """
+
+    rows: str
+    outputs: tuple[tuple[str, ColumnType], ...]
+
+    @property
+    def text(self) -> str:
+        """The answer as psoup gives it: `_id`, `_x` and the outputs by their names, in its order."""
+        shown = [
+            f"concat_ws('-', CAST(ids AS ARRAY<STRING>)) AS {name_sql(ID)}",
+            f"leaves AS {name_sql(LEAVES)}",
+            *(f"c{i} AS {name_sql(name)}" for i, (name, _) in enumerate(self.outputs)),
+        ]
+        # The qualifier tells them from outputs that are named so.
+        order = "ORDER BY answer.time, answer.ids"
+        return " ".join(["SELECT", ", ".join(shown), "FROM", f"({self.rows}) AS answer", order])
+
+
+def agreeing(session: "SparkSession") -> "SparkSession":
+    """Return a session over the same Spark with SETTINGS; it has settings and temporary views of its own."""
+    own = session.newSession()
+    for name, value in SETTINGS.items():
+        own.conf.set(name, value)
+    return own
+
+
+def spark_query(
+    text: str,
+    schemas: Sequence[StreamSchema],
+    *,
+    now_us: int,
+    tables: Mapping[str, str] | None = None,
+    in_buckets: bool = False,
+) -> SparkQuery:
+    """Return what Spark SQL has to be asked, in a session that is `agreeing`.
+
+    Args:
+        text: the query.
+        schemas: what its streams are declared as; others may be among them.
+        now_us: NOW, in microseconds.
+        tables: what stands for a stream in FROM, by its name: a view, a table, or a query in brackets. By
+            default a table named as the stream is.
+        in_buckets: whether joins by a band of time are told as equalities besides, by what the binder knows of
+            them. The answer is the same, and no longer found by comparing each tuple with each.
+
+    Raises:
+        SqlError: psoup does not take the text.
+    """
+    streams = {schema.name: (StreamId(i), schema) for i, schema in enumerate(schemas, start=1)}
+    bound = bind(text, streams)
+    syntax = parse(text)
+    scope = Scope(syntax.sources, streams)
+    given = tables or {}
+    now = f"TIMESTAMP '{format_instant(now_us)}'"
+    buckets = time_buckets(bound.clause, schemas) if in_buckets else ()
+    sources = [
+        _Source(
+            name_sql(name),
+            given.get(schema.name, name_sql(schema.name)),
+            name_sql(schema.time or ARRIVAL),
+            _window(one, syntax, now),
+            [column for bucket in buckets for column in bucket.columns_of(place)],
+        )
+        for place, (name, one, schema) in enumerate(
+            zip(scope.names, syntax.sources, scope.schemas, strict=True)
+        )
+    ]
+    named = bound.clause.outputs
+    shown = [sql for entry in syntax.outputs for sql in _shown(entry, scope, sources)]
+    listed = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(zip(shown, named, strict=True))]
+    parts = ["SELECT", ", ".join([*_ids(sources), *listed]), "FROM", _from(syntax, scope, sources)]
+    names = [source.name for source in sources]
+    wanted = [bucket.condition(names) for bucket in buckets]
+    if syntax.where is not None:
+        wanted.append(f"({_sql(syntax.where, scope, sources)})")
+    if wanted:
+        parts += ["WHERE", " AND ".join(wanted)]
+    rows = " ".join(parts)
+    if syntax.distinct:
+        rows = _distinct(rows, len(named))
+    return SparkQuery(rows, tuple((output.name, output.type) for output in named))
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Both ends as SQL, END never past NOW, and how far back BEGIN moves with it."""
+
+    begin: str | None
+    ends: tuple[str, ...]
+    reach_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One entry of FROM: its name, its table and the column that dates its tuples, as SQL; and its window.
+
+    `added` are columns that it has besides those of its table.
+    """
+
+    name: str
+    table: str
+    time: str
+    window: _Window
+    added: Sequence[str]
+
+    @property
+    def sql(self) -> str:
+        """The tuples inside the window."""
+        window, time = self.window, self.time
+        conditions = [f"{time} <= {end}" for end in dict.fromkeys(window.ends)]
+        conditions += [] if window.begin is None else [f"{time} >= {window.begin}"]
+        columns = ", ".join(["*", *self.added])
+        kept = " ".join(["SELECT", columns, "FROM", self.table, "WHERE", " AND ".join(conditions)])
+        return f"({kept}) AS {self.name}"
+
+
+def _window(source: SourceSyntax, syntax: QuerySyntax, now: str) -> _Window:
+    """Return the window of one source: its own, else that of the query; nothing past NOW in either."""
+    if source.range is not None:
+        return _Window(f"{now} - {interval_sql(source.range.us)}", (now,), source.range.us)
+    if syntax.window is None:
+        return _Window(None, (now,))
+    begin, end = syntax.window.begin, syntax.window.end
+    reach_us = begin.offset_us if begin.constant is None else None
+    return _Window(_bound(begin, now), (now, _bound(end, now)), reach_us)
+
+
+def _bound(syntax: BoundSyntax, now: str) -> str:
+    if syntax.constant is not None:
+        return instant_sql(syntax.constant.value)
+    return f"{now} - {interval_sql(syntax.offset_us)}" if syntax.offset_us else now
+
+
+def _ids(sources: Sequence[_Source]) -> list[str]:
+    """Return what every row says of itself beside its outputs."""
+    times = [f"{source.name}.{source.time}" for source in sources]
+    leaving = [
+        f"{time} + {interval_sql(source.window.reach_us + 1)}"
+        for time, source in zip(times, sources, strict=True)
+        if source.window.reach_us is not None
+    ]
+    ids = ", ".join(f"{source.name}.{name_sql(ID)}" for source in sources)
+    leaves = _least(leaving) if leaving else "CAST(NULL AS TIMESTAMP)"
+    return [f"{_least(times)} AS time", f"array({ids}) AS ids", f"{leaves} AS leaves"]
+
+
+def _least(terms: Sequence[str]) -> str:
+    return terms[0] if len(terms) == 1 else f"least({', '.join(terms)})"
+
+
+def _shown(entry: OutputSyntax, scope: Scope, sources: Sequence[_Source]) -> list[str]:
+    """Return what one entry of the select list shows: several columns, where it is a `*`."""
+    if not isinstance(entry.what, StarSyntax):
+        return [_sql(entry.what, scope, sources)]
+    starred = [one.expression for one in scope.all_columns(entry.what.qualifier)]
+    columns = [one for one in starred if isinstance(one, ColumnRef)]  # which all of them are
+    return [f"{sources[ref.source].name}.{name_sql(ref.name)}" for ref in columns]
+
+
+def _from(syntax: QuerySyntax, scope: Scope, sources: Sequence[_Source]) -> str:
+    text = sources[0].sql
+    for place, source in enumerate(sources[1:], start=1):
+        on = syntax.sources[place].on
+        if on is None:
+            text += f" CROSS JOIN {source.sql}"
+        else:
+            text += f" JOIN {source.sql} ON {_sql(on, scope, sources, past=place + 1)}"
+    return text
+
+
+def _sql(
+    syntax: ExpressionSyntax, scope: Scope, sources: Sequence[_Source], *, past: int | None = None
+) -> str:
+    """Return an expression that reads all sources, or the first `past`; a NULL alone is a BOOLEAN."""
+    find = scope.column if past is None else scope.columns_up_to(past)
+
+    def lookup(column: ColumnSyntax) -> tuple[str, ColumnRef]:
+        ref = find(column)
+        return sources[ref.source].name, ref
+
+    return expression_sql(syntax, lookup).beside(None)
+
+
+def _distinct(rows: str, count: int) -> str:
+    """Return one row for equal ones: the earliest, as it stands, leaving when the last one does.
+
+    Groups show `-0.0` as `0.0`, which it is equal to: values are those of the earliest row, not of its group.
+    """
+    outputs = ", ".join(f"c{i}" for i in range(count))
+    listed = f"min(struct(time, ids, {outputs})) AS earliest, max(leaves) AS leaves"
+    grouped = " ".join(["SELECT", listed, "FROM", f"({rows})", "GROUP BY", outputs])
+    shown = ", ".join(f"earliest.c{i} AS c{i}" for i in range(count))
+    listed = f"earliest.time, earliest.ids, leaves, {shown}"
+    return " ".join(["SELECT", listed, "FROM", f"({grouped})"])

@@ -1,0 +1,193 @@
+"""psoup_append: operations as calls, and the answers as what became of each operation."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, assert_never
+
+from psoup.engine import limits
+from psoup.engine.errors import EngineError
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Tick
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.storage import keys, refusals
+from psoup.storage.encoding.checksums import body_sum, head_sum
+from psoup.storage.encoding.records import declaration_digest, encode_content, text_digest
+from psoup.storage.redis.calls.client import Argument, standing_refusal
+
+CALLED_TOGETHER: Final = 64
+"""Operations of one call: some 2 ms of the server."""
+Call = tuple[str, Sequence[str], list[Argument]]
+"""Function, keys, arguments."""
+
+_KEYS_BEFORE: Final = (
+    keys.HEAD,
+    keys.LOG,
+    keys.SIZES,
+    keys.LOG_STREAMS,
+    keys.LOG_QUERIES,
+    keys.LOG_NAMES,
+    keys.LOG_READERS,
+    keys.LOG_APPS,
+)
+_KEYS_BEHIND: Final = (keys.OWNERS, keys.HOLDS, keys.EMPTY)
+_KEYS_FREEING: Final = (*_KEYS_BEHIND, keys.TRIMMED, keys.HISTORIES)
+"""The key of a stream's producers lies between."""
+
+REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
+    b"BACKLOG": lambda _: refusals.backlog_full(),
+    b"DIFFERS": lambda facts: refusals.stream_differs(int(facts[0])),
+    b"HASQUERIES": lambda facts: refusals.has_queries(int(facts[0])),
+    b"NAMETAKEN": lambda facts: refusals.name_taken(facts[0].decode()),
+    b"NOQUERY": lambda _: refusals.query_not_found(),
+    b"NOSTREAM": lambda _: refusals.stream_not_found(),
+    b"STALE": lambda _: refusals.stale_declaration(),
+    b"TXN": lambda facts: refusals.txn_content_differs(int(facts[0])),
+}
+"""What psoup_append answers when it refuses, and what is raised for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """An operation on its way: the Function that takes it, the keys that this touches, and what it takes of it."""
+
+    content: Content
+    function: str
+    keys: tuple[str, ...]
+    arguments: list[Argument]
+    nbytes: int
+    """Of header and body: all that may be large."""
+
+    count_max: int
+    """How many of its kind (streams, queries, producers of a stream) there may be."""
+
+
+def append_of(content: Content, *, streams_max: int) -> Append:
+    """Return an operation as psoup_append takes it; a stream is refused beside `streams_max` others."""
+    kind, header, body = encode_content(content)
+    rows = content.rows if isinstance(content, Rows) else 0
+    sums = f"{head_sum(kind.encode(), header)} {body_sum(body)}"
+    freeing = isinstance(content, Drop | Remove | Tick)
+    count_max = _count_max(content, streams_max)
+    return Append(
+        content,
+        "psoup_append_freeing" if freeing else "psoup_append",
+        (*_KEYS_BEFORE, _producers_key(content), *(_KEYS_FREEING if freeing else _KEYS_BEHIND)),
+        [kind, header, body, rows, count_max, sums, *_checked(content)],
+        len(header) + len(body),
+        count_max,
+    )
+
+
+def append_calls(appends: Iterable[Append]) -> Iterator[Call]:
+    """Yield the calls that append these in their order: neighbours of one Function and the same keys share one.
+
+    A call is one step, which holds other clients up: it has CALLED_TOGETHER of them at most.
+    """
+    for (function, touched), group in itertools.groupby(
+        appends, lambda one: (one.function, one.keys)
+    ):
+        while part := list(itertools.islice(group, CALLED_TOGETHER)):
+            arguments: list[Argument] = [
+                keys.META,
+                limits.BACKLOG_OPERATIONS_MAX,
+                limits.BACKLOG_BYTES_MAX,
+            ]
+            for one in part:
+                arguments += [len(one.arguments), *one.arguments]
+            yield function, touched, arguments
+
+
+def read_answers(
+    answers: Iterable[Sequence[Any]], appends: Iterable[Append]
+) -> list[Appended | EngineError]:
+    """Return what became of each operation, by the answers to all their calls.
+
+    Raises:
+        RecoveringError: nobody has opened the store; nothing of a call that says so was stored.
+    """
+    flat: list[Sequence[bytes]] = []
+    for what, *told in answers:
+        if what == b"RECOVERING":
+            raise refusals.recovering()
+        flat += told
+    return [_outcome(answer, one) for answer, one in zip(flat, appends, strict=True)]
+
+
+def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
+    """Return what became of an operation by its own answer."""
+    what, *facts = answer
+    if what == b"OK":
+        seq, arrival_us = map(int, facts)
+        return Appended(Seq(seq), arrival_us)
+    if what == b"DUP":
+        seq, query_id, arrival_us = int(facts[0]), facts[1].decode(), int(facts[2])
+        original = QueryId(query_id) if query_id else None
+        return Appended(Seq(seq), arrival_us, duplicate=True, query_id=original)
+    return standing_refusal(answer) or _refusal(what, facts, one)
+
+
+def declared(schema: StreamSchema | None) -> str:
+    """Return what stands in a call for the declaration that something was checked against; '' = it does not matter."""
+    return "" if schema is None else declaration_digest(schema)
+
+
+def _producers_key(content: Content) -> str:
+    """Return the key of the producers this operation may touch; of no stream where it touches none."""
+    return keys.producers(content.stream_id if isinstance(content, Rows | Drop) else StreamId(0))
+
+
+def _count_max(content: Content, streams_max: int) -> int:
+    match content:
+        case Declare():
+            return streams_max
+        case Register():
+            return limits.QUERIES_COUNT_MAX
+        case _:
+            return limits.APPS_COUNT_MAX
+
+
+def _checked(content: Content) -> list[Argument]:
+    """Return what the catalogue is asked about this operation: see psoup_append."""
+    match content:
+        case Declare():
+            return [content.schema.name, declaration_digest(content.schema)]
+        case Drop():
+            return [content.name, content.stream_id, declared(content.declared), *content.queries]
+        case Rows():
+            front: list[Argument] = [content.name, content.stream_id, declared(content.declared)]
+            front.append(limits.APP_DIGESTS_KEPT)
+            if content.txn is None:
+                return [*front, ""]
+            txn = content.txn
+            return [*front, keys.name_hash(txn.app), txn.version, txn.digest.hex()]
+        case Register():
+            name = "" if content.name is None else keys.name_hash(content.name)
+            arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
+            for stream, stream_id in content.streams.items():
+                arguments += [stream, stream_id, declared(content.declared.get(stream))]
+            return arguments
+        case Remove():
+            return [content.query_id]
+        case Tick():
+            return []
+    assert_never(content)
+
+
+def _refusal(what: bytes, facts: Sequence[bytes], one: Append) -> EngineError:
+    """Return the error for an answer of psoup_append."""
+    if what == b"QUOTA":
+        return _quota(one)
+    assert what in REFUSALS, "an answer that this version does not know"
+    return REFUSALS[what](facts)
+
+
+def _quota(one: Append) -> EngineError:
+    match one.content:
+        case Declare():
+            return refusals.streams_quota(one.count_max)
+        case Register():
+            return refusals.queries_quota()
+        case _:
+            return refusals.apps_quota()

@@ -1,0 +1,195 @@
+"""Queries that are committed and not applied yet: asked for, listed and registered again meanwhile."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+
+import pytest
+
+from psoup.app.backend.applied import AppliedPosition
+from psoup.app.backend.pending import Filling, FillingQuery
+from psoup.engine import limits
+from psoup.engine.log.operation import QueryId
+from psoup.engine.tuples.batch import Seq
+from tests.app.faults import FaultyStore
+from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, hurried, running
+from tests.patience import WAIT_S
+
+pytestmark = [pytest.mark.anyio, INTERFERES]
+
+QUICK = dataclasses.replace(SETTINGS, register_deadline_s=0.05)
+NAMED = {"sql": "SELECT px FROM trades", "name": "dear", "labels": {"user": "42"}}
+
+
+@contextlib.asynccontextmanager
+async def held_back() -> AsyncIterator[tuple[Api, FaultyStore]]:
+    """Yield an application with streams `trades` and `other` whose registrations are soon 202."""
+    async with running(SETTINGS) as probe:
+        store = FaultyStore(probe.clock)
+    async with running(SETTINGS, store=store) as api:
+        await api.declare()
+        await api.declare("other")
+    async with running(QUICK, store=store) as api:
+        yield api, store
+
+
+async def test_query_filling_is_described_as_it_was_registered():
+    """The Location of a 202 answers the same description at once, and `live` once it is applied."""
+    async with held_back() as (api, store):
+        with store.waiting("log", "read"):
+            registered = await api.send("POST", "/v1/queries", json=NAMED)
+            assert (202, "filling") == (registered.status_code, registered.json()["state"])
+            found = await api.get(registered.headers["location"])
+            assert (200, registered.json()) == (found.status_code, found.json())
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        live = (await api.get(registered.headers["location"])).json()
+        assert registered.json() | {"state": "live"} == live
+        assert 0 == api.service.filling.statistics().queries
+        api.service.filling.check()
+
+
+async def test_query_filling_registered_again_by_name_is_the_same():
+    """Repeating a named registration while it fills is 202 with the handle and labels of the first."""
+    async with held_back() as (api, store):
+        with store.waiting("log", "read"):
+            first = await api.send("POST", "/v1/queries", json=NAMED)
+            again = await api.send("POST", "/v1/queries", json=NAMED | {"labels": {"user": "7"}})
+            assert (202, first.json()) == (again.status_code, again.json())
+            assert first.headers["location"] == again.headers["location"]
+            other = NAMED | {"sql": "SELECT sym FROM trades"}
+            answer = await api.send("POST", "/v1/queries", json=other)
+            assert_problem(answer, "name-taken", id=first.json()["id"])
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        again = await api.send("POST", "/v1/queries", json=NAMED)
+        assert (200, first.json()["id"]) == (again.status_code, again.json()["id"])
+
+
+async def test_queries_filling_are_listed_and_filtered():
+    """Lists hold queries that fill beside those that are live, each once, by every filter."""
+    async with held_back() as (api, store):
+        patient = dataclasses.replace(QUICK, register_deadline_s=WAIT_S)
+        api.service.settings = patient
+        live = await api.register("SELECT * FROM trades")
+        api.service.settings = QUICK
+
+        async def listed(query: str) -> list[str]:
+            body = (await api.get(f"/v1/queries?{query}")).json()
+            return [one["id"] for one in body["queries"]]
+
+        with store.waiting("log", "read"):
+            labelled = (await api.send("POST", "/v1/queries", json=NAMED)).json()["id"]
+            elsewhere = {"sql": "SELECT * FROM other"}
+            other = (await api.send("POST", "/v1/queries", json=elsewhere)).json()["id"]
+            assert [live, labelled, other] == await listed("")
+            assert [labelled, other] == await listed("state=filling")
+            assert [live] == await listed("state=live")
+            assert [live, labelled] == await listed("stream=trades")
+            assert [labelled] == await listed("label=user:42")
+            assert [] == await listed("state=suspended")
+            page = (await api.get("/v1/queries?limit=2")).json()
+            rest = (await api.get(page["next"])).json()
+            assert [other] == [one["id"] for one in rest["queries"]]
+        assert await api.service.applied.wait(Seq(5), timeout_s=WAIT_S)
+        assert [live, labelled, other] == await listed("state=live")
+        assert [] == await listed("state=filling")
+
+
+async def test_join_filling_is_listed_under_each_of_its_streams():
+    """A join whose old tuples are not met by the deadline is 202, filling, and a query of both streams."""
+    async with held_back() as (api, store):
+        sql = "SELECT a.px FROM trades a, other b WHERE a.sym = b.sym"
+        with store.waiting("log", "read"):
+            answer = await api.send("POST", "/v1/queries", json={"sql": sql})
+            body = answer.json()
+            assert (202, "filling", None) == (answer.status_code, body["state"], body["suspended"])
+            for stream in ("trades", "other"):
+                found = (await api.get(f"/v1/queries?stream={stream}")).json()["queries"]
+                assert [body] == found
+            with hurried(api, "invoke_deadline_s"):
+                assert_problem(await api.get(body["links"]["results"]), "query-filling")
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        assert body | {"state": "live"} == (await api.get(body["links"]["self"])).json()
+
+
+async def test_query_filling_and_removed_is_gone_when_that_is_applied():
+    """A removal behind a registration is taken, and once both are applied the handle is 404."""
+    async with held_back() as (api, store):
+        with store.waiting("log", "read"):
+            path = (await api.send("POST", "/v1/queries", json=NAMED)).headers["location"]
+            assert 202 == (await api.send("DELETE", path)).status_code
+        assert await api.service.applied.wait(Seq(4), timeout_s=WAIT_S)
+        assert_problem(await api.get(path), "not-found")
+
+
+async def test_query_filling_when_the_service_ended_is_live_after_the_next_start():
+    """A start folds what was registered before it answers: nothing of the filling is lost."""
+    async with held_back() as (api, store):
+        with store.waiting("log", "read"):
+            registered = (await api.send("POST", "/v1/queries", json=NAMED)).json()
+    async with running(SETTINGS, store=store) as api:
+        again = await api.send("POST", "/v1/queries", json=NAMED)
+        assert (200, registered["id"]) == (again.status_code, again.json()["id"])
+        assert "live" == (await api.get(f"/v1/queries/{registered['id']}")).json()["state"]
+
+
+def noted(number: int, seq: int) -> FillingQuery:
+    """Return registration `number`, committed at `seq`."""
+    return FillingQuery(QueryId(f"q_{number}"), Seq(seq), frozenset({"trades"}), {}, {"seq": seq})
+
+
+@pytest.fixture
+async def position() -> AppliedPosition:
+    """Return a position that nothing has moved."""
+    return AppliedPosition(asyncio.get_running_loop())
+
+
+async def test_filling_forgets_exactly_what_is_applied(position: AppliedPosition):
+    """Positions noted out of order are forgotten one by one as they are passed, and none before."""
+    filling, seqs = Filling(position), [2, 1, 5, 3, 4]
+    for number, seq in enumerate(seqs):
+        filling.note(noted(number, seq))
+        filling.check()
+    assert [1, 2, 3, 4, 5] == [one.seq for one in filling.queries()]
+    for passed in range(1, 6):
+        position.advance(Seq(passed))
+        assert 5 - passed == filling.statistics().queries
+        assert sorted(set(seqs) - set(range(passed + 1))) == [one.seq for one in filling.queries()]
+        for number, seq in enumerate(seqs):
+            assert (seq > passed) == (filling.find(QueryId(f"q_{number}")) is not None)
+        filling.check()
+
+
+async def test_filling_noted_again_is_held_until_its_later_position(position: AppliedPosition):
+    """A handle noted at two positions is one query, filling until the later one is applied."""
+    filling = Filling(position)
+    filling.note(noted(0, 3))
+    filling.note(noted(0, 7))
+    position.advance(Seq(3))
+    assert [7] == [one.seq for one in filling.queries()]
+    position.advance(Seq(7))
+    assert (0, None) == (filling.statistics().queries, filling.find(QueryId("q_0")))
+
+
+async def test_filling_of_many_looks_at_each_once(position: AppliedPosition, monkeypatch):
+    """However many are held, noting one more looks at the next to be forgotten and at no other."""
+    looked = 0
+
+    class Counted(int):
+        def __le__(self, other: int) -> bool:
+            nonlocal looked
+            looked += 1
+            return int(self) <= other
+
+    filling, many = Filling(position), 1_000
+    for seq in range(1, many + 1):
+        filling.note(dataclasses.replace(noted(seq, seq), seq=Seq(Counted(seq))))
+    assert many - 1 == looked
+    position.advance(Seq(many))
+    assert 0 == filling.statistics().queries
+    assert 2 * many - 1 == looked
+    monkeypatch.setattr(limits, "QUERIES_COUNT_MAX", 2)
+    for seq in range(many + 1, many + 4):
+        filling.note(noted(seq, seq))
+    assert 2 == filling.statistics().queries
+    filling.check()

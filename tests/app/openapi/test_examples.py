@@ -1,0 +1,140 @@
+"""The examples of the OpenAPI: told to a service anew, they are true, and they are what the document describes."""
+
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+
+from psoup.app.http.problems import PROBLEM_TYPES
+from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
+from psoup.app.openapi.operations import OPERATIONS, TAGS
+from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from tests.app.openapi.story import FIGURES, STORY, Step, told
+from tests.app.support import SETTINGS, Api, application
+
+pytestmark = pytest.mark.anyio
+EXAMPLES = load_examples()
+EVERYWHERE = frozenset({"content-length", "content-type", "request-id", "x-content-type-options"})
+"""Headers that are described once for all answers, or belong to HTTP."""
+OF_HTTP = frozenset({"cache-control", "vary", "server-timing", "content-encoding", "connection"})
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    """Return the document of a service."""
+    with application(SETTINGS) as app:
+        return app.openapi()
+
+
+async def test_examples_are_true(api: Api, described):
+    """Each request of the story is answered as its example says, and as the document describes it."""
+    shown = iter(EXAMPLES)
+    schema = schemathesis.openapi.from_dict(described)
+    for step, answer, found in await told(api):
+        if not step.is_shown:
+            continue
+        kept = next(shown)
+        assert (found.operation, found.name, found.summary) == (
+            kept.operation,
+            kept.name,
+            kept.summary,
+        )
+        assert shape([found.path, found.query, found.headers, found.body]) == shape(
+            [kept.path, kept.query, kept.headers, kept.body]
+        )
+        assert (found.media, found.answer_media) == (kept.media, kept.answer_media)
+        if found.operation not in FIGURES:
+            assert shape(found.answer) == shape(kept.answer), step
+        operation = schema.find_operation_by_id(step.operation)
+        operation.validate_response(answer)
+        operation.validate_response(as_answer(kept, answer))
+        assert undescribed(described, step, answer) == set(), step
+    assert [] == list(shown), "no example is left that nobody tells"
+
+
+def test_examples_are_there_for_every_operation():
+    """Each operation has a tag that is described, a text, and a request that was answered."""
+    assert set(OPERATIONS) == {step.operation for step in STORY}
+    for name, operation in OPERATIONS.items():
+        assert operation.tag in TAGS
+        assert operation.text.endswith(".")
+        assert examples_of(EXAMPLES, name), name
+
+
+def test_examples_of_problems_are_bodies_of_their_codes():
+    """Each problem shown has the members that its code is described with, and no others."""
+    shown = problem_examples(EXAMPLES)
+    assert len(shown) >= 18
+    for code, body in shown.items():
+        model = PROBLEM_BODIES[code]
+        assert set(body) <= set(model.model_fields)
+        assert PROBLEM_TYPES[code].status == model.model_validate(body).status
+
+
+def test_document_is_a_valid_openapi(described):
+    """It is one by the schema of OpenAPI 3.1, and every reference in it leads somewhere."""
+    schemathesis.openapi.from_dict(described).validate()
+    assert "3.1.0" == described["openapi"]
+    for reference in references(described):
+        at: Any = described
+        for name in reference.removeprefix("#/").split("/"):
+            assert name in at, reference
+            at = at[name]
+
+
+def test_document_says_a_problem_once(described):
+    """A failure of any operation is a reference to the one response of its status."""
+    for path, methods in described["paths"].items():
+        for operation in methods.values():
+            for status, response in operation["responses"].items():
+                if int(status) >= 400 and path != "/readyz":
+                    assert {"$ref": f"#/components/responses/Problem{status}"} == response
+
+
+def shape(value: Any) -> Any:
+    """Return what kind of value it is: members and their kinds, the kinds of entries, the lines of a text."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [shape(one) for one in value]
+    if isinstance(value, str):
+        return value.count("\n")
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def as_answer(kept: Example, answer: httpx.Response) -> httpx.Response:
+    """Return the example as an answer of its kind."""
+    if kept.answer is None:
+        return answer
+    text = {"text": kept.answer} if isinstance(kept.answer, str) else {"json": kept.answer}
+    length = {"content-length", "content-encoding", "content-type"}
+    headers = {name: value for name, value in answer.headers.items() if name not in length}
+    headers["content-type"] = answer.headers["content-type"]
+    made = httpx.Response(kept.status, headers=headers, request=answer.request, **text)
+    made.elapsed = answer.elapsed
+    return made
+
+
+def undescribed(described: dict[str, Any], step: Step, answer: httpx.Response) -> set[str]:
+    """Return the headers of an answer that the document does not name."""
+    responses = next(
+        operation["responses"]
+        for methods in described["paths"].values()
+        for operation in methods.values()
+        if operation["operationId"] == step.operation
+    )
+    response = responses[str(step.status)]
+    if "$ref" in response:
+        response = described["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    named = {name.lower() for name in response.get("headers", {})}
+    return set(answer.headers) - named - EVERYWHERE - OF_HTTP
+
+
+def references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        here = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return here + [one for inner in value.values() for one in references(inner)]
+    if isinstance(value, list):
+        return [one for inner in value for one in references(inner)]
+    return []

@@ -1,0 +1,59 @@
+"""docs/sql.md runs: each query is registered and answers what stands below it, each refusal and warning is met."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.app.pages.sql_pages import send_table, shown_answer
+from tests.app.support import MOVES_THE_CLOCK, Api, assert_problem
+
+pytestmark = [pytest.mark.anyio, MOVES_THE_CLOCK]
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
+STREAMS = dict(re.findall(r"^```csv (\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+ANSWERED = re.findall(r"^```sql\n(.*?)\n```\n\n```csv\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+REFUSED, WARNED = (
+    [
+        (sql.strip("` "), code)
+        for sql, code in re.findall(r"^\| (`+SELECT.*?`+) \| `([a-z-]+)` \|", part, re.MULTILINE)
+    ]
+    for part in PAGE.partition("## What is not offered")[2].split("## Warnings")
+)
+
+
+@pytest.fixture
+async def page(api: Api) -> Api:
+    """Yield a service that holds the page's streams."""
+    for name, rows in STREAMS.items():
+        await send_table(api, name, rows)
+    return api
+
+
+def test_the_page_has_what_is_run():
+    """Every block of SQL has an answer below it, and the tables were found."""
+    assert ["trades", "quotes"] == list(STREAMS)
+    assert PAGE.count("```sql\n") == len(ANSWERED) > 10
+    assert len(REFUSED) > 10
+    assert len(WARNED) > 2
+
+
+@pytest.mark.parametrize(("sql", "expected"), ANSWERED, ids=lambda text: text[:60])
+async def test_query_of_the_page_answers_what_it_shows(page: Api, sql, expected):
+    """The rows, in their order, as CSV without `_id` and `_x`."""
+    query_id = await page.register(sql)
+    assert expected == await shown_answer(page, query_id)
+
+
+@pytest.mark.parametrize(("sql", "code"), REFUSED, ids=lambda text: text[:60])
+async def test_refused_query_of_the_page_is_refused_with_its_code(page: Api, sql, code):
+    """The table of what is not offered says how it is refused."""
+    assert_problem(await page.send("POST", "/v1/queries", json={"sql": sql}), code)
+
+
+@pytest.mark.parametrize(("sql", "code"), WARNED, ids=lambda text: text[:60])
+async def test_query_of_the_page_is_warned_of(page: Api, sql, code):
+    """Accepted, with the warning of the table."""
+    answer = await page.send("POST", "/v1/queries", json={"sql": sql})
+    assert 201 == answer.status_code
+    assert code in [one["code"] for one in answer.json()["warnings"]]

@@ -1,0 +1,91 @@
+"""Histories: answers past memory, computed by Spark, as a service gives them that has forgotten nothing."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from psoup.engine.limits import SECOND_US
+from psoup.pipeline.spark.archive_answers import parts
+from psoup.pipeline.spark.archive_answers.question import instant_us
+from tests.oracle_duckdb import DuckDbOracle
+from tests.spark.archive_answers.archive_world import compute, filled, pair_of_services
+
+QUERIES = {
+    "snapshot": "SELECT * FROM flights BEGIN ('2024-05-01 12:00:20') END ('2024-05-01 12:01:40.123456')",
+    "landmark": "SELECT DISTINCT delay, NOT late AS early FROM flights"
+    " WHERE late IS NOT NULL OR carrier LIKE '50\\%%' ESCAPE '\\' BEGIN ('2024-05-01 12:00:01') END (NOW)",
+    "earlier": "SELECT carrier, landed, delay / 2 AS half FROM flights WHERE origin <> 'A3'"
+    " BEGIN (NOW - INTERVAL '2' MINUTE) END (NOW - 5)",
+    "join": "SELECT a.flight, b.flight AS other, w.visib, w.ts FROM flights AS a [RANGE 150], flights AS b [RANGE 40],"
+    " weather AS w WHERE a.carrier = b.carrier AND a.late = b.late AND b.origin = w.station",
+    "near": "SELECT a.flight, b.carrier FROM flights AS a [RANGE 150], flights AS b [RANGE 140]"
+    " WHERE b.ts BETWEEN a.ts - INTERVAL '3' SECOND AND a.ts + INTERVAL '1' SECOND",
+}
+EARLIER = "2024-05-01T12:01:00Z"
+"""Of the query of that name: before anything that is kept."""
+
+
+APART = pytest.param(True, marks=[pytest.mark.slow, pytest.mark.service, pytest.mark.redis])
+
+
+@pytest.fixture(scope="module", params=[False, APART], ids=["serve", "apart"])
+def pair(request, spark, tmp_path_factory):
+    """Return both services, with all histories asked for and computed by one run of the job."""
+    with (
+        pair_of_services(tmp_path_factory.mktemp("histories"), apart=request.param) as pair,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        filled(pair, spark, list(QUERIES.values()))
+        for name, sql in QUERIES.items():
+            parameters = {"now": EARLIER} if name == "earlier" else {}
+            assert "queued" == pair.ask(sql, **parameters)["history"]["state"]
+        # Answers of some hundred rows are made of as many partitions and parts as large ones.
+        patch.setattr(parts, "PARTITION_ROWS", 150)
+        patch.setattr(parts, "PART_ROWS_MAX", 16)
+        told = compute(spark, pair.short.url, str(pair.archives))
+        assert ["done"] * len(QUERIES) == [one.state for one in told]
+        yield pair
+
+
+def test_history_is_the_answer_of_a_service_that_has_forgotten_nothing(pair):
+    """Rows, their order, ids, instants of leaving, values to the bit; position, NOW and window: on all pages."""
+    for name, sql in QUERIES.items():
+        parameters = {"now": EARLIER} if name == "earlier" else {}
+        found, expected = pair.answers(sql, **parameters)
+        assert repr(expected.rows) == repr(found.rows), name
+        assert expected == found
+        assert found.complete_from is None
+        assert len(found.rows) > 10, name
+
+
+def test_history_is_what_duckdb_finds_in_all_that_was_sent(pair):
+    """Another oracle, which shares nothing with the service: ids, order and values of a join."""
+    found, _ = pair.answers(QUERIES["join"])
+    now_us = instant_us(found.now)
+    select = re.sub(r" \[RANGE \d+\]", "", QUERIES["join"])
+    with DuckDbOracle() as oracle:
+        for stream, tables in pair.sent.items():
+            oracle.load_table(stream, pa.concat_tables(tables))
+        spans = [(now_us - reach * SECOND_US, now_us) for reach in (150, 40)]
+        expected = oracle.join(select, [*spans, (None, now_us)])
+    shown = [
+        (row["_id"], (row["flight"], row["other"], row["visib"], instant_us(row["ts"])))
+        for row in found.rows
+    ]
+    assert [("-".join(map(str, ids)), values) for ids, _, values in expected] == shown
+
+
+def test_history_is_read_by_pages_in_any_order(pair):
+    """As any answer: the addresses of all its pages at once, and Arrow of each."""
+    handle = pair.handles[QUERIES["join"]][0]
+    envelope = pair.short.answer_pages(handle, history="true", limit=100)
+    assert envelope["count"] > 2 * 100
+    tables: list[pa.Table] = []
+    for address in reversed(envelope["pages"]):
+        for body in pair.short.arrow_page(address):
+            with pa.ipc.open_stream(body) as reader:
+                tables.insert(0, reader.read_all())
+    ids = pa.concat_tables(tables)["_id"].to_pylist()
+    found, _ = pair.answers(QUERIES["join"])
+    assert [row["_id"] for row in found.rows] == ids

@@ -1,0 +1,209 @@
+"""Archives that are written and read: what they go on from, what they are read with, and what ends them."""
+
+import dataclasses
+import json
+import os
+import shutil
+
+import pytest
+
+from psoup.engine.query.window import Window
+from psoup.pipeline.client import Service
+from psoup.pipeline.errors import DefinitionError, ReadRefusedError
+from psoup.pipeline.spark.archive_answers import tuples
+from psoup.pipeline.spark.archive_answers.archive import archived_through
+from psoup.pipeline.spark.archive_answers.archive_note import (
+    CHECKPOINT_FOLDER,
+    ArchiveNote,
+    read_note,
+    write_note,
+)
+from psoup.pipeline.spark.archive_answers.question import Question, instant_us
+from psoup.pipeline.spark.archive_answers.tuples import find_tuples, rows_of
+from psoup.pipeline.spark.jobs.archive import archive
+from psoup.pipeline.spark.launch import checkpoints as kept
+from psoup.pipeline.spark.launch.requests import ArchiveRequest
+from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.sql.standing_query import agreeing
+from tests.patience import wait_until
+from tests.spark.archive_answers.archive_world import archive_of, never
+from tests.spark.read.read_world import FLIGHTS, append, declare, flights
+
+OPEN = (Window(),)
+
+
+def question_of(service, stream):
+    """Return what asks for all of a stream that has come so far."""
+    page = service.batch_list(stream, limit=1)
+    text = f"SELECT 1 FROM {stream}"
+    return Question("h_1", text, page["gen"], page["seq"], instant_us("2099-01-01"))
+
+
+def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once(
+    spark, between, service, tmp_path, monkeypatch
+):
+    """What it has of later batches is not taken; where the log lets go of these, all is looked at anew."""
+    declare(service, "moving", FLIGHTS)
+    seqs = [append(service, "moving", flights(0, 20))]
+    archive_of(spark, between.url, "moving", tmp_path)
+    seqs += [append(service, "moving", flights(first, first + 20)) for first in (20, 40)]
+    question = question_of(service, "moving")
+    looked = []
+
+    def archive_goes_on(*given):
+        found = archived_through(*given)
+        looked.append(found)
+        if len(looked) == 1:
+            archive_of(spark, between.url, "moving", tmp_path)
+            between.forget("moving", *seqs)
+        return found
+
+    monkeypatch.setattr(tuples, "archived_through", archive_goes_on)
+    connection = Connection(url=between.url, retry_s=5.0)
+    path = str(tmp_path / "moving")
+    with Service(between.url) as seen:
+        found = find_tuples(agreeing(spark), seen, question, "moving", path)
+    assert ([], None, [seqs[0], seqs[2]]) == (found.live, found.known_from_us, looked)
+    assert 60 == rows_of(agreeing(spark), connection, question, found, OPEN).count()
+    assert found.archived is not None
+    earlier = dataclasses.replace(found.archived, through=seqs[0])
+    as_of = dataclasses.replace(found, archived=earlier)
+    assert 20 == rows_of(agreeing(spark), connection, question, as_of, OPEN).count()
+
+
+def test_archive_whose_checkpoint_was_put_back_is_not_gone_on_with(
+    spark, psoup_url, service, tmp_path
+):
+    """Spark's sink would pass over the micro-batch that it has had of that number, and the hold move past its rows."""
+    path = tmp_path / "back"
+    checkpoint, saved, ahead = path / CHECKPOINT_FOLDER, tmp_path / "saved", tmp_path / "ahead"
+    declare(service, "back", FLIGHTS)
+    first = append(service, "back", flights(0, 20))
+    archive_of(spark, psoup_url, "back", tmp_path)
+    shutil.copytree(checkpoint, saved)
+    second = append(service, "back", flights(20, 40))
+    archive_of(spark, psoup_url, "back", tmp_path)
+    note = read_note(spark, str(path))
+    assert note is not None
+    assert second == archived_through(spark, str(path), note)
+
+    shutil.move(checkpoint, ahead)
+    shutil.move(saved, checkpoint)
+    with pytest.raises(DefinitionError, match="are not of one moment"):
+        archive_of(spark, psoup_url, "back", tmp_path)
+    shutil.rmtree(checkpoint)
+    shutil.move(ahead, checkpoint)
+    for name in ("1", ".1.crc"):  # as in a copy of which the files were taken first
+        (path / "_spark_metadata" / name).unlink()
+    with pytest.raises(DefinitionError, match="are not of one moment"):
+        archive_of(spark, psoup_url, "back", tmp_path)
+    assert first == archived_through(spark, str(path), note)
+
+
+def test_archive_with_a_checkpoint_of_its_own_goes_on_however_that_is_written(
+    spark, psoup_url, service, tmp_path
+):
+    """It is noted in full, so that who reads the archive elsewhere finds it."""
+    declare(service, "apart", FLIGHTS)
+    path, full = str(tmp_path / "apart"), str(tmp_path / "checkpoint")
+    for checkpoint in (os.path.relpath(full), full):
+        last = append(service, "apart", flights(0, 20))
+        request = ArchiveRequest(stream="apart", path=path, url=psoup_url, checkpoint=checkpoint)
+        assert 20 == archive(spark, request, lambda _: None, never).rows
+        note = read_note(spark, path)
+        assert note is not None
+        assert (1, f"file:{full}") == (note.number, note.checkpoint)
+        assert last == archived_through(spark, path, note)
+
+
+def test_note_that_comes_while_the_checkpoint_is_read_counts(
+    spark, psoup_url, service, tmp_path, monkeypatch
+):
+    """The archive may have gone on behind a gap meanwhile, which the note of before knows nothing of."""
+    declare(service, "renoted", FLIGHTS)
+    append(service, "renoted", flights(0, 20))
+    archive_of(spark, psoup_url, "renoted", tmp_path)
+    path, instant = str(tmp_path / "renoted"), "2024-05-01T12:00:05Z"
+
+    def noted_anew(*given):
+        found = archived_through(*given)
+        if given[2].number == 1:
+            note = dataclasses.replace(given[2], number=2, complete_from=instant)
+            write_note(spark, path, note)
+        return found
+
+    monkeypatch.setattr(tuples, "archived_through", noted_anew)
+    found = find_tuples(agreeing(spark), service, question_of(service, "renoted"), "renoted", path)
+    assert instant_us(instant) == found.known_from_us
+
+
+def test_checkpoint_that_is_cleared_while_it_is_read_tells_the_rest(spark, tmp_path):
+    """Spark keeps a hundred micro-batches and removes the others, of which nobody wants to know."""
+    for number in range(3):
+        (tmp_path / str(number)).write_text(f"batch {number}")
+    rows = kept._text(spark, str(tmp_path))
+    assert rows is not None
+    (tmp_path / "0").unlink()
+    assert ["batch 1", "batch 2"] == sorted(row["value"] for row in rows.collect())
+
+
+def test_batches_without_rows_are_missed_by_nobody(spark, psoup_url, service, tmp_path):
+    """The log forgets them at once: an archive that begins then has all that was sent, and so has a history."""
+    declare(service, "sparse", FLIGHTS)
+    for first in (0, 20):
+        append(service, "sparse", flights(first, first + 20))
+    empty = int(str(service.append("sparse", b"[]", content_type="application/json")["seq"]))
+    append(service, "sparse", flights(40, 60))
+
+    def is_gone():
+        return empty not in [one["seq"] for one in service.batches("sparse")]
+
+    wait_until(is_gone, "the batch without rows is forgotten")
+    assert 0 == service.batch_list("sparse")["forgotten_through"]
+    assert 60 == archive_of(spark, psoup_url, "sparse", tmp_path).rows
+    question = question_of(service, "sparse")
+    own = agreeing(spark)
+    found = find_tuples(own, service, question, "sparse", str(tmp_path / "sparse"))
+    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), question, found, OPEN)
+    assert (60, None) == (rows.count(), found.known_from_us)
+
+
+def test_columns_of_any_name_are_read_from_an_archive(spark, psoup_url, service, tmp_path):
+    """A dot, a star, a backtick mean nothing; a name that Spark's readers add is refused as that."""
+    names = ["a.b", "*", "tick`ed", "1"]
+    columns = [{"name": name, "type": "int64"} for name in names]
+    service.declare("named", {"columns": columns})
+    row = json.dumps(dict(zip(names, range(4), strict=True))).encode()
+    for _ in range(2):
+        service.append("named", row, content_type="application/x-ndjson")
+        if not (tmp_path / "named").exists():
+            archive_of(spark, psoup_url, "named", tmp_path)
+    question = question_of(service, "named")
+    own = agreeing(spark)
+    found = find_tuples(own, service, question, "named", str(tmp_path / "named"))
+    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), question, found, OPEN)
+    assert [(0, 1, 2, 3)] * 2 == [tuple(one)[3:] for one in rows.collect()]
+    taken = [*columns, {"name": "_Seq", "type": "int64"}]
+    service.declare("taken", {"columns": taken})
+    with pytest.raises(ReadRefusedError, match=r"'_Seq' of its own.*under another name"):
+        archive_of(spark, psoup_url, "taken", tmp_path)
+
+
+def test_archive_of_a_stream_declared_anew_goes_on_nowhere(spark, psoup_url, service, tmp_path):
+    """Its rows would stand beside those of the stream of before, under positions that say nothing of either."""
+    declare(service, "anew", FLIGHTS)
+    append(service, "anew", flights(0, 5))
+    gen = service.batch_list("anew")["gen"]
+    note = ArchiveNote(
+        gen=gen,
+        declared=service.stream("anew")["declared"],
+        forgotten_through=0,
+        complete_from=None,
+        checkpoint=None,
+    )
+    write_note(spark, str(tmp_path / "anew"), note)
+    service.drop("anew")
+    declare(service, "anew", FLIGHTS)
+    with pytest.raises(DefinitionError, match="Name another --path for the new stream"):
+        archive_of(spark, psoup_url, "anew", tmp_path)
+    assert service.held("anew") is None
