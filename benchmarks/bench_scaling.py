@@ -146,7 +146,9 @@ def _measured(
         if executors is not None:
 
             def ahead() -> SettledAhead:
-                made = SettledAhead(executors(), pairs_min=0, on_failed=_refuse)
+                made = SettledAhead(
+                    executors(), elapsed_s=time.monotonic, pairs_min=0, on_failed=_refuse
+                )
                 return stack.enter_context(closing(made))
 
             apart = Turns(clauses, bodies, ahead)

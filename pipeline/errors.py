@@ -137,12 +137,6 @@ class JobFailedError(PipelineError):
     code = "job-failed"
 
 
-class ExecutorsError(PipelineError):
-    """Spark's executors have not done what the engine gave them; the text is what Spark said of it."""
-
-    code = "executors"
-
-
 class ServiceUnreachableError(PipelineError):
     """Nothing answers at the service's address, or not in time."""
 

@@ -12,6 +12,7 @@ from psoup.app.backend.store import Store
 from psoup.app.errors import SettingError
 from psoup.app.operate.meters import Values
 from psoup.app.settings import Settings
+from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.engine import Settled
 from psoup.pipeline.errors import PipelineError
 
@@ -52,12 +53,13 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
         from psoup.pipeline.spark.scaling.ahead import SettledAhead  # noqa: PLC0415
 
         executors = SparkExecutors(lambda: engine_session(master))
-    except (ImportError, PipelineError) as error:
+    except (ImportError, PipelineError, ExecutorsError) as error:
         what = "install psoup[spark]." if isinstance(error, ImportError) else str(error)
         raise SettingError(f"spark is {master!r}, and no session starts: {what}") from error
     with contextlib.closing(executors):
         ahead = SettledAhead(
             executors,
+            elapsed_s=time.monotonic,
             read_at=store.log.read_at,
             on_failed=lambda reason: _LOG.warning("executors-failed", detail=reason),
             pairs_min=settings.spark_pairs_min,

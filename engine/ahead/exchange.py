@@ -39,9 +39,6 @@ BLOCKS: Final = pa.schema(
     [("stream", pa.int64()), ("chunk", pa.int64()), *((name, pa.binary()) for name in ARRAYS)]
 )
 """The hits of one chunk each."""
-BLOCKS_DDL: Final = "stream long, chunk long, " + ", ".join(f"{name} binary" for name in ARRAYS)
-"""The same in Spark's words."""
-
 Blocks = dict[tuple[StreamId, int], MatchBlock]
 """By stream and chunk."""
 
@@ -50,8 +47,6 @@ SCANS: Final = pa.schema(
     [("clause", pa.int64()), ("chunk", pa.int64()), ("words", pa.binary()), ("counts", pa.binary())]
 )
 """What one clause finds in the rows of one task."""
-SCANS_DDL: Final = "clause long, chunk long, words binary, counts binary"
-"""The same in Spark's words."""
 
 
 def write_task(task: ChunkTask) -> pa.RecordBatch:

@@ -12,9 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from psoup.engine import limits
+from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.exchange import (
-    BLOCKS_DDL,
-    SCANS_DDL,
+    ARRAYS,
     Blocks,
     read_blocks,
     read_scans,
@@ -27,7 +27,7 @@ from psoup.engine.ahead.scans import Asked, Found
 from psoup.engine.kernels.warm import warm_up
 from psoup.engine.results.match_block import EMPTY
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.errors import ExecutorsError, PipelineError
+from psoup.pipeline.errors import PipelineError
 from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
 from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
 from psoup.pipeline.spark.session import close_session, open_session
@@ -37,6 +37,10 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",  # a row has the bodies, or the hits, of chunks
     "spark.sql.adaptive.enabled": "false",  # a job has one stage: there is nothing to adapt
 }
+BLOCKS_DDL: Final = "stream long, chunk long, " + ", ".join(f"{name} binary" for name in ARRAYS)
+"""`exchange.BLOCKS` as Spark writes a schema."""
+SCANS_DDL: Final = "clause long, chunk long, words binary, counts binary"
+"""`exchange.SCANS` as Spark writes a schema."""
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 LOOK_S: Final = 0.2
 """Between two looks at whether a job is to be given up."""
@@ -158,7 +162,9 @@ class SparkExecutors:
         return self._session
 
     def _open_again(self) -> None:
-        with suppress(*_GONE, PipelineError):  # then it is tried once more when somebody asks
+        with suppress(
+            *_GONE, ExecutorsError, PipelineError
+        ):  # then it is tried once more when somebody asks
             self._session = self._ready()
 
     def _ready(self) -> SparkSession:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.exchange import (
     BLOCKS,
     SCANS,
@@ -24,7 +25,6 @@ from psoup.engine.log.operation import Materialize, Operation, QueryId, Rows
 from psoup.engine.results.delta import Delta
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.errors import ExecutorsError
 from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
 from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
 from psoup.storage.encoding.hits import encode_blocks

@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from psoup.engine import limits
+from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.errors import ExecutorsError
 from psoup.pipeline.spark import executors as spark_executors
 from psoup.pipeline.spark.executors import SparkExecutors
 from psoup.pipeline.spark.scaling import shipping
@@ -34,7 +34,7 @@ def test_settled_by_spark_deltas_are_the_engines_own_bit_for_bit(executors, monk
     monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 6)
     monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", 3)
     monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 0)
-    ahead = SettledAhead(executors, pairs_min=0, on_failed=pytest.fail)
+    ahead = SettledAhead(executors, elapsed_s=time.monotonic, pairs_min=0, on_failed=pytest.fail)
     settled = deltas_of(history, Engine(settled=ahead), Random(SEED))
     for own, found in zip(alone, settled, strict=True):
         assert plain(own) == plain(found)

@@ -48,7 +48,7 @@ def test_settled_ahead_deltas_are_the_engines_own_bit_for_bit(seed, damaged, mon
     monkeypatch.setattr(limits, "SCALED_SCAN_ROWS_MIN", 1)
     monkeypatch.setattr(limits, "SCALED_SCAN_EXPRESSIONS_MIN", 1)
     executors = ExecutorsHere()
-    ahead = SettledAhead(executors, pairs_min=0, read_at=reader(history))
+    ahead = SettledAhead(executors, elapsed_s=Clock(), pairs_min=0, read_at=reader(history))
     alone = deltas_of(history, Engine(), Random(seed))
     engine = Engine(settled=ahead)
     settled = deltas_of(history, engine, Random(seed + 1))
@@ -120,7 +120,7 @@ class AlwaysLow(Random):
 def test_settled_ahead_leaves_what_is_not_worth_a_job_to_the_engine():
     """Below `pairs_min` nothing is sent anywhere."""
     executors = ExecutorsHere()
-    ahead = SettledAhead(executors)
+    ahead = SettledAhead(executors, elapsed_s=Clock())
     deltas_of(program(1, 60), Engine(settled=ahead), Random(1))
     assert (0, [], 0) == (ahead.statistics().jobs, executors.sent, ahead.statistics().chunks)
 
@@ -130,7 +130,7 @@ def test_settled_ahead_sends_large_tables_once_and_small_ones_with_each_version(
     monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 40)
     monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 4_000)
     executors = ExecutorsHere()
-    ahead = SettledAhead(executors, pairs_min=0)
+    ahead = SettledAhead(executors, elapsed_s=Clock(), pairs_min=0)
     world = World()
     engine = Engine(settled=ahead)
 

@@ -6,7 +6,6 @@ or not in time, is left to the engine, which does it as if there were none.
 """
 
 import itertools
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from types import UnionType
 from typing import Protocol
 
 from psoup.engine import limits
+from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.exchange import Blocks
 from psoup.engine.ahead.planning import ChunkTask, Planner
 from psoup.engine.ahead.scans import Pages, ReadAt, Scanning, scanned
@@ -26,7 +26,6 @@ from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import MatchBlock
 from psoup.engine.state.state import State
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.errors import ExecutorsError
 from psoup.pipeline.spark.scaling.shipping import Carrier, SentClauses, Shipping
 
 
@@ -67,18 +66,18 @@ class SettledAhead:
         self,
         executors: Executors,
         *,
+        elapsed_s: Callable[[], float],
         read_at: ReadAt | None = None,
         on_failed: Callable[[str], None] = lambda _: None,
-        elapsed_s: Callable[[], float] = time.monotonic,
         pairs_min: int = limits.SCALED_PAIRS_MIN,
     ) -> None:
         """Begin with nothing ready.
 
         Args:
             executors: who settle.
+            elapsed_s: paces attempts; no result depends on it.
             read_at: where old bodies are; None = old tuples are left to the engine.
             on_failed: told why, each time that a job came to nothing.
-            elapsed_s: paces attempts; no result depends on it.
             pairs_min: chunks times clauses, from which on a run is worth a job.
         """
         self._executors = executors

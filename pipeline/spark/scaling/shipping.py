@@ -116,8 +116,8 @@ class _Shipped:
         self.clauses = clauses
         self.changes = -1
         self.sent: SentClauses | None = None
-        self.tables: dict[int, tuple[Table, Sent]] = {}
-        """By identity: a table is kept as long as it stands here, so no other one can have it."""
+        self.tables: list[tuple[Table, Sent]] = []
+        """Those sent apart, in the order of `SentTable.place`; known by identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +177,14 @@ class Shipping:
         """Raise AssertionError unless everything that is held is sent. For tests."""
         for shipped in self._streams.values():
             known = [] if shipped.sent is None else list(shipped.sent.tables)
-            if known != [sent for _, sent in shipped.tables.values()]:
+            if known != [sent for _, sent in shipped.tables]:
                 raise AssertionError(
                     "executors are told of the tables that they hold, in this order"
                 )
 
     def _renew(self, shipped: _Shipped, schema: StreamSchema, image: ClauseImage) -> None:
         """Send a version, and the tables of it that executors do not have; take back what it is without."""
-        before, shipped.tables = shipped.tables, {}
+        before, shipped.tables = shipped.tables, []
         clause_tables = tuple(self._placed(shipped, before, image.tables.clause_tables))
         pivot_tables = tuple(self._placed(shipped, before, image.tables.pivot_tables))
         version = Version(
@@ -197,29 +197,29 @@ class Shipping:
             image.residuals,
         )
         old = shipped.sent
-        tables = tuple(sent for _, sent in shipped.tables.values())
+        tables = tuple(sent for _, sent in shipped.tables)
         shipped.sent = SentClauses(self._carrier.send(version), tables)
         self._versions += 1
         if old is not None:
             self._carrier.take_back(old.version)
-        for key, (_, sent) in before.items():
-            if key not in shipped.tables:
+        for table, sent in before:
+            if _sent_of(table, shipped.tables) is None:
                 self._carrier.take_back(sent)
 
     def _placed(
-        self, shipped: _Shipped, before: dict[int, tuple[Table, Sent]], tables: Sequence[Any]
+        self, shipped: _Shipped, before: Sequence[tuple[Table, Sent]], tables: Sequence[Any]
     ) -> Iterator[Any]:
         """Yield each table itself where it is small, else where it is among those sent apart."""
         for table in tables:
             if table.nbytes <= INLINE_BYTES_MAX:
                 yield table
                 continue
-            known = before.get(id(table))
-            if known is None:
-                known = table, self._carrier.send(table)
+            sent = _sent_of(table, before)
+            if sent is None:
+                sent = self._carrier.send(table)
                 self._tables += 1
             yield SentTable(len(shipped.tables), table.gone)
-            shipped.tables[id(table)] = known
+            shipped.tables.append((table, sent))
 
     def _drop(self, stream_id: StreamId) -> None:
         shipped = self._streams.pop(stream_id, None)
@@ -227,5 +227,10 @@ class Shipping:
             return
         if shipped.sent is not None:
             self._carrier.take_back(shipped.sent.version)
-        for _, sent in shipped.tables.values():
+        for _, sent in shipped.tables:
             self._carrier.take_back(sent)
+
+
+def _sent_of(table: Table, tables: Sequence[tuple[Table, Sent]]) -> Sent | None:
+    """Return where this very table was sent, or None."""
+    return next((sent for known, sent in tables if known is table), None)
