@@ -23,6 +23,7 @@ from benchmarks.workloads import (
     tuples,
 )
 from psoup.engine.ahead.exchange import Blocks, read_blocks, write_block, write_task
+from psoup.engine.ahead.executor_hits import Executors, SettledAhead
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.clauses.image import ClauseImage
 from psoup.engine.clauses.stream_clauses import StreamClauses
@@ -36,7 +37,6 @@ from psoup.engine.results.hits import ClauseId
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.spark.scaling.ahead import Executors, SettledAhead
 from psoup.storage.encoding.hits import encode_blocks
 
 ALONE: Final = "psoup, the engine alone"

@@ -17,7 +17,7 @@ from psoup.engine.engine import Settled
 from psoup.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from psoup.pipeline.spark.scaling.ahead import AheadStatistics
+    from psoup.engine.ahead.executor_hits import AheadStatistics
 
 _LOG = structlog.get_logger("psoup.scaling")
 
@@ -46,11 +46,11 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
     begun_s = time.monotonic()
     try:
         # Only who asks for Spark needs to have it.
+        from psoup.engine.ahead.executor_hits import SettledAhead  # noqa: PLC0415
         from psoup.pipeline.spark.executors import (  # noqa: PLC0415
             SparkExecutors,
             engine_session,
         )
-        from psoup.pipeline.spark.scaling.ahead import SettledAhead  # noqa: PLC0415
 
         executors = SparkExecutors(lambda: engine_session(master))
     except (ImportError, PipelineError, ExecutorsError) as error:

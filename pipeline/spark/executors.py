@@ -22,14 +22,14 @@ from psoup.engine.ahead.exchange import (
     write_block,
     write_task,
 )
+from psoup.engine.ahead.executor import scan_tasks, settle_tasks
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.ahead.scans import Asked, Found
+from psoup.engine.ahead.shipping import Sent, SentClauses
 from psoup.engine.kernels.warm import warm_up
 from psoup.engine.results.match_block import EMPTY
 from psoup.engine.tuples.schema import StreamId
 from psoup.pipeline.errors import PipelineError
-from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
-from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
 from psoup.pipeline.spark.session import close_session, open_session
 
 NAME: Final = "psoup engine"

@@ -21,9 +21,9 @@ from psoup.storage import open_worker_store
 from tests import patience
 from tests.agreement.joins.world import tuples
 from tests.app.real_processes import Process
+from tests.engine.ahead.programs import KEYS
 from tests.patience import wait_until
 from tests.spark.cluster import running_cluster
-from tests.spark.scaling_programs import KEYS
 from tests.stores import SharedServer
 from tests.strategies import EPOCH_US
 

@@ -6,17 +6,17 @@ from random import Random
 import pytest
 
 from psoup.engine import limits
+from psoup.engine.ahead import shipping
 from psoup.engine.ahead.errors import ExecutorsError
+from psoup.engine.ahead.executor_hits import SettledAhead
 from psoup.engine.ahead.planning import ChunkTask
+from psoup.engine.ahead.shipping import SentClauses
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.tuples.schema import StreamId
 from psoup.pipeline.spark import executors as spark_executors
 from psoup.pipeline.spark.executors import SparkExecutors
-from psoup.pipeline.spark.scaling import shipping
-from psoup.pipeline.spark.scaling.ahead import SettledAhead
-from psoup.pipeline.spark.scaling.shipping import SentClauses
-from tests.spark.scaling_programs import deltas_of, plain, program
+from tests.engine.ahead.programs import deltas_of, plain, program
 
 SEED = 4
 

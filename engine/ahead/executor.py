@@ -9,12 +9,12 @@ from typing import Final
 import pyarrow as pa
 
 from psoup.engine.ahead.exchange import read_tasks, write_block, write_scan
+from psoup.engine.ahead.shipping import SentClauses, Version
 from psoup.engine.eddy.settling import ImageEddy, stem_of
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from psoup.pipeline.spark.scaling.shipping import SentClauses, Version
 
 _MADE: Final[dict[StreamId, tuple[Version, ImageEddy]]] = {}
 """Of each stream what was last made ready in this process: it lives on from task to task, and so does its version."""

@@ -18,15 +18,15 @@ from psoup.engine.ahead.exchange import (
     read_scans,
     write_task,
 )
+from psoup.engine.ahead.executor import scan_tasks, settle_tasks
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.ahead.scans import Asked, Found
+from psoup.engine.ahead.shipping import Sent, SentClauses
 from psoup.engine.engine import Engine
 from psoup.engine.log.operation import Materialize, Operation, QueryId, Rows
 from psoup.engine.results.delta import Delta
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.spark.scaling.executor import scan_tasks, settle_tasks
-from psoup.pipeline.spark.scaling.shipping import Sent, SentClauses
 from psoup.storage.encoding.hits import encode_blocks
 from tests.agreement.joins.world import stream, tuples
 from tests.strategies import EPOCH_US

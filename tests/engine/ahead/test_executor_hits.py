@@ -5,13 +5,13 @@ from random import Random
 import pytest
 
 from psoup.engine import limits
+from psoup.engine.ahead import shipping
+from psoup.engine.ahead.executor_hits import SettledAhead
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.log.operation import QueryId
-from psoup.pipeline.spark.scaling import shipping
-from psoup.pipeline.spark.scaling.ahead import SettledAhead
 from tests.agreement.joins.world import stream, tuples
-from tests.spark.scaling_programs import (
+from tests.engine.ahead.programs import (
     KEYS,
     ExecutorsHere,
     deltas_of,

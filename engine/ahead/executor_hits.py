@@ -18,6 +18,7 @@ from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.exchange import Blocks
 from psoup.engine.ahead.planning import ChunkTask, Planner
 from psoup.engine.ahead.scans import Pages, ReadAt, Scanning, scanned
+from psoup.engine.ahead.shipping import Carrier, SentClauses, Shipping
 from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import Operation, Register, Rows, Tick
@@ -26,7 +27,6 @@ from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import MatchBlock
 from psoup.engine.state.state import State
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.spark.scaling.shipping import Carrier, SentClauses, Shipping
 
 
 class Executors(Carrier, Scanning, Protocol):
