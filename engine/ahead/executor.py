@@ -11,13 +11,23 @@ import pyarrow as pa
 from psoup.engine.ahead.exchange import read_tasks, write_block, write_scan
 from psoup.engine.ahead.shipping import SentClauses, Version
 from psoup.engine.eddy.settling import ImageEddy, stem_of
+from psoup.engine.kernels.warm import warm_up
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.match_block import EMPTY
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 _MADE: Final[dict[StreamId, tuple[Version, ImageEddy]]] = {}
 """Of each stream what was last made ready in this process: it lives on from task to task, and so does its version."""
+
+
+def warm_up_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Compile or load the kernels in this process, then answer each task with no hits."""
+    warm_up()
+    for batch in batches:
+        for task in read_tasks(batch):
+            yield write_block(task.stream_id, task.first_chunk, EMPTY)
 
 
 def settle_tasks(

@@ -11,7 +11,7 @@ Read it in this order:
 - `sql`: a standing query as Spark SQL;
 - `transforms`: DataFrame to DataFrame;
 - `launch`, `archive_answers`, `jobs`: how jobs run, answers that reach past memory, and the jobs;
-- `executors`, `scaling`: executors that compute hits for an engine;
+- `executors`: executors that compute hits for an engine;
 - `round_trip`: files into a stream and out again, compared with Spark SQL.
 
 The only package that imports pyspark.

@@ -18,16 +18,12 @@ from psoup.engine.ahead.exchange import (
     Blocks,
     read_blocks,
     read_scans,
-    read_tasks,
-    write_block,
     write_task,
 )
-from psoup.engine.ahead.executor import scan_tasks, settle_tasks
+from psoup.engine.ahead.executor import scan_tasks, settle_tasks, warm_up_tasks
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.ahead.scans import Asked, Found
 from psoup.engine.ahead.shipping import Sent, SentClauses
-from psoup.engine.kernels.warm import warm_up
-from psoup.engine.results.match_block import EMPTY
 from psoup.engine.tuples.schema import StreamId
 from psoup.pipeline.errors import PipelineError
 from psoup.pipeline.spark.session import close_session, open_session
@@ -177,16 +173,10 @@ class SparkExecutors:
         tasks = session.sparkContext.defaultParallelism
         asked = pa.Table.from_batches([write_task(ChunkTask(StreamId(0), 0, 0, ()))] * tasks)
 
-        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            warm_up()
-            for batch in batches:
-                for task in read_tasks(batch):
-                    yield write_block(task.stream_id, task.first_chunk, EMPTY)
-
         try:
             what = "Spark's executors were not ready"
             with self._limited(session, limits.SCALED_START_S_MAX, what):
-                session.createDataFrame(asked).mapInArrow(work, BLOCKS_DDL).toArrow()
+                session.createDataFrame(asked).mapInArrow(warm_up_tasks, BLOCKS_DDL).toArrow()
         except (*_GONE, ExecutorsError):
             self._ended(session)
             raise

@@ -70,7 +70,7 @@ def test_spark_executors_that_are_not_ready_in_time_are_given_up(spark, monkeypa
     """A master may have no room for them, and would be waited for without an end."""
     ended: list[object] = []
     monkeypatch.setattr(limits, "SCALED_START_S_MAX", 0.2)
-    monkeypatch.setattr(spark_executors, "warm_up", lambda: time.sleep(60.0))
+    monkeypatch.setattr(spark_executors, "warm_up_tasks", lambda _: time.sleep(60.0))
     with pytest.raises(ExecutorsError, match=r"executors were not ready in 0\.2 s"):
         SparkExecutors(lambda: spark, ended.append)
     assert [spark] == ended
