@@ -23,7 +23,7 @@ from benchmarks.workloads import (
     tuples,
 )
 from psoup.engine.ahead.exchange import Blocks, read_blocks, write_block, write_task
-from psoup.engine.ahead.executor_hits import Executors, SettledAhead
+from psoup.engine.ahead.executor_hits import ExecutorHits, Executors
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.clauses.image import ClauseImage
 from psoup.engine.clauses.stream_clauses import StreamClauses
@@ -59,17 +59,17 @@ class Turns:
         self,
         clauses: Callable[[], Sequence[StandingQueryClause]],
         bodies: Callable[[], Bodies],
-        settled: Callable[[], SettledAhead] | None = None,
+        precomputed: Callable[[], ExecutorHits] | None = None,
     ) -> None:
         """Make nothing yet: who only asks what there is to measure need not wait for half a million clauses."""
-        self._made = (clauses, bodies, settled)
+        self._made = (clauses, bodies, precomputed)
         self._next_id = TupleId(1)
 
     @cached_property
     def _engine(self) -> Engine:
         """Return an engine in which the clauses stand, without a registration each."""
-        clauses, _, settled = self._made
-        engine = Engine(settled=None if settled is None else settled())
+        clauses, _, precomputed = self._made
+        engine = Engine(precomputed=None if precomputed is None else precomputed())
         engine.apply(Operation(Seq(1), 0, self._next_id, Declare(SCHEMA)))
         state = engine._state  # noqa: SLF001 - what stands is not what is measured
         for number, clause in enumerate(clauses()):
@@ -145,8 +145,8 @@ def _measured(
     with ExitStack() as stack:
         if executors is not None:
 
-            def ahead() -> SettledAhead:
-                made = SettledAhead(
+            def ahead() -> ExecutorHits:
+                made = ExecutorHits(
                     executors(), elapsed_s=time.monotonic, pairs_min=0, on_failed=_refuse
                 )
                 return stack.enter_context(closing(made))

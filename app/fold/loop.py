@@ -21,7 +21,7 @@ from psoup.app.fold.turns import Fold
 from psoup.engine import limits
 from psoup.engine.checkpoint import checked_by
 from psoup.engine.data.source import TupleSource
-from psoup.engine.engine import Settled, keep_memory
+from psoup.engine.engine import PrecomputedHits, keep_memory
 from psoup.engine.errors import EngineError
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Gen, ResultsReader
@@ -77,7 +77,7 @@ class FoldLoop:
         bind: Bind = bind,
         lease_s: float = limits.LEASE_S,
         elapsed_s: Callable[[], float] = time.monotonic,
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> None:
         """Take the store, whose clock dates ticks. Callbacks must not wait for the loop.
 
@@ -90,7 +90,7 @@ class FoldLoop:
             bind: may remember what the front has bound.
             lease_s: so long after its last sign of life a standby may try.
             elapsed_s: paces the loop: no operation and no answer depends on it.
-            settled: finds elsewhere, ahead of their turn, what operations will ask for; None = nobody does.
+            precomputed: hits computed ahead of their operation; None = the engine computes all of them.
         """
         self._store = store
         self._answers = answers
@@ -100,7 +100,7 @@ class FoldLoop:
             on_applied=on_applied,
             bind=bind,
             elapsed_s=elapsed_s,
-            settled=settled,
+            precomputed=precomputed,
         )
         self._on_applied = on_applied
         self._on_lost = on_lost

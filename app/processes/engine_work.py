@@ -19,7 +19,7 @@ from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.operate.meters import Values
-from psoup.app.processes.executors import Executors, settled_ahead
+from psoup.app.processes.executors import StartedExecutors, started_executors
 from psoup.app.settings import Settings
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
@@ -31,12 +31,12 @@ def fold_until_ended(
     settings: Settings, store: Store, listener: socket.socket | None, start: Start
 ) -> int:
     """Fold until asked to end or unable to go on. Return the exit code."""
-    with settled_ahead(settings, store) as executors:
+    with started_executors(settings, store) as executors:
         return _fold_with(executors, settings, store, listener, start)
 
 
 def _fold_with(
-    executors: Executors | None,
+    executors: StartedExecutors | None,
     settings: Settings,
     store: Store,
     listener: socket.socket | None,
@@ -48,7 +48,7 @@ def _fold_with(
         answers=False,
         on_lost=lambda _: lost.set(),
         lease_s=settings.lease_s,
-        settled=None if executors is None else executors.settled,
+        precomputed=None if executors is None else executors.hits,
     )
     counters: Callable[[], Values] = dict if executors is None else executors.counters
     with _answering(settings, loop, store, listener, counters):

@@ -1,4 +1,4 @@
-"""Spark executors that settle chunks for an engine: started with it, counted, and ended with it."""
+"""Spark executors that compute hits for an engine: started with it, counted, and ended with it."""
 
 import contextlib
 import dataclasses
@@ -13,28 +13,28 @@ from psoup.app.errors import SettingError
 from psoup.app.operate.meters import Values
 from psoup.app.settings import Settings
 from psoup.engine.ahead.errors import ExecutorsError
-from psoup.engine.engine import Settled
+from psoup.engine.engine import PrecomputedHits
 from psoup.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from psoup.engine.ahead.executor_hits import AheadStatistics
+    from psoup.engine.ahead.executor_hits import ExecutorHitsStatistics
 
 _LOG = structlog.get_logger("psoup.scaling")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Executors:
-    """What an engine has of its executors: what they settle for it, and their counters."""
+class StartedExecutors:
+    """Executors that run: the hits that they compute, and their counters."""
 
-    settled: Settled
+    hits: PrecomputedHits
     counters: Callable[[], Values]
 
 
 @contextlib.contextmanager
-def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None]:
-    """Have chunks settled by the executors of a Spark session meanwhile; without a master there are none.
+def started_executors(settings: Settings, store: Store) -> Iterator[StartedExecutors | None]:
+    """Run executors in a Spark session while the context is open. None: the settings name no master.
 
-    Whatever becomes of them: what they do not do, the engine does.
+    The engine computes whatever the executors do not, so their failure changes no result.
 
     Raises:
         SettingError: Spark is not installed, or does not start.
@@ -45,8 +45,8 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
         return
     begun_s = time.monotonic()
     try:
-        # Only who asks for Spark needs to have it.
-        from psoup.engine.ahead.executor_hits import SettledAhead  # noqa: PLC0415
+        # Spark is an optional dependency, needed where the settings name a master.
+        from psoup.engine.ahead.executor_hits import ExecutorHits  # noqa: PLC0415
         from psoup.pipeline.spark.executors import (  # noqa: PLC0415
             SparkExecutors,
             engine_session,
@@ -57,7 +57,7 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
         what = "install psoup[spark]." if isinstance(error, ImportError) else str(error)
         raise SettingError(f"spark is {master!r}, and no session starts: {what}") from error
     with contextlib.closing(executors):
-        ahead = SettledAhead(
+        hits = ExecutorHits(
             executors,
             elapsed_s=time.monotonic,
             read_at=store.log.read_at,
@@ -66,16 +66,16 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
         )
         _LOG.info("executors-ready", master=master, seconds=round(time.monotonic() - begun_s, 3))
         try:
-            yield Executors(ahead, lambda: _counters(ahead.statistics()))
+            yield StartedExecutors(hits, lambda: _counters(hits.statistics()))
         finally:
-            ahead.close()
-            _LOG.info("executors-left", **dataclasses.asdict(ahead.statistics()))
+            hits.close()
+            _LOG.info("executors-left", **dataclasses.asdict(hits.statistics()))
 
 
-def _counters(statistics: "AheadStatistics") -> Values:
+def _counters(statistics: "ExecutorHitsStatistics") -> Values:
     return {
         "executor_jobs": ("Jobs that executors were given.", statistics.jobs),
-        "executor_failures": ("Jobs and scans that came to nothing.", statistics.failed),
-        "executor_chunks": ("Chunks that executors settled.", statistics.chunks),
+        "executor_failures": ("Jobs and scans of executors that failed.", statistics.failed),
+        "executor_chunks": ("Chunks whose hits executors computed.", statistics.chunks),
         "executor_seconds": ("Seconds that the engine waited for jobs.", statistics.seconds),
     }

@@ -6,7 +6,7 @@ Read it in this order:
 - `planning`: which chunks the next operations will make whole, and of which batches;
 - `scans`: stored tuples for new queries, several queries in one job;
 - `exchange`: tasks and hits as Arrow tables;
-- `shipping`: the clauses of a stream, sent to executors;
+- `broadcasts`: the clauses of a stream, sent to executors once;
 - `executor`: the work of one executor;
 - `executor_hits`: which operations are worth a job, and the hits that are ready.
 """

@@ -1,6 +1,6 @@
-"""Tasks and what comes of them, as Arrow tables: what Spark moves between the engine and its executors.
+"""Tasks and hits as Arrow tables, in which a cluster carries them between the engine and its executors.
 
-Arrays travel as their bytes, little-endian, one row of a table for each task or chunk.
+An array travels as its bytes, little-endian; a task or a chunk is one row.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ TASKS: Final = pa.schema(
         ("bodies", pa.list_(pa.binary())),
     ]
 )
-"""A ChunkTask each."""
+"""One ChunkTask a row."""
 ARRAYS: Final[Mapping[str, np.dtype[Any]]] = {
     "clause_ids": np.dtype("<i8"),
     "forms": np.dtype("u1"),
@@ -34,11 +34,11 @@ ARRAYS: Final[Mapping[str, np.dtype[Any]]] = {
     "offsets": np.dtype("<u2"),
     "bitmaps": LITTLE,
 }
-"""Of a MatchBlock, in the order of its fields."""
+"""The arrays of a MatchBlock, in the order of its fields."""
 BLOCKS: Final = pa.schema(
     [("stream", pa.int64()), ("chunk", pa.int64()), *((name, pa.binary()) for name in ARRAYS)]
 )
-"""The hits of one chunk each."""
+"""The hits of one chunk a row."""
 Blocks = dict[tuple[StreamId, int], MatchBlock]
 """By stream and chunk."""
 
@@ -46,11 +46,11 @@ Blocks = dict[tuple[StreamId, int], MatchBlock]
 SCANS: Final = pa.schema(
     [("clause", pa.int64()), ("chunk", pa.int64()), ("words", pa.binary()), ("counts", pa.binary())]
 )
-"""What one clause finds in the rows of one task."""
+"""The rows of one task that satisfy one clause: a bit for each row, and the number in each chunk."""
 
 
 def write_task(task: ChunkTask) -> pa.RecordBatch:
-    """Return a task as a table of one row: its own partition, if there are enough executors."""
+    """Return a task as a table of one row, which becomes a partition of its own if there are enough executors."""
     row = {
         "stream": task.stream_id,
         "first_chunk": task.first_chunk,
@@ -72,30 +72,30 @@ def write_block(stream_id: StreamId, chunk: int, block: MatchBlock) -> pa.Record
     """Return the hits of a chunk as a table of one row."""
     arrays: list[Any] = [pa.array([stream_id], pa.int64()), pa.array([chunk], pa.int64())]
     for name, dtype in ARRAYS.items():
-        held = getattr(block, name).astype(dtype, copy=False)
-        arrays.append(pa.array([held.tobytes()], pa.binary()))
+        array = getattr(block, name).astype(dtype, copy=False)
+        arrays.append(pa.array([array.tobytes()], pa.binary()))
     return pa.RecordBatch.from_arrays(arrays, schema=BLOCKS)
 
 
 def read_blocks(batches: Iterable[pa.RecordBatch]) -> Blocks:
-    """Return what `write_block` wrote. Nothing is copied: arrays are read-only, and hold what they came in."""
-    found: Blocks = {}
+    """Return the hits that `write_block` wrote. Arrays are read-only views, which keep the batches alive."""
+    blocks: Blocks = {}
     for batch in batches:
         keys = zip(batch["stream"].to_pylist(), batch["chunk"].to_pylist(), strict=True)
         for at, (stream, chunk) in enumerate(keys):
-            held: dict[str, NDArray[Any]] = {
+            arrays: dict[str, NDArray[Any]] = {
                 name: np.frombuffer(memoryview(batch[name][at].as_buffer()), dtype)
                 for name, dtype in ARRAYS.items()
             }
-            held["bitmaps"] = held["bitmaps"].reshape(-1, CHUNK_WORDS)
-            found[StreamId(stream), chunk] = MatchBlock(**held)
-    return found
+            arrays["bitmaps"] = arrays["bitmaps"].reshape(-1, CHUNK_WORDS)
+            blocks[StreamId(stream), chunk] = MatchBlock(**arrays)
+    return blocks
 
 
 def write_scan(
     clause_id: ClauseId, first_chunk: int, words: Words, counts: NDArray[np.int32]
 ) -> pa.RecordBatch:
-    """Return as a table of one row which rows of a task satisfy a clause, and how many of each chunk."""
+    """Return a table of one row: which rows of a task satisfy a clause, and how many in each chunk."""
     row = {
         "clause": clause_id,
         "chunk": first_chunk,
@@ -108,7 +108,7 @@ def write_scan(
 def read_scans(
     batches: Iterable[pa.RecordBatch],
 ) -> dict[tuple[ClauseId, int], tuple[Words, NDArray[np.int32]]]:
-    """Return what `write_scan` wrote, by clause and first chunk. Nothing is copied."""
+    """Return the scans that `write_scan` wrote, by clause and first chunk. Arrays are read-only views."""
     return {
         (ClauseId(row["clause"]), row["chunk"]): (
             np.frombuffer(row["words"], LITTLE),

@@ -1,6 +1,6 @@
-"""What an executor does: it makes tuples of bodies, meets them with the clauses that it was sent, and returns the hits.
+"""The work of one executor: it builds tuples from batches, probes them with the clauses it was sent, and returns hits.
 
-Everything here is the engine's own: its reader, its columns, its tables and kernels.
+Reader, columns, tables and kernels are the engine's own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from psoup.engine.ahead.broadcasts import BroadcastClauses, ClauseVersion
 from psoup.engine.ahead.exchange import read_tasks, write_block, write_scan
-from psoup.engine.ahead.shipping import SentClauses, Version
 from psoup.engine.eddy.settling import ImageEddy, stem_of
 from psoup.engine.kernels.warm import warm_up
 from psoup.engine.query.clause import StandingQueryClause
@@ -18,8 +18,8 @@ from psoup.engine.results.match_block import EMPTY
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
-_MADE: Final[dict[StreamId, tuple[Version, ImageEddy]]] = {}
-"""Of each stream what was last made ready in this process: it lives on from task to task, and so does its version."""
+_EDDIES: Final[dict[StreamId, tuple[ClauseVersion, ImageEddy]]] = {}
+"""The eddy last made in this process for each stream, with its version; both outlive a task."""
 
 
 def warm_up_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -31,16 +31,16 @@ def warm_up_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 def settle_tasks(
-    batches: Iterator[pa.RecordBatch], clauses: Mapping[StreamId, SentClauses]
+    batches: Iterator[pa.RecordBatch], clauses: Mapping[StreamId, BroadcastClauses]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the hits of every chunk of these tasks, a row of `exchange.BLOCKS` each.
+    """Yield the hits of every chunk of these tasks, one row of `exchange.BLOCKS` for each chunk.
 
     Args:
-        batches: tables of tasks.
-        clauses: of every stream that is among them.
+        batches: tasks, as rows of `exchange.TASKS`.
+        clauses: those of every stream that has a task.
 
     Raises:
-        IntegrityError: a body is not what its task says; then nothing of the job may be used.
+        IntegrityError: a batch is not as its task says; no hits of the job may be used then.
     """
     for batch in batches:
         for task in read_tasks(batch):
@@ -54,26 +54,26 @@ def scan_tasks(
     schema: StreamSchema,
     clauses: Mapping[ClauseId, StandingQueryClause],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what each of these clauses finds in each of these tasks, a row of `exchange.SCANS` each.
+    """Yield the rows that satisfy each clause in each task, one row of `exchange.SCANS` for each pair.
 
     Raises:
-        IntegrityError: a body is not what its task says.
+        IntegrityError: a batch is not as its task says.
     """
     reader = BatchReader(schema)
     for batch in batches:
         for task in read_tasks(batch):
             stem = stem_of(reader, task.stream_id, task.first_chunk, task.bodies)
             for clause_id, clause in clauses.items():
-                found = stem.probe(clause, stem.first_row, stem.past_row)
-                yield write_scan(clause_id, *found)
+                first_chunk, words, counts = stem.probe(clause, stem.first_row, stem.past_row)
+                yield write_scan(clause_id, first_chunk, words, counts)
 
 
-def _eddy(stream_id: StreamId, sent: SentClauses) -> ImageEddy:
-    """Return the clauses ready to be met, made once in each process for each version."""
+def _eddy(stream_id: StreamId, sent: BroadcastClauses) -> ImageEddy:
+    """Return the eddy of these clauses, made once in each process for each version."""
     version = sent.version.value
-    known = _MADE.get(stream_id)
+    known = _EDDIES.get(stream_id)
     if known is not None and known[0] is version:
         return known[1]
     eddy = ImageEddy(version.image(sent.tables), version.schema)
-    _MADE[stream_id] = (version, eddy)
+    _EDDIES[stream_id] = (version, eddy)
     return eddy

@@ -1,8 +1,8 @@
-"""Results made ready by executors, ahead of the operations that ask for them (`psoup.engine.eddy.settling.Settled`).
+"""Hits that executors compute ahead of the operations that need them (`eddy.settling.PrecomputedHits`).
 
-Operations go in runs between which clauses come or go: inside of one the clauses stand still, so whatever its tuples
-will meet is known before the first of them is applied. Nothing that executors do is the truth: what they cannot do,
-or not in time, is left to the engine, which does it as if there were none.
+Operations are taken in groups. Inside a group no clause comes or goes, so the clauses that its tuples will meet are
+known before the first of them is applied. No result depends on executors: the engine computes whatever they fail to
+compute, or compute too late.
 """
 
 import itertools
@@ -14,11 +14,11 @@ from types import UnionType
 from typing import Protocol
 
 from psoup.engine import limits
+from psoup.engine.ahead.broadcasts import BroadcastClauses, Broadcaster, ClauseBroadcasts
 from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.exchange import Blocks
-from psoup.engine.ahead.planning import ChunkTask, Planner
-from psoup.engine.ahead.scans import Pages, ReadAt, Scanning, scanned
-from psoup.engine.ahead.shipping import Carrier, SentClauses, Shipping
+from psoup.engine.ahead.planning import ChunkPlanner, ChunkTask
+from psoup.engine.ahead.scans import PagesByRun, ReadAt, ScanExecutors, scan_stored_tuples
 from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import Operation, Register, Rows, Tick
@@ -29,24 +29,26 @@ from psoup.engine.state.state import State
 from psoup.engine.tuples.schema import StreamId
 
 
-class Executors(Carrier, Scanning, Protocol):
-    """Those who settle chunks, and scan old tuples, elsewhere."""
+class Executors(Broadcaster, ScanExecutors, Protocol):
+    """Processes elsewhere that settle chunks and scan stored tuples."""
 
-    def settle(self, tasks: Sequence[ChunkTask], clauses: Mapping[StreamId, SentClauses]) -> Blocks:
-        """Return the hits of all chunks of these tasks. Raises ExecutorsError where they cannot."""
+    def settle(
+        self, tasks: Sequence[ChunkTask], clauses: Mapping[StreamId, BroadcastClauses]
+    ) -> Blocks:
+        """Return the hits of all chunks of these tasks. Raises ExecutorsError if the job fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class AheadStatistics:
+class ExecutorHitsStatistics:
     """Counters since the start.
 
     Attributes:
-        jobs: those to settle chunks.
-        failed: of these, and of scans of old tuples, how many came to nothing.
-        chunks: found by executors and taken by the engine, of old tuples once for each clause.
-        seconds: that the engine has waited for jobs.
-        waiting: whether executors are left alone for a while, because the last job came to nothing.
+        jobs: jobs that settle chunks.
+        failed: how many of these jobs, and of the scans of stored tuples, failed.
+        chunks: chunks whose hits executors computed and the engine took; a scan counts once for each clause.
+        seconds: time that the engine waited for jobs.
+        waiting: whether executors get no job for now, because the last one failed.
     """
 
     jobs: int
@@ -56,10 +58,10 @@ class AheadStatistics:
     waiting: bool
 
 
-class SettledAhead:
-    """Plans what a run of operations will ask for, has it done, and keeps it until the run is applied.
+class ExecutorHits:
+    """Plans which hits a group of operations needs, has executors compute them, and holds them for the group.
 
-    In the thread of the fold. Invariant: what is ready belongs to the run that is being applied.
+    Belongs to the thread of the fold. Invariant: the hits held belong to the group that is being applied.
     """
 
     def __init__(
@@ -71,143 +73,150 @@ class SettledAhead:
         on_failed: Callable[[str], None] = lambda _: None,
         pairs_min: int = limits.SCALED_PAIRS_MIN,
     ) -> None:
-        """Begin with nothing ready.
+        """Begin with no hits.
 
         Args:
-            executors: who settle.
-            elapsed_s: paces attempts; no result depends on it.
-            read_at: where old bodies are; None = old tuples are left to the engine.
-            on_failed: told why, each time that a job came to nothing.
-            pairs_min: chunks times clauses, from which on a run is worth a job.
+            executors: do the work.
+            elapsed_s: seconds since any fixed instant; paces attempts, and no result depends on it.
+            read_at: reads stored batches; None = the engine scans all stored tuples itself.
+            on_failed: called with the reason whenever a job has failed.
+            pairs_min: chunks times clauses from which on a group is worth a job.
         """
         self._executors = executors
         self._read_at = read_at
         self._on_failed = on_failed
         self._elapsed_s = elapsed_s
         self._pairs_min = pairs_min
-        self._planner = Planner()
-        self._shipping = Shipping(executors)
-        self._runs: deque[list[Operation]] = deque()
+        self._planner = ChunkPlanner()
+        self._broadcasts = ClauseBroadcasts(executors)
+        self._groups: deque[list[Operation]] = deque()
         self._blocks: Blocks = {}
-        self._pages: Pages = {}
-        self._again_s: float | None = None
+        self._pages: PagesByRun = {}
+        self._retry_at_s: float | None = None
         self._jobs = self._failed = self._chunks = 0
         self._seconds = 0.0
 
     def expect(self, operations: Sequence[Operation]) -> None:
-        """Take note of the operations that are applied next; what was ready of others is ready no more."""
+        """Note the operations that are applied next. Hits held for other operations are dropped."""
         self._blocks, self._pages = {}, {}
-        self._runs = deque(runs_of(operations))
+        self._groups = deque(operation_groups(operations))
 
     def begin(self, state: State, operation: Operation) -> None:
-        """Make ready what a run of operations will ask for, where this one is its first and that is worth it."""
-        if self._runs and self._runs[0][0].seq == operation.seq:
-            self._prepare(state, self._runs.popleft())
+        """Compute the hits that an operation group needs, if this operation is its first and a job is worth it."""
+        if self._groups and self._groups[0][0].seq == operation.seq:
+            self._prepare(state, self._groups.popleft())
 
     def block(self, stream_id: StreamId, chunk: int) -> MatchBlock | None:
-        """Return the hits in a chunk that has just become whole, if they are ready."""
-        found = self._blocks.pop((stream_id, chunk), None)
-        self._chunks += found is not None
-        return found
+        """Return the hits in a chunk that has just become whole; None if they are not ready."""
+        block = self._blocks.pop((stream_id, chunk), None)
+        self._chunks += block is not None
+        return block
 
-    def pages(self, clause_id: ClauseId, run: int) -> ClausePages | None:
-        """Return the hits of a fresh clause in a run of whole chunks, if they are ready."""
-        found = self._pages.pop((clause_id, run), None)
-        self._chunks += 0 if found is None else len(found.counts)
-        return found
+    def pages(self, clause_id: ClauseId, page_run: int) -> ClausePages | None:
+        """Return the hits of a fresh clause in a page run of whole chunks; None if they are not ready."""
+        pages = self._pages.pop((clause_id, page_run), None)
+        self._chunks += 0 if pages is None else len(pages.counts)
+        return pages
 
     def close(self) -> None:
-        """Take back what executors were sent."""
+        """Remove everything that was sent to executors."""
         self._blocks, self._pages = {}, {}
-        self._shipping.close()
+        self._broadcasts.close()
 
-    def statistics(self) -> AheadStatistics:
+    def statistics(self) -> ExecutorHitsStatistics:
         """Return counters."""
-        return AheadStatistics(
+        return ExecutorHitsStatistics(
             self._jobs, self._failed, self._chunks, self._seconds, waiting=self._is_waiting()
         )
 
     def check(self) -> None:
-        """Raise AssertionError unless planning and shipping hold together. For tests, between turns."""
+        """Raise AssertionError unless planner and broadcasts hold together. For tests, between turns."""
         self._planner.check()
-        self._shipping.check()
+        self._broadcasts.check()
 
-    def _prepare(self, state: State, run: Sequence[Operation]) -> None:
-        """Make ready what a run will ask for, if it is worth it."""
+    def _prepare(self, state: State, group: Sequence[Operation]) -> None:
+        """Compute the hits that a group needs, if a job is worth it."""
         self._blocks, self._pages = {}, {}
-        if isinstance(run[0].content, Register):
-            self._prepare_queries(state, run)
+        if isinstance(group[0].content, Register):
+            self._prepare_queries(state, group)
         else:
-            self._prepare_rows(state, run)
+            self._prepare_rows(state, group)
 
-    def _prepare_queries(self, state: State, run: Sequence[Operation]) -> None:
+    def _prepare_queries(self, state: State, group: Sequence[Operation]) -> None:
         read_at = self._read_at
         if read_at is not None and not self._is_waiting():
-            with self._counted(), suppress(EngineError):  # then the engine finds out by itself
-                self._pages = scanned(state, run, self._executors, read_at)
+            with self._counted(), suppress(EngineError):  # the engine meets the same error itself
+                self._pages = scan_stored_tuples(state, group, self._executors, read_at)
 
-    def _prepare_rows(self, state: State, run: Sequence[Operation]) -> None:
-        streams = self._planner.note(state, run)
+    def _prepare_rows(self, state: State, group: Sequence[Operation]) -> None:
+        streams = self._planner.note(state, group)
         try:
-            asking = {one: clauses for one in streams if (clauses := self._asking(state, one))}
-            if self._pairs(asking) >= self._pairs_min and not self._is_waiting():
+            probed = {
+                stream_id: clauses
+                for stream_id in streams
+                if (clauses := self._probed_clauses(state, stream_id))
+            }
+            if self._pairs(probed) >= self._pairs_min and not self._is_waiting():
                 with self._counted():
-                    self._blocks = self._settled(state, asking)
+                    self._blocks = self._settle(state, probed)
         except IntegrityError:
-            # A body is damaged: the engine will find so, and rows then have other numbers than were planned.
+            # A batch is damaged: the engine will void it, and rows then get other numbers than were planned.
             self._planner.forget()
             return
         for stream_id in streams:
             self._planner.forget_whole(stream_id, state.streams[stream_id].record.schema)
 
-    def _asking(self, state: State, stream_id: StreamId) -> StreamClauses | None:
-        """Return the clauses that chunks of this stream will meet; None for no clause, or no chunk."""
+    def _probed_clauses(self, state: State, stream_id: StreamId) -> StreamClauses | None:
+        """Return the clauses that chunks of this stream will meet; None if there is no clause or no chunk."""
         return state.query_stem.probe(stream_id) if self._planner.whole(stream_id) else None
 
-    def _pairs(self, asking: Mapping[StreamId, StreamClauses]) -> int:
-        return sum(len(self._planner.whole(one)) * weight(asking[one]) for one in asking)
+    def _pairs(self, probed: Mapping[StreamId, StreamClauses]) -> int:
+        return sum(
+            len(self._planner.whole(stream_id)) * weight(clauses)
+            for stream_id, clauses in probed.items()
+        )
 
-    def _settled(self, state: State, asking: Mapping[StreamId, StreamClauses]) -> Blocks:
-        """Return the hits in the chunks that are whole, found by executors."""
-        found: Blocks = {}
-        self._shipping.retain(state.query_stem.probe)
-        for tasks, sent in self._jobs_of(state, asking):
+    def _settle(self, state: State, probed: Mapping[StreamId, StreamClauses]) -> Blocks:
+        """Return the hits in the whole chunks, computed by executors."""
+        blocks: Blocks = {}
+        self._broadcasts.retain(state.query_stem.probe)
+        for tasks, clauses in self._plan_jobs(state, probed):
             self._jobs += 1
-            found |= self._executors.settle(tasks, sent)
-        return found
+            blocks |= self._executors.settle(tasks, clauses)
+        return blocks
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Count the time, and what comes to nothing: then executors are left alone for SCALED_RETRY_S."""
+        """Count the time and a failure; after a failure executors get no job for SCALED_RETRY_S."""
         begun_s = self._elapsed_s()
         try:
             yield
         except ExecutorsError as error:
             self._failed += 1
-            self._again_s = self._elapsed_s() + limits.SCALED_RETRY_S
-            self._shipping.close()
+            self._retry_at_s = self._elapsed_s() + limits.SCALED_RETRY_S
+            self._broadcasts.close()
             self._on_failed(str(error))
         finally:
             self._seconds += self._elapsed_s() - begun_s
 
-    def _jobs_of(
-        self, state: State, asking: Mapping[StreamId, StreamClauses]
-    ) -> Iterator[tuple[list[ChunkTask], dict[StreamId, SentClauses]]]:
-        """Yield jobs of SCALED_JOB_PAIRS_MAX or little more: what comes of one is in memory at once, in four places."""
+    def _plan_jobs(
+        self, state: State, probed: Mapping[StreamId, StreamClauses]
+    ) -> Iterator[tuple[list[ChunkTask], dict[StreamId, BroadcastClauses]]]:
+        """Yield jobs of about SCALED_JOB_PAIRS_MAX pairs: the hits of one job are in memory at once, four times."""
         tasks: list[ChunkTask] = []
-        sent: dict[StreamId, SentClauses] = {}
+        sent: dict[StreamId, BroadcastClauses] = {}
         pairs = 0
-        chunks = sum(len(self._planner.whole(one)) for one in asking)
+        chunks = sum(len(self._planner.whole(stream_id)) for stream_id in probed)
         most = -(-chunks // self._executors.parallelism)
-        for stream_id, clauses in asking.items():
+        for stream_id, clauses in probed.items():
             schema = state.streams[stream_id].record.schema
-            shipped = self._shipping.ship(stream_id, schema, clauses)
-            if shipped is None:
+            broadcast = self._broadcasts.send(stream_id, schema, clauses)
+            if broadcast is None:
                 continue
             heaviest = max(1, limits.SCALED_JOB_PAIRS_MAX // len(clauses.slots))
             for task in self._planner.tasks(stream_id, schema, min(most, heaviest)):
                 tasks.append(task)
-                sent[stream_id] = shipped
+                sent[stream_id] = broadcast
                 pairs += (task.past_chunk - task.first_chunk) * len(clauses.slots)
                 if pairs >= limits.SCALED_JOB_PAIRS_MAX:
                     yield tasks, sent
@@ -216,18 +225,18 @@ class SettledAhead:
             yield tasks, sent
 
     def _is_waiting(self) -> bool:
-        return self._again_s is not None and self._elapsed_s() < self._again_s
+        return self._retry_at_s is not None and self._elapsed_s() < self._retry_at_s
 
 
 def weight(clauses: StreamClauses) -> int:
-    """Return about how much a chunk costs that meets these clauses: 1 for each, and more for what is evaluated."""
+    """Return the cost of a chunk that meets these clauses, in pairs: 1 for a clause, more for a residual."""
     return len(clauses.slots) + limits.SCALED_RESIDUAL_PAIRS * len(clauses.residuals)
 
 
-def runs_of(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """Yield the operations in order, in runs: rows and ticks, which change no clause; registrations; others."""
+def operation_groups(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """Yield the operations in order, in groups: rows and ticks, which change no clause; registrations; others."""
     kinds: tuple[type | UnionType, ...] = (Rows | Tick, Register)
-    for _, run in itertools.groupby(
+    for _, group in itertools.groupby(
         operations, lambda operation: [isinstance(operation.content, kind) for kind in kinds]
     ):
-        yield list(run)
+        yield list(group)

@@ -1,8 +1,8 @@
-"""Which chunks operations to come will make whole, and which bodies these are made of. Reads state, changes none.
+"""Which chunks the next operations will make whole, and the batches that hold their rows. Reads state, changes none.
 
-A chunk can be settled elsewhere if all bodies of its rows are at hand. Those of the chunk that is still open are kept
-for that: less than 4,096 rows of each stream. Where they are not (after a start, or after an operation that was void),
-the chunk is left to the engine, and the next one begins with bodies that are known.
+Executors can settle a chunk only if the bodies of all its rows are known. So the planner keeps the bodies of each
+stream's open chunk: fewer than 4,096 rows. After a start, or after a void operation, some are unknown; the engine then
+settles that chunk itself, and planning resumes with the next one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,12 +16,12 @@ from psoup.engine.tuples.arrow import decode_batch, encode_batch
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 KEPT_PART_MAX = 4
-"""Of a body of which less than one row in so many belongs to the open chunk, these rows alone are kept."""
+"""A body is cut to its rows of the open chunk if these are fewer than one in so many of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows `[first, past)` of a body that is said to have `rows`."""
+class BodySlice:
+    """Rows `[first, past)` of a batch body; `rows` is the row count that the log gives for the body."""
 
     body: bytes
     rows: int
@@ -32,11 +32,11 @@ class Piece:
         """Return the number of rows."""
         return self.past - self.first
 
-    def cut(self, schema: StreamSchema) -> "Piece":
-        """Return a piece that is a whole body with these rows alone.
+    def cut(self, schema: StreamSchema) -> "BodySlice":
+        """Return a slice of the same rows whose body holds no others.
 
         Raises:
-            IntegrityError: the body is no batch of the stream, or has another number of rows.
+            IntegrityError: the body is no batch of the stream, or its row count differs.
         """
         if len(self) == self.rows:
             return self
@@ -46,12 +46,12 @@ class Piece:
                 f"A batch of stream {schema.name} has {batch.num_rows} rows, and {self.rows} are noted."
             )
         body = encode_batch(batch.slice(self.first, len(self)))
-        return Piece(body, len(self), 0, len(self))
+        return BodySlice(body, len(self), 0, len(self))
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTask:
-    """Chunks `[first_chunk, past_chunk)` of a stream, and the bodies of exactly their rows, whole."""
+    """Chunks `[first_chunk, past_chunk)` of a stream, with bodies (and row counts) of exactly their rows."""
 
     stream_id: StreamId
     first_chunk: int
@@ -60,74 +60,78 @@ class ChunkTask:
 
 
 class KnownRows:
-    """The last rows of one stream whose bodies are at hand: `[first_row, past_row)`."""
+    """The rows `[first_row, past_row)` at the end of one stream, whose bodies are known."""
 
     def __init__(self, row: int) -> None:
-        """Begin with none, before row `row`."""
+        """Begin with no rows, at row `row`."""
         self.first_row = self.past_row = row
-        self._pieces: list[Piece] = []
+        self._slices: list[BodySlice] = []
 
     def add(self, body: bytes, rows: int) -> None:
-        """Add the rows of a body behind the last one."""
+        """Append the rows of a body."""
         if rows:
-            self._pieces.append(Piece(body, rows, 0, rows))
+            self._slices.append(BodySlice(body, rows, 0, rows))
             self.past_row += rows
 
     @property
     def whole(self) -> range:
-        """Return the numbers of the chunks all of whose rows are at hand."""
+        """Return the numbers of the chunks whose rows are all known."""
         return range(-(-self.first_row // CHUNK_ROWS), self.past_row // CHUNK_ROWS)
 
     def tasks(
         self, stream_id: StreamId, schema: StreamSchema, most: int, whole: range
     ) -> Iterator[ChunkTask]:
-        """Yield these of the whole chunks as tasks of `most` at most, ascending. Raises as `Piece.cut` does."""
+        """Yield these whole chunks as tasks of at most `most` chunks, ascending. Raises as `BodySlice.cut` does."""
         for first in whole[::most]:
             past = min(first + most, whole.stop)
-            pieces = self._between(first * CHUNK_ROWS, past * CHUNK_ROWS)
-            cut = [piece.cut(schema) for piece in pieces]
-            yield ChunkTask(stream_id, first, past, tuple((one.body, one.rows) for one in cut))
+            slices = self._between(first * CHUNK_ROWS, past * CHUNK_ROWS)
+            cut = [part.cut(schema) for part in slices]
+            yield ChunkTask(stream_id, first, past, tuple((part.body, part.rows) for part in cut))
 
     def forget_whole(self, schema: StreamSchema) -> None:
-        """Keep the rows of the open chunk alone. Raises as `Piece.cut` does, having forgotten everything."""
+        """Keep only the rows of the open chunk. Raises as `BodySlice.cut` does, and then knows no rows."""
         begin = max(self.first_row, self.past_row // CHUNK_ROWS * CHUNK_ROWS)
-        pieces = list(self._between(begin, self.past_row))
-        self.first_row, self._pieces = self.past_row, []
-        if pieces and KEPT_PART_MAX * len(pieces[0]) < pieces[0].rows:
-            pieces[0] = pieces[0].cut(schema)
-        self.first_row, self._pieces = begin, pieces
+        slices = list(self._between(begin, self.past_row))
+        self.first_row, self._slices = self.past_row, []
+        if slices and KEPT_PART_MAX * len(slices[0]) < slices[0].rows:
+            slices[0] = slices[0].cut(schema)
+        self.first_row, self._slices = begin, slices
 
     def check(self) -> None:
-        """Raise AssertionError unless the pieces are the rows. For tests."""
-        if sum(map(len, self._pieces)) != self.past_row - self.first_row:
-            raise AssertionError("pieces are the rows that are known")
+        """Raise AssertionError unless the slices cover exactly the rows. For tests."""
+        if sum(map(len, self._slices)) != self.past_row - self.first_row:
+            raise AssertionError("slices cover exactly the rows that are known")
 
-    def _between(self, first_row: int, past_row: int) -> Iterator[Piece]:
-        """Yield the pieces of these rows, all of them known."""
+    def _between(self, first_row: int, past_row: int) -> Iterator[BodySlice]:
+        """Yield slices of these rows, all of which are known."""
         row = self.first_row
-        for piece in self._pieces:
-            begin, end = max(first_row, row), min(past_row, row + len(piece))
+        for part in self._slices:
+            begin, end = max(first_row, row), min(past_row, row + len(part))
             if begin < end:
-                at = piece.first - row
-                yield replace(piece, first=at + begin, past=at + end)
-            row += len(piece)
+                at = part.first - row
+                yield replace(part, first=at + begin, past=at + end)
+            row += len(part)
 
 
-class Planner:
-    """What is known of the rows of every stream, as operations pass by."""
+class ChunkPlanner:
+    """Follows the operations of all streams, and plans the chunks that they make whole."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin with no streams."""
         self._known: dict[StreamId, KnownRows] = {}
 
     def note(self, state: State, operations: Iterable[Operation]) -> Sequence[StreamId]:
-        """Take note of operations that are applied next, and return the streams that they bring rows to.
+        """Note the operations that are applied next; return the streams to which they add rows.
 
         Args:
-            state: that before the first of them.
-            operations: rows and ticks alone.
+            state: the state before the first of them.
+            operations: rows and ticks only.
         """
-        self._known = {one: known for one, known in self._known.items() if one in state.streams}
+        self._known = {
+            stream_id: known
+            for stream_id, known in self._known.items()
+            if stream_id in state.streams
+        }
         touched: dict[StreamId, KnownRows] = {}
         for operation in operations:
             content = operation.content
@@ -144,32 +148,32 @@ class Planner:
         return list(touched)
 
     def whole(self, stream_id: StreamId) -> range:
-        """Return the chunks of a stream that are whole then, and whose bodies are at hand."""
+        """Return the chunks of a stream that the operations make whole, and whose bodies are all known."""
         return self._known[stream_id].whole
 
     def tasks(self, stream_id: StreamId, schema: StreamSchema, most: int) -> list[ChunkTask]:
-        """Return them as tasks of `most` chunks at most. Raises as `Piece.cut` does."""
+        """Return these chunks as tasks of at most `most` chunks. Raises as `BodySlice.cut` does."""
         known = self._known[stream_id]
         return list(known.tasks(stream_id, schema, most, known.whole))
 
     def forget_whole(self, stream_id: StreamId, schema: StreamSchema) -> None:
-        """Keep of a stream the bodies of its open chunk alone."""
+        """Keep only the bodies of a stream's open chunk."""
         try:
             self._known[stream_id].forget_whole(schema)
-        except IntegrityError:  # the engine will find it void
+        except IntegrityError:  # the engine will void the operation
             del self._known[stream_id]
 
     def forget(self) -> None:
-        """Know nothing of any stream."""
+        """Forget the rows of all streams."""
         self._known.clear()
 
     def check(self) -> None:
-        """Raise AssertionError unless what is known of each stream holds together. For tests."""
+        """Raise AssertionError unless the known rows of each stream hold together. For tests."""
         for known in self._known.values():
             known.check()
 
     def _at(self, stream: StreamState) -> KnownRows:
-        """Return what is known of the rows up to the last one built."""
+        """Return the known rows of a stream, which end at its last row in `stream`."""
         record = stream.record
         known = self._known.get(record.stream_id)
         if known is None or known.past_row != record.rows:

@@ -1,8 +1,8 @@
-"""Old tuples for queries that are new: clauses that are costly to evaluate, over many rows, several in one job.
+"""Scans of stored tuples for new queries, by executors: several costly clauses over many rows in one job.
 
-The engine scans its own columns faster than they can be sent, but for clauses with expressions that have to be
-evaluated row by row. Executors are sent the bodies of a run of chunks, once for all such clauses of the registrations
-that stand together in the log, and answer with a bit for each row and clause.
+The engine scans its own columns faster than it can send them, unless clauses have expressions that are evaluated row
+by row. For such clauses of adjacent registrations, executors get the batches of a page run once, and return a bit for
+each row and clause.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,31 +29,31 @@ from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 ReadAt = Callable[[Sequence[Seq]], Iterable[Operation]]
-"""Returns operations of the log, in the order of these seqs."""
-Pages = dict[tuple[ClauseId, int], ClausePages]
-"""By clause and run."""
-Found = Mapping[tuple[ClauseId, int], tuple[Words, NDArray[np.int32]]]
-"""By clause and first chunk of a task: which of its rows satisfy the clause, and how many of each chunk."""
-Asked = tuple[StreamSchema, Mapping[ClauseId, StandingQueryClause]]
-"""A stream's declaration, and clauses over it."""
+"""Returns the operations of the log at these seqs, in this order."""
+PagesByRun = dict[tuple[ClauseId, int], ClausePages]
+"""By clause and page run."""
+ScanHits = Mapping[tuple[ClauseId, int], tuple[Words, NDArray[np.int32]]]
+"""By clause and first chunk of a task: which of the task's rows satisfy the clause, and how many in each chunk."""
+ScannedClauses = tuple[StreamSchema, Mapping[ClauseId, StandingQueryClause]]
+"""The schema of a stream, and clauses over it."""
 
 
-class Scanning(Protocol):
-    """Those who scan elsewhere."""
+class ScanExecutors(Protocol):
+    """Executors that scan stored tuples."""
 
     @property
     def parallelism(self) -> int:
-        """Return how many tasks they do at once. Raises ExecutorsError where nobody can say."""
+        """Return the number of tasks they run at once. Raises ExecutorsError if the cluster does not answer."""
         ...
 
-    def scan(self, tasks: Sequence[ChunkTask], asked: Asked) -> Found:
-        """Return what all clauses find in all tasks. Raises ExecutorsError where they cannot."""
+    def scan(self, tasks: Sequence[ChunkTask], scanned: ScannedClauses) -> ScanHits:
+        """Return the hits of all clauses in all tasks. Raises ExecutorsError if the job fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FreshClause:
-    """A clause that a registration brings, and the first row whose hits are kept."""
+    """A clause that a registration adds, and the first row whose hits are kept."""
 
     clause_id: ClauseId
     clause: StandingQueryClause
@@ -63,17 +63,17 @@ class FreshClause:
 
     @property
     def expressions(self) -> int:
-        """Return how much of it is evaluated row by row."""
+        """Return the number of its factors that are evaluated row by row."""
         return sum(not isinstance(factor, AttributeFactor) for factor in self.clause.factors)
 
 
 def fresh_clauses(state: State, registrations: Sequence[Operation]) -> Iterator[FreshClause]:
-    """Yield the costly clauses over one stream that these registrations will add, each once.
+    """Yield the costly clauses over a single stream that these registrations add, each once.
 
     Args:
-        state: that before the first of them.
-        registrations: that follow each other in the log. One that cannot be applied yields nothing, or a clause
-            that nobody will ask for.
+        state: the state before the first of them.
+        registrations: adjacent in the log. One that cannot be applied yields nothing, or a clause that is never
+            used.
     """
     known = set(state.shared)
     for operation in registrations:
@@ -107,40 +107,43 @@ def fresh_clauses(state: State, registrations: Sequence[Operation]) -> Iterator[
             yield fresh
 
 
-def scanned(
-    state: State, registrations: Sequence[Operation], executors: Scanning, read_at: ReadAt
-) -> Pages:
-    """Return the pages of the clauses that these registrations add, as far as it is worth it (SCALED_SCAN_…).
+def scan_stored_tuples(
+    state: State, registrations: Sequence[Operation], executors: ScanExecutors, read_at: ReadAt
+) -> PagesByRun:
+    """Return the pages of the clauses that these registrations add, as far as a job is worth it (SCALED_SCAN_…).
 
     Raises:
-        ExecutorsError: a job has failed.
-        EngineError: the log cannot be read, or a body is damaged.
+        ExecutorsError: a job failed.
+        EngineError: the log cannot be read, or a batch is damaged.
     """
     by_stream: dict[StreamId, list[FreshClause]] = {}
     for fresh in fresh_clauses(state, registrations):
         by_stream.setdefault(fresh.stream_id, []).append(fresh)
-    found: Pages = {}
-    for stream_id, some in by_stream.items():
+    pages: PagesByRun = {}
+    for stream_id, clauses in by_stream.items():
         stream = state.streams[stream_id]
         past_row = stream.open_chunk * CHUNK_ROWS
-        cost = sum((past_row - one.first_row) * one.expressions for one in some)
-        several = sum(one.expressions for one in some) >= limits.SCALED_SCAN_EXPRESSIONS_MIN
+        cost = sum((past_row - fresh.first_row) * fresh.expressions for fresh in clauses)
+        expressions = sum(fresh.expressions for fresh in clauses)
+        several = expressions >= limits.SCALED_SCAN_EXPRESSIONS_MIN
         if several and cost >= limits.SCALED_SCAN_ROWS_MIN:
-            first_row = min(one.first_row for one in some)
-            for run in range(first_row // RUN_ROWS, -(-past_row // RUN_ROWS)):
-                rows = range(max(first_row, run * RUN_ROWS), min(past_row, (run + 1) * RUN_ROWS))
-                found |= _scanned_run(stream, some, rows, executors, read_at)
-    return found
+            first_row = min(fresh.first_row for fresh in clauses)
+            for page_run in range(first_row // RUN_ROWS, -(-past_row // RUN_ROWS)):
+                rows = range(
+                    max(first_row, page_run * RUN_ROWS), min(past_row, (page_run + 1) * RUN_ROWS)
+                )
+                pages |= _scan_page_run(stream, clauses, rows, executors, read_at)
+    return pages
 
 
-def _scanned_run(
+def _scan_page_run(
     stream: StreamState,
-    some: Sequence[FreshClause],
+    clauses: Sequence[FreshClause],
     rows: range,
-    executors: Scanning,
+    executors: ScanExecutors,
     read_at: ReadAt,
-) -> Pages:
-    """Return the pages of these clauses in the whole chunks of one run."""
+) -> PagesByRun:
+    """Return the pages of these clauses in the whole chunks of one page run; none if a batch is missing."""
     batches = [
         batch
         for batch in (*stream.retired, *stream.retained)
@@ -158,14 +161,14 @@ def _scanned_run(
     chunks = range(rows.start // CHUNK_ROWS, rows.stop // CHUNK_ROWS)
     most = -(-len(chunks) // executors.parallelism)
     tasks = list(known.tasks(stream.record.stream_id, schema, most, chunks))
-    found = executors.scan(tasks, (schema, {one.clause_id: one.clause for one in some}))
-    pages: Pages = {}
-    for one in some:
-        parts = [found[one.clause_id, task.first_chunk] for task in tasks]
-        skipped = max(0, one.first_row // CHUNK_ROWS - chunks.start)
+    hits = executors.scan(tasks, (schema, {fresh.clause_id: fresh.clause for fresh in clauses}))
+    pages: PagesByRun = {}
+    for fresh in clauses:
+        parts = [hits[fresh.clause_id, task.first_chunk] for task in tasks]
+        skipped = max(0, fresh.first_row // CHUNK_ROWS - chunks.start)
         words: Any = np.concatenate([words for words, _ in parts])[skipped * CHUNK_WORDS :]
         counts = np.concatenate([counts for _, counts in parts])[skipped:]
         if len(counts):
-            key = (one.clause_id, rows.start // RUN_ROWS)
-            pages[key] = ClausePages.of(chunks.start + skipped, words, counts, one.keeping)
+            key = (fresh.clause_id, rows.start // RUN_ROWS)
+            pages[key] = ClausePages.of(chunks.start + skipped, words, counts, fresh.keeping)
     return pages

@@ -25,7 +25,7 @@ from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinGroupStatistic
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.eddy.operators import Operator
 from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
-from psoup.engine.eddy.settling import Settled, settle
+from psoup.engine.eddy.settling import PrecomputedHits, settle
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.clause import StandingQueryClause
@@ -99,13 +99,13 @@ class Eddy:
         tuples: StoredTuples,
         policy: RoutingPolicy | None = None,
         routing: JoinRouting | None = None,
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> None:
         """Join these two sides; without a `policy`, by measured selectivity, without a `routing`, by fan-out.
 
-        What is `settled` elsewhere is taken from there.
+        Hits that `precomputed` has ready are taken from there.
         """
-        self._settled = settled
+        self._precomputed = precomputed
         self._query_stem = query_stem
         self._tuples = tuples
         self._policy = policy or BySelectivity()
@@ -175,8 +175,8 @@ class Eddy:
         for number in whole:
             if clauses is not None:
                 block = None
-                if self._settled is not None:
-                    block = self._settled.block(stream_id, number)
+                if self._precomputed is not None:
+                    block = self._precomputed.block(stream_id, number)
                 if block is None:
                     block = self._settle(stem.chunk(number), clauses, operators)
                 self._blocks += 1
@@ -193,8 +193,8 @@ class Eddy:
         for run in range(first_row // RUN_ROWS, -(-past_row // RUN_ROWS)):
             begin, end = max(first_row, run * RUN_ROWS), min(past_row, (run + 1) * RUN_ROWS)
             pages = None
-            if self._settled is not None:
-                pages = self._settled.pages(fresh.clause_id, run)
+            if self._precomputed is not None:
+                pages = self._precomputed.pages(fresh.clause_id, run)
             if pages is None:
                 pages = ClausePages.of(*stem.probe(fresh.clause, begin, end), keeping)
             assert pages.chunks == range(begin // CHUNK_ROWS, end // CHUNK_ROWS), "all of the run"

@@ -1,7 +1,7 @@
 """Settling a chunk: every clause of its stream against its rows, until each bit is a hit or cleared. Here or elsewhere.
 
 What it finds depends on the chunk and on the clauses alone, so it may be done anywhere, by anybody who has both, and
-before its turn comes: the eddy takes what is ready (`Settled`) and does the rest itself.
+before its turn comes: the eddy takes what is ready (`PrecomputedHits`) and does the rest itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,26 +29,26 @@ from psoup.engine.tuples.lineage import Lineage
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 
-class Settled(Protocol):
-    """Results that were found ahead of their turn. What is not ready is None, and is then found by who asks.
+class PrecomputedHits(Protocol):
+    """Hits computed ahead of their operation. None: not ready, the caller computes them.
 
-    What is ready is what settling it now would find, bit for bit.
+    Hits that are ready equal those the caller would compute, bit for bit.
     """
 
     def expect(self, operations: Sequence[Operation]) -> None:
-        """Take note of the operations that come next in the log, which are about to be applied."""
+        """Note the operations that are applied next."""
         ...
 
     def begin(self, state: State, operation: Operation) -> None:
-        """Make ready what this operation and others that are expected will ask for; `state` is that before it."""
+        """Compute the hits that this operation and the next expected ones need; `state` is that before it."""
         ...
 
     def block(self, stream_id: StreamId, chunk: int) -> MatchBlock | None:
         """Return the hits in a chunk that has just become whole."""
         ...
 
-    def pages(self, clause_id: ClauseId, run: int) -> ClausePages | None:
-        """Return the hits of a fresh clause in the whole chunks of a run, from the first to be kept on."""
+    def pages(self, clause_id: ClauseId, page_run: int) -> ClausePages | None:
+        """Return the hits of a fresh clause in the whole chunks of a page run, from the first to be kept on."""
         ...
 
 

@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from psoup.engine import limits
-from psoup.engine.ahead import shipping
+from psoup.engine.ahead import broadcasts
+from psoup.engine.ahead.broadcasts import BroadcastClauses
 from psoup.engine.ahead.errors import ExecutorsError
-from psoup.engine.ahead.executor_hits import SettledAhead
+from psoup.engine.ahead.executor_hits import ExecutorHits
 from psoup.engine.ahead.planning import ChunkTask
-from psoup.engine.ahead.shipping import SentClauses
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.tuples.schema import StreamId
@@ -33,16 +33,16 @@ def test_settled_by_spark_deltas_are_the_engines_own_bit_for_bit(executors, monk
     alone = deltas_of(history, Engine(), Random(SEED))
     monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 6)
     monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", 3)
-    monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 0)
-    ahead = SettledAhead(executors, elapsed_s=time.monotonic, pairs_min=0, on_failed=pytest.fail)
-    settled = deltas_of(history, Engine(settled=ahead), Random(SEED))
+    monkeypatch.setattr(broadcasts, "INLINE_BYTES_MAX", 0)
+    ahead = ExecutorHits(executors, elapsed_s=time.monotonic, pairs_min=0, on_failed=pytest.fail)
+    settled = deltas_of(history, Engine(precomputed=ahead), Random(SEED))
     for own, found in zip(alone, settled, strict=True):
         assert plain(own) == plain(found)
     counted = ahead.statistics()
     assert counted.chunks >= 10
     assert counted.jobs >= 3, "the case is the one it claims to be"
     ahead.close()
-    assert 0 == ahead._shipping.statistics().held
+    assert 0 == ahead._broadcasts.statistics().held
 
 
 class SlowToMake:
@@ -56,12 +56,12 @@ class SlowToMake:
 def test_spark_executors_tell_what_went_wrong(executors, spark, monkeypatch):
     """A task that fails, and a job that takes too long, are errors of one kind, and the session lives on."""
     task = ChunkTask(StreamId(1), 0, 1, ((b"no body", 4_096),))
-    with pytest.raises(ExecutorsError, match=r"failed: .*KeyError"):
+    with pytest.raises(ExecutorsError, match=r"engine failed: .*KeyError"):
         executors.settle([task], {})
     slow = executors.send(SlowToMake())
     monkeypatch.setattr(limits, "SCALED_JOB_S_MAX", 1.0)
-    with pytest.raises(ExecutorsError, match="A job for the engine was not done in 1 s"):
-        executors.settle([task], {StreamId(1): SentClauses(slow, ())})
+    with pytest.raises(ExecutorsError, match="A job for the engine did not finish in 1 s"):
+        executors.settle([task], {StreamId(1): BroadcastClauses(slow, ())})
     executors.take_back(slow)
     assert executors.parallelism == spark.sparkContext.defaultParallelism
 

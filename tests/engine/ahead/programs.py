@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from psoup.engine.ahead.broadcasts import BroadcastClauses, BroadcastValue
 from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.ahead.exchange import (
     BLOCKS,
@@ -20,8 +21,7 @@ from psoup.engine.ahead.exchange import (
 )
 from psoup.engine.ahead.executor import scan_tasks, settle_tasks
 from psoup.engine.ahead.planning import ChunkTask
-from psoup.engine.ahead.scans import Asked, Found
-from psoup.engine.ahead.shipping import Sent, SentClauses
+from psoup.engine.ahead.scans import ScanHits, ScannedClauses
 from psoup.engine.engine import Engine
 from psoup.engine.log.operation import Materialize, Operation, QueryId, Rows
 from psoup.engine.results.delta import Delta
@@ -65,7 +65,7 @@ class ExecutorsHere:
     parallelism = 3
 
     def __init__(self, *, failing: Random | None = None) -> None:
-        """Do what is asked; with `failing`, every third job comes to nothing."""
+        """Run every job; with `failing`, every third one fails."""
         self.sent: list[PickledValue] = []
         self.chunks = 0
         self.scans = 0
@@ -76,27 +76,33 @@ class ExecutorsHere:
         self.sent.append(PickledValue(value))
         return self.sent[-1]
 
-    def take_back(self, sent: Sent) -> None:
+    def take_back(self, sent: BroadcastValue) -> None:
         """Take a value back."""
         sent.destroy()
 
-    def settle(self, tasks: Sequence[ChunkTask], clauses: Mapping[StreamId, SentClauses]) -> Blocks:
+    def settle(
+        self, tasks: Sequence[ChunkTask], clauses: Mapping[StreamId, BroadcastClauses]
+    ) -> Blocks:
         """Return the hits of all chunks of these tasks."""
-        if self._failing is not None and self._failing.random() < 1 / 3:
-            raise ExecutorsError("The executors are gone.")
-        asked = pa.Table.from_batches([write_task(task) for task in tasks], TASKS)
-        found = list(settle_tasks(iter(travelled(asked).to_batches()), clauses))
+        self._fail_sometimes()
+        sent = pa.Table.from_batches([write_task(task) for task in tasks], TASKS)
+        found = list(settle_tasks(iter(travelled(sent).to_batches()), clauses))
         blocks = read_blocks(travelled(pa.Table.from_batches(found, BLOCKS)).to_batches())
         self.chunks += len(blocks)
         return blocks
 
-    def scan(self, tasks: Sequence[ChunkTask], asked: Asked) -> Found:
-        """Return what these clauses find in the rows of these tasks."""
-        given = pa.Table.from_batches([write_task(task) for task in tasks], TASKS)
-        asked = pickle.loads(pickle.dumps(asked))
-        found = list(scan_tasks(iter(travelled(given).to_batches()), *asked))
+    def scan(self, tasks: Sequence[ChunkTask], scanned: ScannedClauses) -> ScanHits:
+        """Return the hits of these clauses in the rows of these tasks."""
+        self._fail_sometimes()
+        sent = pa.Table.from_batches([write_task(task) for task in tasks], TASKS)
+        schema, clauses = pickle.loads(pickle.dumps(scanned))
+        found = list(scan_tasks(iter(travelled(sent).to_batches()), schema, clauses))
         self.scans += 1
         return read_scans(travelled(pa.Table.from_batches(found, SCANS)).to_batches())
+
+    def _fail_sometimes(self) -> None:
+        if self._failing is not None and self._failing.random() < 1 / 3:
+            raise ExecutorsError("The executors are gone.")
 
 
 def travelled(table: pa.Table) -> pa.Table:

@@ -1,12 +1,13 @@
-"""What executors make ready is what the engine would have found, bit for bit; what they do not, it finds itself."""
+"""Executors compute the hits that the engine would compute, bit for bit; the engine computes all others itself."""
 
+import sys
 from random import Random
 
 import pytest
 
 from psoup.engine import limits
-from psoup.engine.ahead import shipping
-from psoup.engine.ahead.executor_hits import SettledAhead
+from psoup.engine.ahead import broadcasts
+from psoup.engine.ahead.executor_hits import ExecutorHits
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.log.operation import QueryId
@@ -31,7 +32,7 @@ def _tables(request, monkeypatch):
     if request.param:
         monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 6)
         monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", 3)
-        monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 0)
+        monkeypatch.setattr(broadcasts, "INLINE_BYTES_MAX", 0)
 
 
 def reader(history):
@@ -42,15 +43,15 @@ def reader(history):
 @pytest.mark.usefixtures("_tables")
 @pytest.mark.parametrize("damaged", [False, True], ids=["sound", "damaged"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_settled_ahead_deltas_are_the_engines_own_bit_for_bit(seed, damaged, monkeypatch):
+def test_executor_hits_deltas_are_the_engines_own_bit_for_bit(seed, damaged, monkeypatch):
     """Random programs, in turns of any length, with queries that come and go and bodies that are none."""
     history = program(seed, 60, damaged=damaged)
     monkeypatch.setattr(limits, "SCALED_SCAN_ROWS_MIN", 1)
     monkeypatch.setattr(limits, "SCALED_SCAN_EXPRESSIONS_MIN", 1)
     executors = ExecutorsHere()
-    ahead = SettledAhead(executors, elapsed_s=Clock(), pairs_min=0, read_at=reader(history))
+    ahead = ExecutorHits(executors, elapsed_s=Clock(), pairs_min=0, read_at=reader(history))
     alone = deltas_of(history, Engine(), Random(seed))
-    engine = Engine(settled=ahead)
+    engine = Engine(precomputed=ahead)
     settled = deltas_of(history, engine, Random(seed + 1))
     ahead.check()
     for own, found in zip(alone, settled, strict=True):
@@ -75,14 +76,14 @@ class Clock:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_settled_ahead_with_executors_that_fail_loses_and_doubles_nothing(seed):
-    """Whatever executors have done before a job came to nothing, the engine does again by itself."""
+def test_executor_hits_with_executors_that_fail_loses_and_doubles_nothing(seed):
+    """The engine computes again whatever a failed job had computed."""
     history = program(seed, 60)
     clock = Clock()
-    told: list[str] = []
+    reasons: list[str] = []
     executors = ExecutorsHere(failing=Random(seed))
-    ahead = SettledAhead(executors, pairs_min=0, on_failed=told.append, elapsed_s=clock)
-    engine = Engine(settled=ahead)
+    ahead = ExecutorHits(executors, pairs_min=0, on_failed=reasons.append, elapsed_s=clock)
+    engine = Engine(precomputed=ahead)
     found = []
     for operation in history:
         clock.at_s += limits.SCALED_RETRY_S / 2
@@ -92,21 +93,42 @@ def test_settled_ahead_with_executors_that_fail_loses_and_doubles_nothing(seed):
     alone = deltas_of(history, Engine(), Random(seed))
     assert [plain(own) for own in alone] == [plain(one) for one in found]
     counted = ahead.statistics()
-    assert counted.failed == len(told) > 0
+    assert counted.failed == len(reasons) > 0
     assert counted.chunks == executors.chunks > 0, "what was found is taken, each once"
 
 
-def test_settled_ahead_after_a_failure_leaves_executors_alone_for_a_while():
+def test_executor_hits_after_a_failure_leaves_executors_alone_for_a_while():
     """One attempt in SCALED_RETRY_S: a session that is gone does not hold up every turn."""
     history = program(1, 60)
     clock = Clock()
     executors = ExecutorsHere(failing=AlwaysLow())
-    ahead = SettledAhead(executors, pairs_min=0, elapsed_s=clock)
-    deltas_of(history, Engine(settled=ahead), Random(1))
+    ahead = ExecutorHits(executors, pairs_min=0, elapsed_s=clock)
+    deltas_of(history, Engine(precomputed=ahead), Random(1))
     counted = ahead.statistics()
     assert (1, 1, 0, True) == (counted.jobs, counted.failed, counted.chunks, counted.waiting)
     clock.at_s = limits.SCALED_RETRY_S
     assert not ahead.statistics().waiting
+
+
+def test_executor_hits_scan_that_fails_is_counted_and_the_engine_scans_itself(monkeypatch):
+    """A failure of executors is none of the errors that damaged batches raise, which the engine meets again."""
+    monkeypatch.setattr(limits, "SCALED_SCAN_ROWS_MIN", 1)
+    monkeypatch.setattr(limits, "SCALED_SCAN_EXPRESSIONS_MIN", 1)
+    history = program(1, 60)
+    reasons: list[str] = []
+    ahead = ExecutorHits(
+        ExecutorsHere(failing=AlwaysLow()),
+        elapsed_s=Clock(),
+        read_at=reader(history),
+        on_failed=reasons.append,
+        pairs_min=sys.maxsize,
+    )
+    hits = deltas_of(history, Engine(precomputed=ahead), Random(1))
+    alone = deltas_of(history, Engine(), Random(1))
+    assert [plain(own) for own in alone] == [plain(delta) for delta in hits]
+    counted = ahead.statistics()
+    assert ["The executors are gone."] == reasons
+    assert (0, 1, True) == (counted.jobs, counted.failed, counted.waiting)
 
 
 class AlwaysLow(Random):
@@ -117,22 +139,22 @@ class AlwaysLow(Random):
         return 0.0
 
 
-def test_settled_ahead_leaves_what_is_not_worth_a_job_to_the_engine():
+def test_executor_hits_leaves_what_is_not_worth_a_job_to_the_engine():
     """Below `pairs_min` nothing is sent anywhere."""
     executors = ExecutorsHere()
-    ahead = SettledAhead(executors, elapsed_s=Clock())
-    deltas_of(program(1, 60), Engine(settled=ahead), Random(1))
+    ahead = ExecutorHits(executors, elapsed_s=Clock())
+    deltas_of(program(1, 60), Engine(precomputed=ahead), Random(1))
     assert (0, [], 0) == (ahead.statistics().jobs, executors.sent, ahead.statistics().chunks)
 
 
-def test_settled_ahead_sends_large_tables_once_and_small_ones_with_each_version(monkeypatch):
+def test_executor_hits_sends_large_tables_once_and_small_ones_with_each_version(monkeypatch):
     """What is settled stays with the executors as long as it is what tuples meet; the version before it goes."""
     monkeypatch.setattr(grouped_filter, "RECENT_SLOTS_MAX", 40)
-    monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 4_000)
+    monkeypatch.setattr(broadcasts, "INLINE_BYTES_MAX", 4_000)
     executors = ExecutorsHere()
-    ahead = SettledAhead(executors, elapsed_s=Clock(), pairs_min=0)
+    ahead = ExecutorHits(executors, elapsed_s=Clock(), pairs_min=0)
     world = World()
-    engine = Engine(settled=ahead)
+    engine = Engine(precomputed=ahead)
 
     def fold():
         operations = world.history[engine.applied :]
@@ -151,7 +173,7 @@ def test_settled_ahead_sends_large_tables_once_and_small_ones_with_each_version(
         world.remove(QueryId(f"q_{step + 1:022d}"), fold=False)
         late.append(world.register(f"SELECT n FROM r WHERE n < {step}", fold=False))
     sizes = [len(sent.pickled) for sent in executors.sent]
-    counted = ahead._shipping.statistics()
+    counted = ahead._broadcasts.statistics()
     assert (4, 1, 1) == (counted.versions, counted.tables, counted.held)
     assert [False, True, True, True, False] == [sent.destroyed for sent in executors.sent]
     assert all(size < sizes[0] / 2 for size in sizes[2:]), "a version is less than the tables"
