@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from benchmarks import spark_bands
 from benchmarks.bench import Contender, Contest, Size
 from benchmarks.service import running
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -154,7 +154,7 @@ class Ways:
         declared = [
             {"name": name, "type": kind, "nullable": name != "ts"} for name, kind in KINDS.items()
         ]
-        with Service(self.url) as service:
+        with PsoupClient(self.url) as service:
             if service.stream(STREAM) is not None:
                 service.drop(STREAM)
             retention = {"rows": 2 * self._count}
@@ -162,7 +162,7 @@ class Ways:
         return self._fresh()
 
     def _stored(self, _: Path) -> bytes:
-        with Service(self.url) as service:
+        with PsoupClient(self.url) as service:
             handle = service.register(f"SELECT * FROM {STREAM}", materialize="none")["id"]
             pages = []
             for page in service.pages(handle, format="arrow", limit=100_000, meta=0):

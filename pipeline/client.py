@@ -1,52 +1,61 @@
-"""`Service`: the few HTTP calls that a loader, a command line or a job makes.
+"""`PsoupClient`: one method for each HTTP call that a command, a loader or a job makes.
 
 Not safe for use by several threads at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
 import httpx
 import orjson
 
-from psoup.pipeline.archiving import ArchiveCalls
+from psoup.engine import limits
 from psoup.pipeline.calling import (
     ARROW_STREAM,
+    Caller,
     JsonObject,
     RetryPolicy,
     following_page,
     json_object,
     may_repeat,
 )
-from psoup.pipeline.errors import ServiceProblem
-from psoup.pipeline.histories import HistoryCalls
-from psoup.pipeline.registrations import sliced
-from psoup.pipeline.staging import StagingCalls, Txn
+from psoup.pipeline.errors import GenerationChangedError, ServiceProblem
+from psoup.pipeline.registrations import registration_bodies
 
-__all__ = ["ARROW_STREAM", "JsonObject", "RetryPolicy", "Service", "Txn"]
+__all__ = ["ARROW_STREAM", "JsonObject", "PsoupClient", "RetryPolicy", "Txn"]
 
 NDJSON: Final = "application/x-ndjson"
+WORKER_HEADER: Final = "Psoup-Worker"
+"""Names the worker that sends a part of an archive answer."""
 
 
-class Service(StagingCalls, ArchiveCalls, HistoryCalls):
-    """A psoup service at a URL. Use as a context manager: it holds connections."""
+@dataclass(frozen=True, slots=True)
+class Txn:
+    """The name and version under which a producer sends a batch: the service stores each pair once."""
+
+    app: str
+    version: int
+
+
+class PsoupClient(Caller):
+    """A client of one psoup service. Use it as a context manager: it holds connections.
+
+    Each method raises ServiceProblem if the service refuses the request, and ServiceUnreachableError if nothing
+    answers, after the attempts that its RetryPolicy allows.
+    """
 
     # --- Streams ----------------------------------------------------------------------------------
 
     def declare(self, stream: str, definition: Mapping[str, object]) -> tuple[JsonObject, bool]:
         """Declare a stream; return its description and whether it is new."""
-        answer = self.request("PUT", f"/v1/streams/{quote(stream, safe='')}", json=definition)
+        answer = self.request("PUT", _stream(stream), json=definition)
         return json_object(answer), answer.status_code == httpx.codes.CREATED
 
     def stream(self, name: str) -> JsonObject | None:
         """Return a stream's description, or None where there is no such stream."""
-        try:
-            return json_object(self.request("GET", f"/v1/streams/{quote(name, safe='')}"))
-        except ServiceProblem as problem:
-            if problem.problem == "not-found":
-                return None
-            raise
+        return self._found(_stream(name))
 
     def streams(self) -> Iterator[JsonObject]:
         """Yield the description of every stream."""
@@ -55,7 +64,7 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
     def drop(self, stream: str, *, cascade: bool = False) -> None:
         """Drop a stream; with `cascade` also the queries over it."""
         parameters = {"cascade": "true"} if cascade else {}
-        self.request("DELETE", f"/v1/streams/{quote(stream, safe='')}", params=parameters)
+        self.request("DELETE", _stream(stream), params=parameters)
 
     def append(
         self,
@@ -68,8 +77,8 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
     ) -> JsonObject:
         """Append one batch of rows; return the service's receipt.
 
-        With a `txn` the batch is repeated until its fate is known; without one only while the answer
-        says that nothing was stored.
+        With a `txn` the request is repeated until the service confirms or refuses it. Without one it is repeated
+        only after answers that say nothing was stored.
         """
         headers = {"Content-Type": content_type}
         if encoding is not None:
@@ -77,7 +86,7 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
         if txn is not None:
             headers["Psoup-Txn-App"] = txn.app
             headers["Psoup-Txn-Version"] = str(txn.version)
-        path = f"/v1/streams/{quote(stream, safe='')}/rows"
+        path = f"{_stream(stream)}/rows"
         answer = self.request(
             "POST", path, content=body, headers=headers, repeatable=txn is not None
         )
@@ -108,25 +117,26 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
     def register_many(
         self, registrations: Iterable[Mapping[str, object]], *, describe: bool = True
     ) -> Iterator[JsonObject]:
-        """Register queries, many by one request; yield what became of each, in their order.
+        """Register queries, many in one request; yield one outcome for each, in order.
 
         Args:
             registrations: bodies of POST /v1/queries.
-            describe: whether each is answered with its whole description.
+            describe: whether an outcome holds the whole description of its query.
 
-        Yields the service's lines: `status`, and `query` (`id` and `seq` without `describe`) or
-        `problem`; `index` counts over all. Those that the service turned away for now, surely without
-        registering them, are sent again as the budget of waiting allows.
+        Yields:
+            The lines of the service: `status`, and `query` (only `id` and `seq` without `describe`) or `problem`.
+            `index` counts over all registrations. Those that the service refused for now, without registering
+            them, are sent again while the retry budget lasts.
         """
         first = 0
-        for part in sliced(registrations):
-            for index, line in enumerate(self._registered(part, describe=describe), first):
+        for body in registration_bodies(registrations):
+            for index, line in enumerate(self._register_body(body, describe=describe), first):
                 yield {**line, "index": index}
-            first += len(part)
+            first += len(body)
 
     def query(self, query_id: str) -> JsonObject:
         """Return a query's description."""
-        return json_object(self.request("GET", f"/v1/queries/{quote(query_id, safe='')}"))
+        return json_object(self.request("GET", _query(query_id)))
 
     def queries(self, *, label: str | None = None) -> Iterator[JsonObject]:
         """Yield the description of every query, or of those with a label, `key:value`."""
@@ -135,16 +145,16 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
 
     def remove(self, query_id: str) -> None:
         """Remove a query."""
-        self.request("DELETE", f"/v1/queries/{quote(query_id, safe='')}")
+        self.request("DELETE", _query(query_id))
 
     def invoke(self, query_id: str, **parameters: str | int) -> JsonObject:
         """Return one page of a query's answer, as the service's envelope."""
-        path = f"/v1/queries/{quote(query_id, safe='')}/results"
+        path = f"{_query(query_id)}/results"
         return json_object(self.request("GET", path, params=parameters))
 
     def pages(self, query_id: str, **parameters: str | int) -> Iterator[httpx.Response]:
-        """Yield every page of one answer, in any format; all belong to one seq and instant."""
-        path = f"/v1/queries/{quote(query_id, safe='')}/results"
+        """Yield every page of one answer, in any format. All pages belong to one seq and instant."""
+        path = f"{_query(query_id)}/results"
         answer = self.request("GET", path, params=parameters)
         while True:
             yield answer
@@ -156,39 +166,177 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
     def answer_pages(self, query_id: str, **parameters: str | int) -> JsonObject:
         """Return the envelope of a query's answer, with `pages`: the addresses of all of its pages, `limit` rows each.
 
-        All belong to one seq and instant. Whoever has one reads it by `arrow_page`, in any order, as often as he
-        likes; so do others, elsewhere.
+        All pages belong to one seq and instant. `arrow_page` reads each address, in any order and any number of
+        times, from any process.
         """
         return self.invoke(query_id, **{**parameters, "count": "only", "pages": "all"})
 
     def arrow_page(self, address: str) -> Iterator[bytes]:
-        """Yield the rows of one page as Arrow IPC streams: one, or several where their bytes are too many for one."""
+        """Yield the rows of one page as Arrow IPC streams: one stream, or several if its bytes are too many for one."""
         following: str | None = address
         while following is not None:
             answer = self.request("GET", following, headers={"Accept": ARROW_STREAM})
             yield answer.content
             following = following_page(answer)
 
+    # --- Staged batches ---------------------------------------------------------------------------
+
+    def stage(
+        self, stream: str, body: bytes, *, content_type: str, encoding: str | None = None
+    ) -> JsonObject:
+        """Stage a batch of rows; return the service's receipt, with `stage`: the handle of the part.
+
+        If the answer is lost, the rows are staged again. The service drops parts that no commit names in time.
+        """
+        headers = {"Content-Type": content_type}
+        if encoding is not None:
+            headers["Content-Encoding"] = encoding
+        return json_object(
+            self.request("POST", f"{_stream(stream)}/stages", content=body, headers=headers)
+        )
+
+    def commit(self, txn: Txn, stages: Sequence[str]) -> JsonObject:
+        """Make staged parts visible at one position; return the service's receipt. Safe to repeat.
+
+        A repeated commit may cut the rows of a stream into other parts: rows are compared by stream. `duplicate` in
+        the receipt says that an earlier commit had stored them.
+        """
+        body = {"app": txn.app, "version": txn.version, "stages": list(stages)}
+        return json_object(self.request("POST", "/v1/commits", json=body))
+
+    def discard(self, stage: str) -> None:
+        """Drop a staged part. Does nothing to a part that was committed."""
+        self.request("DELETE", f"/v1/stages/{quote(stage, safe='')}")
+
+    # --- Batches for an archive -------------------------------------------------------------------
+
+    def hold(self, stream: str, through: int, *, gen: int | None = None) -> JsonObject:
+        """Hold a stream's batches past position `through`, which never goes back; return the hold.
+
+        Raises:
+            GenerationChangedError: the service's generation is not `gen`; nothing has changed.
+        """
+        position = {"through": through} if gen is None else {"through": through, "gen": gen}
+        try:
+            return json_object(self.request("PUT", f"{_stream(stream)}/archive", json=position))
+        except ServiceProblem as problem:
+            if problem.problem == "gen-differs":
+                raise GenerationChangedError(problem.detail) from problem
+            raise
+
+    def held(self, stream: str) -> JsonObject | None:
+        """Return a stream's hold: `through`, `held_batches`, `held_bytes`; None: the stream has no hold."""
+        return self._found(f"{_stream(stream)}/archive")
+
+    def unhold(self, stream: str) -> None:
+        """Release a stream's hold."""
+        self.request("DELETE", f"{_stream(stream)}/archive")
+
+    def batch_list(
+        self, stream: str, *, after: int = 0, limit: int = limits.LIST_ROWS_MAX
+    ) -> JsonObject:
+        """Return the first page of a stream's batches past `after`: `gen`, `seq` of its end, `batches`."""
+        params = {"after": after, "limit": limit}
+        return json_object(self.request("GET", f"{_stream(stream)}/batches", params=params))
+
+    def batches(self, stream: str, *, after: int = 0) -> Iterator[JsonObject]:
+        """Yield `seq` and `bytes` of each of a stream's batches past `after`, ascending."""
+        path = f"{_stream(stream)}/batches?after={after}&limit={limits.LIST_ROWS_MAX}"
+        return self._listed(path, "batches")
+
+    def batch(self, stream: str, seq: int, *, gen: int | None = None) -> bytes | None:
+        """Return one batch as an Arrow IPC stream with `_id`, `_seq` and `_arrival`; None: no such batch.
+
+        Raises:
+            GenerationChangedError: the service's generation is not `gen`.
+        """
+        try:
+            answer = self.request("GET", f"{_stream(stream)}/batches/{seq}")
+        except ServiceProblem as problem:
+            if problem.problem == "not-found":
+                return None
+            raise
+        check_generation(gen, int(answer.headers["Psoup-Gen"]))
+        return answer.content
+
+    # --- Archive answers --------------------------------------------------------------------------
+
+    # Each call below may be repeated. `worker` is a text of its own for each claim: 8 to 64 letters, digits, `-`
+    # or `_`. ServiceProblem `history-taken`: another worker has the claim, or the answer has ended.
+
+    def archive_answers(self, *, state: str | None = None) -> list[JsonObject]:
+        """Return the records of the archive answers in this state, the oldest first; None: in any state.
+
+        Those in the state `queued` may be claimed: they were never claimed, or their claim was not renewed in time.
+        """
+        params = {} if state is None else {"state": state}
+        listed = json_object(self.request("GET", "/v1/histories", params=params))
+        return list(listed["histories"])
+
+    def claim_archive_answer(
+        self, answer_id: str, worker: str, *, done: int = 0, of: int | None = None
+    ) -> JsonObject:
+        """Claim an archive answer, or renew the claim and report progress; return its record."""
+        return self._report(answer_id, worker, state="running", done=done, of=of)
+
+    def finish_archive_answer(
+        self, answer_id: str, worker: str, *, parts: int, rows: int, complete_from: str | None
+    ) -> JsonObject:
+        """Declare the parts 0 to `parts` - 1 to be the answer, complete from an instant on; return its record."""
+        return self._report(
+            answer_id, worker, state="done", parts=parts, rows=rows, complete_from=complete_from
+        )
+
+    def fail_archive_answer(self, answer_id: str, worker: str, detail: str) -> JsonObject:
+        """Give up an archive answer, with the reason that its reader is shown; return its record."""
+        return self._report(answer_id, worker, state="failed", detail=detail)
+
+    def put_answer_part(
+        self, answer_id: str, worker: str, number: int, body: bytes, *, encoding: str | None = None
+    ) -> None:
+        """Send one part of the rows, an Arrow IPC stream. It replaces a part of the same number."""
+        headers = {"Content-Type": ARROW_STREAM, WORKER_HEADER: worker}
+        if encoding is not None:
+            headers["Content-Encoding"] = encoding
+        path = f"{_archive_answer(answer_id)}/parts/{number}"
+        self.request("PUT", path, content=body, headers=headers)
+
+    # --- The service ------------------------------------------------------------------------------
+
     def status(self) -> JsonObject:
         """Return the service's figures."""
         return json_object(self.request("GET", "/v1/status"))
 
     def ready(self) -> bool:
-        """Return whether the service answers that it is ready; False where nothing answers."""
+        """Return whether the service says that it is ready; False if nothing answers."""
         try:
             return bool(self._http.get("/readyz").status_code == httpx.codes.OK)
         except httpx.TransportError:
             return False
 
-    def _registered(self, part: Sequence[bytes], *, describe: bool) -> list[JsonObject]:
-        """Return what became of each line of one body."""
+    def _found(self, path: str) -> JsonObject | None:
+        """Return the JSON object at a path; None: the service knows none there."""
+        try:
+            return json_object(self.request("GET", path))
+        except ServiceProblem as problem:
+            if problem.problem == "not-found":
+                return None
+            raise
+
+    def _report(self, answer_id: str, worker: str, **members: object) -> JsonObject:
+        """Report the state of an archive answer; return its record."""
+        body = {"worker": worker, **members}
+        return json_object(self.request("POST", _archive_answer(answer_id), json=body))
+
+    def _register_body(self, body: Sequence[bytes], *, describe: bool) -> list[JsonObject]:
+        """Register the lines of one body; return one outcome for each."""
         params = {"describe": "full" if describe else "ids"}
         headers = {"Content-Type": NDJSON}
-        outcomes: list[JsonObject] = [{}] * len(part)
-        left = list(range(len(part)))
+        outcomes: list[JsonObject] = [{}] * len(body)
+        pending = list(range(len(body)))
         attempt, started_s = 0, self._retry.clock()
         while True:
-            content = b"".join(part[place] for place in left)
+            content = b"".join(body[index] for index in pending)
             answer = self.request(
                 "POST",
                 "/v1/batch/queries",
@@ -197,24 +345,46 @@ class Service(StagingCalls, ArchiveCalls, HistoryCalls):
                 content=content,
                 headers=headers,
             )
-            for place, line in zip(left, _lines(answer), strict=True):
-                outcomes[place] = line
-            again = [place for place in left if _turned_away(outcomes[place])]
-            if len(again) < len(left):
+            for index, line in zip(pending, _lines(answer), strict=True):
+                outcomes[index] = line
+            again = [index for index in pending if _is_retryable(outcomes[index])]
+            if len(again) < len(pending):
                 attempt, started_s = 0, self._retry.clock()
             pause_s = self._retry.pause_s(attempt, None)
             if not again or self._retry.clock() + pause_s > started_s + self._retry.budget_s:
                 return outcomes
             self._retry.sleep(pause_s)
-            left, attempt = again, attempt + 1
+            pending, attempt = again, attempt + 1
+
+
+def check_generation(expected: int | None, gen: int) -> None:
+    """Raise GenerationChangedError if positions of generation `expected` mean nothing in generation `gen`."""
+    if expected is not None and expected != gen:
+        raise GenerationChangedError(
+            f"The service's history is {gen}, and what was read before is of {expected}: the service has lost its"
+            " history since or is another one, so positions of before name nothing in it. Begin anew, with a new"
+            " checkpoint, and compare with what was stored before."
+        )
+
+
+def _stream(name: str) -> str:
+    return f"/v1/streams/{quote(name, safe='')}"
+
+
+def _query(query_id: str) -> str:
+    return f"/v1/queries/{quote(query_id, safe='')}"
+
+
+def _archive_answer(answer_id: str) -> str:
+    return f"/v1/histories/{quote(answer_id, safe='')}"
 
 
 def _lines(answer: httpx.Response) -> list[JsonObject]:
     return [orjson.loads(line) for line in answer.content.splitlines()]
 
 
-def _turned_away(line: JsonObject) -> bool:
-    """Return whether a line was not registered, and may be later."""
+def _is_retryable(line: JsonObject) -> bool:
+    """Return whether a query was not registered, and the same line may succeed later."""
     problem = line.get("problem")
     if not isinstance(problem, dict):
         return False

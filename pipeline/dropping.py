@@ -4,11 +4,11 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import DefinitionError, PipelineError
 
 
-def drop_as_seen(service: Service, seen: Mapping[str, Any]) -> None:
+def drop_as_seen(service: PsoupClient, seen: Mapping[str, Any]) -> None:
     """Drop the stream of a description, with the queries that read it if it had any then.
 
     Raises:
@@ -24,7 +24,7 @@ def drop_as_seen(service: Service, seen: Mapping[str, Any]) -> None:
     service.drop(name, cascade=bool(seen["queries"]))
 
 
-def take_back(service: Service, declared: Mapping[str, Any]) -> None:
+def take_back(service: PsoupClient, declared: Mapping[str, Any]) -> None:
     """Drop a stream that was declared for nothing, if it is that one, and nobody has put rows or queries to it.
 
     The service has no removal under a condition: rows that somebody sends between the look and the removal go with

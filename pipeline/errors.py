@@ -107,7 +107,7 @@ class WriteRefusedError(PipelineError):
     code = "write-refused"
 
 
-class HistoryChangedError(PipelineError):
+class GenerationChangedError(PipelineError):
     """The service has another history than the one that positions were given in: they name nothing any more."""
 
     code = "history-changed"

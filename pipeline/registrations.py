@@ -1,4 +1,4 @@
-"""Bodies of registrations as POST /v1/batch/queries takes them: NDJSON, as many lines as one body may have."""
+"""NDJSON bodies of POST /v1/batch/queries, within the limits of one body."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -7,20 +7,20 @@ import orjson
 from psoup.engine import limits
 
 
-def sliced(registrations: Iterable[Mapping[str, object]]) -> Iterator[list[bytes]]:
-    """Yield the registrations as lines, as many together as one body may have.
+def registration_bodies(registrations: Iterable[Mapping[str, object]]) -> Iterator[list[bytes]]:
+    """Yield the lines of one body after another, each with as many registrations as a body may have.
 
-    Reads ahead by one registration. A line that is larger by itself than a body is a part of its own.
+    Reads ahead by one registration. A line that is larger than a body is yielded alone, and the service refuses it.
     """
-    part: list[bytes] = []
+    lines: list[bytes] = []
     size = 0
     for registration in registrations:
         line = orjson.dumps(registration, option=orjson.OPT_APPEND_NEWLINE)
-        full = len(part) == limits.BATCH_QUERIES_MAX
-        if part and (full or size + len(line) > limits.BODY_INGEST_BYTES_MAX):
-            yield part
-            part, size = [], 0
-        part.append(line)
+        full = len(lines) == limits.BATCH_QUERIES_MAX
+        if lines and (full or size + len(line) > limits.BODY_INGEST_BYTES_MAX):
+            yield lines
+            lines, size = [], 0
+        lines.append(line)
         size += len(line)
-    if part:
-        yield part
+    if lines:
+        yield lines

@@ -254,9 +254,9 @@ def demo(
 def streams(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """List the streams."""
     from psoup.app.cli.actions.lists import show_streams
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         show_streams(service, output)
 
 
@@ -264,9 +264,9 @@ def streams(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = Non
 def queries(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """List the standing queries."""
     from psoup.app.cli.actions.lists import show_queries
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         show_queries(service, output)
 
 
@@ -282,18 +282,18 @@ def status(
 ) -> None:
     """Show the service's figures: in units for people on a terminal, raw in a pipe."""
     from psoup.app.cli.actions.lists import show_status
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         show_status(service, ListFormat.NDJSON if json else output)
 
 
 @exits
 def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Remove a standing query by its handle."""
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         service.remove(handle)
 
 

@@ -79,7 +79,7 @@ def declare(
 ) -> None:
     """Declare a stream. The same declaration again changes nothing; another one is refused."""
     from psoup.app.cli.actions.define import declare_stream
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
     from psoup.pipeline.definition import definition_from
 
     retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
@@ -93,7 +93,7 @@ def declare(
         retention={name: value for name, value in retention.items() if value is not None} or None,
         future=future,
     )
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         declare_stream(service, stream, definition, output)
 
 
@@ -101,9 +101,9 @@ def declare(
 def drop(stream: Stream, *, yes: Yes = False, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Drop a stream with its rows and the queries that read it. Asks first."""
     from psoup.app.cli.actions.define import drop_stream
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         drop_stream(service, stream, yes=yes)
 
 
@@ -120,9 +120,9 @@ def register(
 ) -> None:
     """Register a standing query and print its handle."""
     from psoup.app.cli.actions.define import labels_of, register_query
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
     labels = labels_of(label or ())
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         kept = None if materialize is None else materialize.value
         register_query(service, sql, output, name=name, labels=labels, materialize=kept)

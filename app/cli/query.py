@@ -58,12 +58,12 @@ def query(
 ) -> None:
     """Register a query, invoke it and print the answer; remove it again unless --keep."""
     from psoup.app.cli.actions.query import View, register_and_show
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         register_and_show(
             service,
             sql,
@@ -90,10 +90,10 @@ def invoke(
 ) -> None:
     """Invoke a standing query by its handle and print the answer."""
     from psoup.app.cli.actions.query import View, show
-    from psoup.pipeline.client import Service
+    from psoup.pipeline.client import PsoupClient
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
-    with Service(url, token=token) as service:
+    with PsoupClient(url, token=token) as service:
         show(service, service.query(handle), view)

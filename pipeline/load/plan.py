@@ -16,7 +16,7 @@ import orjson
 
 from psoup.engine.limits import BATCH_ROWS_MAX
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import check_stream_name, columns_of, definition_body
 from psoup.pipeline.errors import DataFileError, DefinitionError, NoRowsError
 from psoup.pipeline.files.columns.kinds import InferredColumn
@@ -143,7 +143,7 @@ def retention_of(rows: int | None, time: str | None, nbytes: str | None) -> dict
 
 
 def plan_load(
-    service: Service, request: LoadRequest, found: Sequence[Source], look: Look
+    service: PsoupClient, request: LoadRequest, found: Sequence[Source], look: Look
 ) -> LoadPlan:
     """Return what loading will do, having looked at the files and at the stream. Changes nothing.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from psoup.pipeline.client import ARROW_STREAM, JsonObject, Service, Txn
+from psoup.pipeline.client import ARROW_STREAM, JsonObject, PsoupClient, Txn
 from psoup.pipeline.dropping import drop_as_seen, take_back
 from psoup.pipeline.errors import (
     AlreadyLoadedError,
@@ -50,7 +50,7 @@ class LoadProgress:
 
 
 def run_load(
-    service: Service, plan: LoadPlan, on_progress: Callable[[LoadProgress], None]
+    service: PsoupClient, plan: LoadPlan, on_progress: Callable[[LoadProgress], None]
 ) -> LoadProgress:
     """Declare the stream and append the files' rows; return the final figures.
 
@@ -86,7 +86,7 @@ class _Load:
     """A load on its way."""
 
     def __init__(
-        self, service: Service, plan: LoadPlan, on_progress: Callable[[LoadProgress], None]
+        self, service: PsoupClient, plan: LoadPlan, on_progress: Callable[[LoadProgress], None]
     ) -> None:
         self._service = service
         self._plan = plan

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from psoup.engine import limits
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import ColumnSchema
-from psoup.pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
+from psoup.pipeline.client import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
 from psoup.pipeline.definition import columns_of, definition_body
 from psoup.pipeline.errors import DefinitionError, PipelineError, ServiceProblem, WriteRefusedError
 from psoup.pipeline.spark.options import Compression, Connection, WriteOptions
@@ -56,10 +56,10 @@ class StagedRows:
     rows: int
 
 
-def open_service(connection: Connection) -> Service:
+def open_service(connection: Connection) -> PsoupClient:
     """Return a client that waits for the service as long as the option `retrySeconds` says."""
     retry = RetryPolicy(budget_s=connection.retry_s, from_the_start=True)
-    return Service(connection.url, token=connection.token, retry=retry)
+    return PsoupClient(connection.url, token=connection.token, retry=retry)
 
 
 def plan_write(options: WriteOptions, schema: StructType) -> WritePlan:
@@ -145,7 +145,7 @@ def discard_stages(plan: WritePlan, stages: Sequence[str]) -> None:
     What is left ends by itself within an hour, so nothing is raised and nothing is waited for.
     """
     connection = plan.connection
-    with Service(
+    with PsoupClient(
         connection.url, token=connection.token, retry=RetryPolicy(budget_s=0.0)
     ) as service:
         for stage in stages:
@@ -171,7 +171,7 @@ def _parts(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
     return packed(fitting, nbytes_max=PART_BYTES_MAX, rows_max=limits.BATCH_ROWS_MAX)
 
 
-def _staged(service: Service, plan: WritePlan, part: pa.RecordBatch) -> str:
+def _staged(service: PsoupClient, plan: WritePlan, part: pa.RecordBatch) -> str:
     """Send one part; return its handle."""
     body, encoding = compressed(encode_batch(part), plan.compression)
     try:

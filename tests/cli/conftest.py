@@ -15,7 +15,7 @@ from psoup.app.connection.server import make_server
 from psoup.app.main import create_app
 from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.patience import PATIENT
 
 
@@ -33,8 +33,8 @@ class Psoup:
         assert code == result.exit_code, result.output + repr(result.exception)
         return result
 
-    def service(self) -> Service:
-        return Service(self.url)
+    def service(self) -> PsoupClient:
+        return PsoupClient(self.url)
 
     def rows(self, stream: str) -> int:
         with self.service() as service:

@@ -16,7 +16,7 @@ from psoup.app.cli.demo.run import TURN_S, Demo
 from psoup.app.cli.demo.screen import screen
 from psoup.app.cli.demo.service import service_process
 from psoup.engine.clock import SystemClock
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.docs.blocks import ROOT
 
 PICTURE = ROOT / "docs" / "images" / "demo.svg"
@@ -41,7 +41,7 @@ def main() -> None:
         folder = Path(name)
         with (
             service_process(folder / "data", port=8000, log=folder / "log") as url,
-            Service(url) as service,
+            PsoupClient(url) as service,
         ):
             demo = Demo(service, seed=1, clock=SystemClock())
             until = time.monotonic() + SECONDS

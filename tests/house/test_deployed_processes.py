@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.storage.embedded.server import find_executable
 from tests.house.deployment import compose, psoup_services
 from tests.patience import WAIT_S, wait_until
@@ -154,7 +154,7 @@ def test_compose_processes_work_together_and_outlive_their_engine(deployment):
     deployment.start("feeder")
     deployment.wait_for("standby", ["standby"])
     assert PASSWORD not in deployment.command_lines()
-    with Service(deployment.url("api")) as service:
+    with PsoupClient(deployment.url("api")) as service:
         _fed_since(service, 0)
         query = service.register(SQL)["id"]
         before = service.invoke(query)["count"]
@@ -167,7 +167,7 @@ def test_compose_processes_work_together_and_outlive_their_engine(deployment):
     assert dict.fromkeys(deployment.children, 0) == deployment.end()
 
 
-def _fed_since(service: Service, rows: int) -> None:
+def _fed_since(service: PsoupClient, rows: int) -> None:
     """Wait until the stream has more than so many tuples."""
     wait_until(lambda: (service.stream("readings") or {"rows": 0})["rows"] > rows, "it is fed")
 

@@ -2,7 +2,7 @@
 
 import httpx
 
-from psoup.pipeline.client import RetryPolicy, Service
+from psoup.pipeline.client import PsoupClient, RetryPolicy
 
 
 class Time:
@@ -35,9 +35,9 @@ class Script:
             raise answer
         return answer
 
-    def service(self, budget_s: float = 30.0, **more: bool) -> Service:
+    def service(self, budget_s: float = 30.0, **more: bool) -> PsoupClient:
         retry = RetryPolicy(budget_s, self.time.sleep, self.time.clock, **more)
-        return Service("http://psoup", retry=retry, transport=httpx.MockTransport(self))
+        return PsoupClient("http://psoup", retry=retry, transport=httpx.MockTransport(self))
 
 
 def problem(status, code, *, retryable=None, retry_after=None):

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from psoup.pipeline.address import is_same_origin
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import AddressError, ServiceUnreachableError
 
 
@@ -14,14 +14,14 @@ from psoup.pipeline.errors import AddressError, ServiceUnreachableError
 def test_url_that_is_none_is_refused(url):
     """No scheme, another one, no host, no port that can be: refused with the form that is expected."""
     with pytest.raises(AddressError, match="as in http://127") as refused:
-        Service(url)
+        PsoupClient(url)
     assert repr(url) in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["http://h", "https://h:1/", "HTTP://[::1]:80", "http://h/below/"])
 def test_url_of_a_service_is_taken(url):
     """Both schemes, addresses, ports and a path before the service's own are fine."""
-    with Service(url) as service:
+    with PsoupClient(url) as service:
         assert url.rstrip("/") == service.url
 
 
@@ -29,7 +29,7 @@ def test_url_of_a_service_is_taken(url):
 def test_token_that_no_header_carries_is_refused_and_not_shown(token):
     """Other characters than ASCII signs are refused; the message does not hold the secret."""
     with pytest.raises(AddressError) as refused:
-        Service("http://h", token=f"secret{token}")
+        PsoupClient("http://h", token=f"secret{token}")
     assert "secret" not in str(refused.value)
 
 
@@ -40,7 +40,7 @@ def test_unreachable_service_is_said_in_sentences_with_one_stop():
         raise httpx.ConnectError("It is refused.")
 
     with (
-        Service("http://h", transport=httpx.MockTransport(refuse)) as service,
+        PsoupClient("http://h", transport=httpx.MockTransport(refuse)) as service,
         pytest.raises(ServiceUnreachableError) as caught,
     ):
         service.status()
@@ -50,7 +50,7 @@ def test_unreachable_service_is_said_in_sentences_with_one_stop():
 def test_url_with_a_password_is_refused_and_not_shown():
     """What stands before an @ is no key of a service, and every message would show it."""
     with pytest.raises(AddressError, match="--token") as refused:
-        Service("http://somebody:secret@h")
+        PsoupClient("http://somebody:secret@h")
     assert "secret" not in str(refused.value)
 
 

@@ -4,8 +4,8 @@ import httpx
 import orjson
 import pytest
 
-from psoup.pipeline.client import ARROW_STREAM, Service, Txn
-from psoup.pipeline.errors import HistoryChangedError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.client import ARROW_STREAM, PsoupClient, Txn
+from psoup.pipeline.errors import GenerationChangedError, ServiceProblem, ServiceUnreachableError
 from tests.pipeline.scripted import Script, ok, problem
 
 TXN = Txn("spark-1", 7)
@@ -13,7 +13,7 @@ LOST = httpx.ReadError("reset")
 STAGED = httpx.Response(201, json={"stage": "st_2"})
 
 
-def stage(service: Service) -> str:
+def stage(service: PsoupClient) -> str:
     receipt = service.stage("s", b"rows", content_type=ARROW_STREAM, encoding="zstd")
     return str(receipt["stage"])
 
@@ -131,7 +131,7 @@ def test_hold_names_the_history_that_its_position_is_of():
     script = Script(ok(through=5), other)
     with script.service() as service:
         service.hold("s", 5, gen=7)
-        with pytest.raises(HistoryChangedError):
+        with pytest.raises(GenerationChangedError):
             service.hold("s", 5, gen=7)
     assert {"through": 5, "gen": 7} == orjson.loads(script.requests[0].content)
 
@@ -150,7 +150,7 @@ def test_batches_follow_their_pages():
         assert [3, 7] == [one["seq"] for one in service.batches("s", after=2)]
         assert b"arrow" == service.batch("s", 3)
         assert b"arrow" == service.batch("s", 3, gen=8)
-        with pytest.raises(HistoryChangedError):
+        with pytest.raises(GenerationChangedError):
             service.batch("s", 3, gen=7)
         assert service.batch("s", 4) is None
         with pytest.raises(ServiceProblem):

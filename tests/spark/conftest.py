@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.agreement.service.process import ServiceProcess
 from tests.spark.between import Between
 
@@ -45,15 +45,15 @@ def _room_for_the_next() -> Iterator[None]:
     """Drop the streams of a module behind it: a service has no more than 64, and all modules need more."""
     yield
     for url in STARTED:
-        with Service(url) as service:
+        with PsoupClient(url) as service:
             for one in list(service.streams()):
                 service.drop(str(one["name"]), cascade=True)
 
 
 @pytest.fixture
-def service(psoup_url: str) -> Iterator[Service]:
+def service(psoup_url: str) -> Iterator[PsoupClient]:
     """Yield a client of that service."""
-    with Service(psoup_url) as client:
+    with PsoupClient(psoup_url) as client:
         yield client
 
 

@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 
 
-def stored_rows(service: Service, stream: str) -> pa.Table:
+def stored_rows(service: PsoupClient, stream: str) -> pa.Table:
     """Return all rows of a stream, in order of tuple time and tuple id."""
     handle = service.register(f"SELECT * FROM {stream}", materialize="none")["id"]
     tables = []
@@ -16,6 +16,6 @@ def stored_rows(service: Service, stream: str) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def stored_numbers(service: Service, stream: str, column: str) -> list[int]:
+def stored_numbers(service: PsoupClient, stream: str, column: str) -> list[int]:
     """Return one column's values, sorted: the same numbers as were written, each as often."""
     return sorted(stored_rows(service, stream)[column].to_pylist())

@@ -16,7 +16,7 @@ import pytest
 
 from psoup.app.backend.store import WorkerStore
 from psoup.app.operate.lifecycle import EXIT_OK
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.storage import open_worker_store
 from tests import patience
 from tests.agreement.joins.world import tuples
@@ -101,7 +101,7 @@ def drawn(rng: Random) -> str:
 class Producer:
     """Sends tuples, and registers and removes queries; remembers both."""
 
-    def __init__(self, service: Service, store: WorkerStore) -> None:
+    def __init__(self, service: PsoupClient, store: WorkerStore) -> None:
         """Begin with a stream."""
         self._service, self._store = service, store
         self._rng = Random(1)
@@ -174,7 +174,7 @@ def test_engine_with_spark_answers_as_if_there_were_none(processes, master, monk
     meters = f"{engine.wait_for('listening')['url']}/metrics"
     api.start("--port", "0")
     url = api.wait_for("listening")["url"]
-    with Service(url) as service, contextlib.closing(open_worker_store(server.url)) as store:
+    with PsoupClient(url) as service, contextlib.closing(open_worker_store(server.url)) as store:
         producer = Producer(service, store)
         producer.register(QUERIES)
         for number in range(BATCHES):

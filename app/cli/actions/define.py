@@ -16,7 +16,7 @@ from psoup.app.cli.terminal.output import (
     standard_output,
     warnings,
 )
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.definition import check_stream_name
 from psoup.pipeline.dropping import drop_as_seen
 from psoup.pipeline.errors import DefinitionError
@@ -24,7 +24,7 @@ from psoup.pipeline.wording import counted
 
 
 def declare_stream(
-    service: Service, stream: str, definition: Mapping[str, Any], output: ListFormat | None
+    service: PsoupClient, stream: str, definition: Mapping[str, Any], output: ListFormat | None
 ) -> None:
     """Declare a stream and print it; what the service warns of goes to standard error.
 
@@ -54,7 +54,7 @@ def declare_stream(
     console.print(plain_table(("column", "type", "", "", ""), rows))
 
 
-def drop_stream(service: Service, stream: str, *, yes: bool) -> None:
+def drop_stream(service: PsoupClient, stream: str, *, yes: bool) -> None:
     """Drop a stream with its rows and queries, once the user agrees.
 
     Raises:
@@ -73,7 +73,7 @@ def drop_stream(service: Service, stream: str, *, yes: bool) -> None:
 
 
 def register_query(
-    service: Service,
+    service: PsoupClient,
     sql: str,
     output: ListFormat | None,
     *,

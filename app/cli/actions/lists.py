@@ -9,13 +9,13 @@ from rich.console import Console
 from psoup.app.cli.common import ListFormat, write_line
 from psoup.app.cli.terminal.output import instant, plain_table, standard_output
 from psoup.app.units import spoken_number, spoken_seconds, spoken_size
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 
 _NAMES: Final = frozenset({"gen"})
 """Numbers that name something: nobody counts with them."""
 
 
-def show_streams(service: Service, output: ListFormat | None) -> None:
+def show_streams(service: PsoupClient, output: ListFormat | None) -> None:
     """Print every stream: its columns, clock, rows and times; from when it is complete, where one has dropped rows."""
     console = standard_output()
     streams = list(service.streams())
@@ -45,7 +45,7 @@ def show_streams(service: Service, output: ListFormat | None) -> None:
     console.print(plain_table(headings, rows, right="rows size queries"))
 
 
-def show_queries(service: Service, output: ListFormat | None) -> None:
+def show_queries(service: PsoupClient, output: ListFormat | None) -> None:
     """Print every standing query: handle, name, window, text."""
     console = standard_output()
     if _written(console, output, service.queries()):
@@ -57,7 +57,7 @@ def show_queries(service: Service, output: ListFormat | None) -> None:
     console.print(plain_table(("handle", "name", "window", "state", "query"), rows))
 
 
-def show_status(service: Service, output: ListFormat | None) -> None:
+def show_status(service: PsoupClient, output: ListFormat | None) -> None:
     """Print the service's figures, whatever they are: names and values, in units for people unless they are data."""
     console = standard_output()
     figures = service.status()

@@ -21,7 +21,7 @@ from psoup.app.cli.terminal.load import (
     warnings_of,
 )
 from psoup.app.cli.terminal.output import Output, discard, standard_error, standard_output
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.load.plan import LoadPlan, LoadRequest, Look, plan_load
 from psoup.pipeline.load.sources import sources
 from psoup.pipeline.load.transfer import LoadProgress, run_load
@@ -45,7 +45,7 @@ def run(
         KeyboardInterrupt: after a line that says how to go on.
     """
     console = standard_output(on_closed=_say_that_it_goes_on)
-    with Service(url, token=token) as service, ExitStack() as stack:
+    with PsoupClient(url, token=token) as service, ExitStack() as stack:
         with copying(console) as on_copied:
             found = stack.enter_context(sources(files, on_copied))
         look = Look()
@@ -60,7 +60,7 @@ def run(
         _load(service, plan, console)
 
 
-def _load(service: Service, plan: LoadPlan, console: Output) -> None:
+def _load(service: PsoupClient, plan: LoadPlan, console: Output) -> None:
     started = time.monotonic()
     latest = LoadProgress()
     said: set[str] = set()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from psoup.pipeline.calling import json_object
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 
 PAGES_ASKED_MAX: Final = 1_000
 """An answer of very many rows is asked for in larger pages: their addresses are a part of the answer."""
@@ -20,7 +20,7 @@ class NewestRows:
 
 
 def newest_rows(
-    service: Service, query_id: str, count: int, parameters: Mapping[str, str | int]
+    service: PsoupClient, query_id: str, count: int, parameters: Mapping[str, str | int]
 ) -> NewestRows:
     """Return the last `count` rows of a query's answer, or all where they are fewer; all of one seq and instant.
 
@@ -45,7 +45,7 @@ def newest_rows(
     return NewestRows(envelope, rows[-count:])
 
 
-def _page(service: Service, address: str) -> list[JsonObject]:
+def _page(service: PsoupClient, address: str) -> list[JsonObject]:
     """Return the rows of one page, which comes in several parts where its bytes are too many for one."""
     rows: list[JsonObject] = []
     following: Any = address

@@ -23,7 +23,7 @@ from psoup.app.cli.terminal.output import (
     standard_output,
     warnings,
 )
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.wording import counted
 
 TABLE_ROWS_DEFAULT: Final = 100
@@ -49,7 +49,7 @@ class View:
 
 
 def register_and_show(
-    service: Service,
+    service: PsoupClient,
     sql: str,
     view: View,
     *,
@@ -78,7 +78,7 @@ def register_and_show(
             service.remove(str(described["id"]))
 
 
-def show(service: Service, described: Mapping[str, Any], view: View) -> None:
+def show(service: PsoupClient, described: Mapping[str, Any], view: View) -> None:
     """Print the answer of a standing query, once or again and again."""
     console = standard_output()
     output = view.output or (OutputFormat.TABLE if console.is_terminal else OutputFormat.NDJSON)
@@ -100,7 +100,9 @@ def show(service: Service, described: Mapping[str, Any], view: View) -> None:
             console.print(_table(described, view, found.envelope, found.rows, part="newest"))
 
 
-def _watch(console: Console, service: Service, described: Mapping[str, Any], view: View) -> None:
+def _watch(
+    console: Console, service: PsoupClient, described: Mapping[str, Any], view: View
+) -> None:
     """Keep the newest rows on the whole terminal up to date; leave what was seen last when watching ends."""
     seen: AnswerScreen | None = None
     try:
@@ -134,7 +136,7 @@ def _watch(console: Console, service: Service, described: Mapping[str, Any], vie
 
 
 def _looks(
-    service: Service,
+    service: PsoupClient,
     described: Mapping[str, Any],
     view: View,
     rows: int,
@@ -190,7 +192,7 @@ def _caption(envelope: Mapping[str, Any], *, shown: str | None = None) -> Text:
     return Text("  ".join(parts), style=QUIET)
 
 
-def _write(service: Service, query_id: str, output: OutputFormat, view: View) -> None:
+def _write(service: PsoupClient, query_id: str, output: OutputFormat, view: View) -> None:
     """Write an answer as data, page after page, up to the limit."""
     if output is OutputFormat.JSON:
         write_line(_whole(service, query_id, view))
@@ -221,7 +223,7 @@ def _first_rows(content: bytes, output: OutputFormat, most: int) -> tuple[list[b
     return lines[: reader.line_num], records
 
 
-def _whole(service: Service, query_id: str, view: View) -> JsonObject:
+def _whole(service: PsoupClient, query_id: str, view: View) -> JsonObject:
     """Return one envelope with the rows of all pages, up to the limit."""
     envelope: JsonObject = {}
     for page in service.pages(query_id, **_parameters(view, view.limit or PAGE_ROWS)):

@@ -24,7 +24,7 @@ from psoup.app.cli.terminal.output import QUIET, standard_output
 from psoup.engine.clock import Clock, SystemClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.tuples.arrow import encode_batch
-from psoup.pipeline.client import ARROW_STREAM, Service
+from psoup.pipeline.client import ARROW_STREAM, PsoupClient
 from psoup.pipeline.definition import definition_body
 
 HISTORY_US: Final = 300 * SECOND_US
@@ -38,7 +38,7 @@ _RATE_TURNS: Final = 20
 class Demo:
     """The feeding and the asking of one demo. `turn` does both once."""
 
-    def __init__(self, service: Service, *, seed: int, clock: Clock) -> None:
+    def __init__(self, service: PsoupClient, *, seed: int, clock: Clock) -> None:
         """Declare the stream and send the minutes before now."""
         self._service = service
         self._seed = seed
@@ -134,7 +134,7 @@ def run(
             lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it"
             console.print(f"psoup at {at}{'' if url else f', {lives}'}")
             console.print(f"API docs at {at}/docs")
-            service = stack.enter_context(Service(at))
+            service = stack.enter_context(PsoupClient(at))
             demo = Demo(service, seed=seed, clock=SystemClock())
             stack.callback(demo.leave)
             _watch(console, demo, seconds)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from psoup.app.operate.child_python import psoup_command
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import ServiceUnreachableError
 
 START_S_MAX: Final = 60.0
@@ -53,7 +53,7 @@ def service_process(folder: Path, *, port: int, log: Path) -> Iterator[str]:
 
 def _await_ready(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
     deadline = time.monotonic() + START_S_MAX
-    with Service(url) as service:
+    with PsoupClient(url) as service:
         while not service.ready():
             if child.poll() is not None or time.monotonic() > deadline:
                 lines = log.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]

@@ -21,7 +21,7 @@ from psoup.app.cli.demo.service import service_process
 from psoup.app.cli.terminal.output import ACCENT, QUIET, plain_table, standard_output
 from psoup.app.cli.terminal.pipeline import micro_batch
 from psoup.engine.limits import SECOND_US
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import definition_body
 from psoup.pipeline.spark.round_trip import Question, RoundTrip, Verdict
 
@@ -68,7 +68,7 @@ def run(rows: int) -> bool:
             trip = RoundTrip(folder=folder, stream=STREAM, url=url, scratch=scratch)
             stack.enter_context(closing(trip))
         console.print(f"{written:,} readings in {FILES} Parquet files; psoup at {url}")
-        service = stack.enter_context(Service(url))
+        service = stack.enter_context(PsoupClient(url))
         service.declare(STREAM, definition_body(SCHEMA.columns, time=SCHEMA.time))
         before, after = QUESTIONS
         standing = [service.register(before.psoup)["id"]]

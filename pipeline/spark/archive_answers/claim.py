@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from psoup.engine.limits import HISTORY_CLAIM_S
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import PipelineError, ServiceProblem
 
 RENEW_S: Final = HISTORY_CLAIM_S / 6
@@ -67,7 +67,7 @@ class Claim:
 
     def __init__(
         self,
-        open_service: Callable[[], Service],
+        open_service: Callable[[], PsoupClient],
         history_id: str,
         worker: str,
         *,
@@ -138,9 +138,9 @@ class Claim:
                     looks = 0
                     self._renew(service, done, of)
 
-    def _renew(self, service: Service, done: int, of: int) -> None:
+    def _renew(self, service: PsoupClient, done: int, of: int) -> None:
         try:
-            service.claim_history(self._history_id, self._worker, done=done, of=of or None)
+            service.claim_archive_answer(self._history_id, self._worker, done=done, of=of or None)
         except ServiceProblem as problem:
             if problem.problem in LOST:
                 self._lost.set()

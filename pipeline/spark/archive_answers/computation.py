@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from psoup.engine.query.time_literals import format_instant
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers.parts import SentParts, send_parts
 from psoup.pipeline.spark.archive_answers.question import (
@@ -59,7 +59,7 @@ class Computed:
 
 def computed(
     spark: SparkSession,
-    service: Service,
+    service: PsoupClient,
     connection: Connection,
     record: Mapping[str, Any],
     *,
@@ -98,7 +98,7 @@ def computed(
 
 
 def _found(
-    spark: SparkSession, service: Service, question: Question, stream: str, places: Places
+    spark: SparkSession, service: PsoupClient, question: Question, stream: str, places: Places
 ) -> StreamTuples:
     path, may_lack = places.of(stream)
     return find_tuples(spark, service, question, stream, path, may_lack=may_lack)

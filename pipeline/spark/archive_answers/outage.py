@@ -7,14 +7,14 @@ Whether the same request may succeed later is one of these; so a task says it by
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.staging import open_service
 
 
 @contextmanager
-def service_of_task(connection: Connection) -> Iterator[Service]:
+def service_of_task(connection: Connection) -> Iterator[PsoupClient]:
     """Yield a client that waits for the service as long as the connection says.
 
     Raises:

@@ -113,7 +113,9 @@ class _Sending:
                 for number, part in enumerate(self.cutting.parts(batches), first):
                     encoded = encode_batch(part)
                     body, encoding = compressed(encoded, Compression.ZSTD)
-                    service.put_part(self.history_id, self.worker, number, body, encoding=encoding)
+                    service.put_answer_part(
+                        self.history_id, self.worker, number, body, encoding=encoding
+                    )
                     rows.append(part.num_rows)
                     nbytes += len(encoded)
             yield _receipt(rows, nbytes)

@@ -20,8 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from psoup.engine.query.time_literals import format_instant
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import StreamSchema
-from psoup.pipeline.archiving import check_history
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient, check_generation
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import HistoryRefusedError
 from psoup.pipeline.spark.archive_answers.archive import archived_rows, archived_through, within
@@ -89,7 +88,7 @@ class StreamTuples:
 
 def find_tuples(
     spark: SparkSession,
-    service: Service,
+    service: PsoupClient,
     question: Question,
     stream: str,
     path: str | None,
@@ -108,7 +107,7 @@ def find_tuples(
 
     Raises:
         HistoryRefusedError: the stream is gone, or the archive is not one of it.
-        HistoryChangedError: the service has another history.
+        GenerationChangedError: the service has another history.
         DefinitionError: the archive's note cannot be read.
     """
     before = -1
@@ -178,16 +177,16 @@ def part_complete_from_us(
     return None if from_us is None else min(from_us, question.now_us + 1)
 
 
-def is_gone(service: Service, found: StreamTuples) -> bool:
+def is_gone(service: PsoupClient, found: StreamTuples) -> bool:
     """Return whether the log has let go of a batch that is to be read: archived meanwhile, or dropped."""
     return bool(found.live) and _forgotten_through(service, found.name) >= found.live[0].seq
 
 
-def _forgotten_through(service: Service, stream: str) -> int:
+def _forgotten_through(service: PsoupClient, stream: str) -> int:
     return int(service.batch_list(stream, limit=1)["forgotten_through"])
 
 
-def _described(service: Service, stream: str) -> JsonObject:
+def _described(service: PsoupClient, stream: str) -> JsonObject:
     description = service.stream(stream)
     if description is None:
         raise HistoryRefusedError(
@@ -198,7 +197,7 @@ def _described(service: Service, stream: str) -> JsonObject:
 
 def _archived(
     spark: SparkSession,
-    service: Service,
+    service: PsoupClient,
     question: Question,
     stream: str,
     path: str | None,
@@ -251,7 +250,7 @@ def _check_note(
 
 
 def _listed(
-    service: Service, question: Question, stream: str, through: int
+    service: PsoupClient, question: Question, stream: str, through: int
 ) -> tuple[list[ListedBatch], int]:
     """Return the log's batches past `through`, up to the question's position, and up to where it has forgotten some."""
     _await_position(service, question, stream)
@@ -264,17 +263,17 @@ def _listed(
     return found, _forgotten_through(service, stream)
 
 
-def _await_position(service: Service, question: Question, stream: str) -> None:
+def _await_position(service: PsoupClient, question: Question, stream: str) -> None:
     """Return once the service lists batches up to the question's position: a worker may be a moment behind another.
 
     Raises:
-        HistoryChangedError: it has another history.
+        GenerationChangedError: it has another history.
         HistoryRefusedError: it is not there in time.
     """
     pause = threading.Event()
     for _ in range(round(BEHIND_S_MAX / LOOK_S)):
         page = service.batch_list(stream, limit=1)
-        check_history(question.gen, int(page["gen"]))
+        check_generation(question.gen, int(page["gen"]))
         if int(page["seq"]) >= question.seq:
             return
         pause.wait(LOOK_S)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import DefinitionError
 from psoup.pipeline.spark.archive_answers.archive_note import ArchiveNote, checkpoint_of
@@ -32,7 +32,7 @@ def archive(spark: SparkSession, request: ArchiveRequest, report: Report, stop: 
         ReadRefusedError: the stream has columns of names that stand for something else in an archive.
         JobFailedError: Spark or the service gave up; or something may be missing, which is told once.
     """
-    with Service(request.url, token=request.token) as service:
+    with PsoupClient(request.url, token=request.token) as service:
         found = described(service, request.stream) or {}
         if found:
             _refuse_own_day(found)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import DefinitionError, JobFailedError
 from psoup.pipeline.spark.archive_answers.archive_note import (
     ArchiveNote,
@@ -22,7 +22,7 @@ from psoup.pipeline.spark.launch.checkpoints import (
 from psoup.pipeline.spark.launch.requests import ArchiveRequest
 
 
-def note_archive(spark: SparkSession, service: Service, request: ArchiveRequest) -> ArchiveNote:
+def note_archive(spark: SparkSession, service: PsoupClient, request: ArchiveRequest) -> ArchiveNote:
     """Note at the first run what the archive is of, and at every other one that it still is; return the note.
 
     The stream is held before it is asked what it has forgotten: from then on nothing is lost to the archive.
@@ -91,7 +91,7 @@ def _check_spark_goes_on(
         )
 
 
-def _noted_now(service: Service, request: ArchiveRequest) -> ArchiveNote:
+def _noted_now(service: PsoupClient, request: ArchiveRequest) -> ArchiveNote:
     """Return what an archive that began now would be of."""
     page = service.batch_list(request.stream, limit=1)
     found = described(service, request.stream) or {}

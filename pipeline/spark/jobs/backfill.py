@@ -14,7 +14,7 @@ from typing import Final, cast
 from pyspark.sql import DataFrame, Observation, SparkSession, functions, types
 
 from psoup.engine.limits import MIB
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import JobFailedError, PipelineError
 from psoup.pipeline.spark.jobs.files import Files, found_files, inferred
@@ -70,7 +70,7 @@ def backfill(spark: SparkSession, request: BackfillRequest, report: Report, stop
         JobFailedError: Spark gave up, as over a value that does not fit.
         PipelineError: what the service or the way to it refused.
     """
-    with Service(request.url, token=request.token) as service:
+    with PsoupClient(request.url, token=request.token) as service:
         plan = _plan(spark, service, request)
         tally = Tally(service, report, bytes_all=sum(plan.left.values()))
         failures: list[PipelineError] = []
@@ -97,7 +97,7 @@ def backfill(spark: SparkSession, request: BackfillRequest, report: Report, stop
         return tally.end(stopped=stopped)
 
 
-def _plan(spark: SparkSession, service: Service, request: BackfillRequest) -> _Plan:
+def _plan(spark: SparkSession, service: PsoupClient, request: BackfillRequest) -> _Plan:
     """Return what is to be done, having looked at the stream and at the files."""
     into = writer_options(request)
     found = described(service, request.stream, created=request.create)

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from pyspark.sql import SparkSession
 
 from psoup.engine.limits import HISTORY_DETAIL_LENGTH_MAX
-from psoup.pipeline.client import JsonObject, RetryPolicy, Service
+from psoup.pipeline.client import JsonObject, PsoupClient, RetryPolicy
 from psoup.pipeline.errors import (
     JobFailedError,
     PipelineError,
@@ -117,7 +117,7 @@ class _Worker:
         self._outages = Counter[str]()
         """How often in a row the work on each history that is not ended met an outage."""
 
-    def answer(self, service: Service, record: JsonObject) -> int | None:
+    def answer(self, service: PsoupClient, record: JsonObject) -> int | None:
         """Claim a history, compute it and say so; return the rows of its answer, None where there is none.
 
         Raises:
@@ -142,7 +142,7 @@ class _Worker:
             report=lambda done, of: self._report(replace(told, done=done, of=of)),
         )
         try:
-            service.claim_history(name, worker)
+            service.claim_archive_answer(name, worker)
             with self._outages_counted(name), spark_errors_told(), tasks, claim:
                 found = self._computed(service, record, worker)
         except Exception as error:  # whatever it is, the histories behind this one wait
@@ -163,7 +163,7 @@ class _Worker:
         tell("done", detail, found.parts.rows)
         return found.parts.rows
 
-    def _computed(self, service: Service, record: JsonObject, worker: str) -> Computed:
+    def _computed(self, service: PsoupClient, record: JsonObject, worker: str) -> Computed:
         """Compute the answer, send it, and say that it is done."""
         found = computed(
             self._spark,
@@ -173,7 +173,7 @@ class _Worker:
             worker=worker,
             places=self._places,
         )
-        service.finish_history(
+        service.finish_archive_answer(
             str(record["id"]),
             worker,
             parts=found.parts.parts,
@@ -216,17 +216,17 @@ class _Worker:
             " log of the job says: mend it, and ask again."
         )
 
-    def _give_up(self, service: Service, name: str, worker: str, reason: str) -> bool:
+    def _give_up(self, service: PsoupClient, name: str, worker: str, reason: str) -> bool:
         """Tell the asker why there is no answer; return False where the history is another worker's by now."""
         try:
-            service.fail_history(name, worker, _sendable(reason))
+            service.fail_archive_answer(name, worker, _sendable(reason))
         except PipelineError as error:
             if not (_is_over(error) or _is_away(error)):
                 raise
             return False
         return True
 
-    def _open_service(self) -> Service:
+    def _open_service(self) -> PsoupClient:
         return _service(self._request)
 
 
@@ -249,14 +249,14 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, ServiceUnreachableError)
 
 
-def _asked(service: Service, request: HistoryRequest, stop: Stop) -> Iterator[JsonObject]:
+def _asked(service: PsoupClient, request: HistoryRequest, stop: Stop) -> Iterator[JsonObject]:
     """Yield the record of the oldest history that nobody computes, as often as there is one, until `stop` says so."""
     every_s = EVERY_S if request.every is None else seconds_of(request.every)
     pause = threading.Event()
     has_answered = False
     while not stop():
         try:
-            waiting = service.histories(state="queued")
+            waiting = service.archive_answers(state="queued")
             has_answered = True
         except PipelineError as error:
             if request.available_now or not (has_answered and _is_away(error)):
@@ -272,8 +272,8 @@ def _asked(service: Service, request: HistoryRequest, stop: Stop) -> Iterator[Js
                 pause.wait(min(left_s, LOOK_S))
 
 
-def _service(request: HistoryRequest) -> Service:
-    return Service(request.url, token=request.token, retry=RetryPolicy(budget_s=AWAY_S))
+def _service(request: HistoryRequest) -> PsoupClient:
+    return PsoupClient(request.url, token=request.token, retry=RetryPolicy(budget_s=AWAY_S))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.spark.jobs.target import described
 from psoup.pipeline.spark.launch.job_run import JobEnd, Report, Stop, Tally, followed
 from psoup.pipeline.spark.launch.requests import (
@@ -26,7 +26,7 @@ def ingest(spark: SparkSession, request: IngestRequest, report: Report, stop: St
         JobFailedError: Spark, the source or the service gave up.
     """
     into = writer_options(request)
-    with Service(request.url, token=request.token) as service:
+    with PsoupClient(request.url, token=request.token) as service:
         described(service, request.stream, created=request.create)
         query = _writer(_rows(spark, request), request).options(**into).start()
         return followed(query, Tally(service, report), stop)

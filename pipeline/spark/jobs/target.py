@@ -1,10 +1,10 @@
 """The stream that a job is about, looked at before Spark is: a wrong name is told at once."""
 
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.errors import DefinitionError, ServiceProblem
 
 
-def described(service: Service, stream: str, *, created: bool = False) -> JsonObject | None:
+def described(service: PsoupClient, stream: str, *, created: bool = False) -> JsonObject | None:
     """Return the stream's description; None where the key may not read it, or where it is still to be declared.
 
     Raises:

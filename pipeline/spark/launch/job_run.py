@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import JobFailedError, PipelineError, ServiceUnreachableError
 from psoup.pipeline.spark.launch.requests import (
     ArchiveRequest,
@@ -75,7 +75,7 @@ Job = Callable[[SparkSession, R, Callable[[P], None], Stop], JobEnd]
 class Tally:
     """Rows and micro-batches so far; makes each `JobProgress`, with the service's position."""
 
-    def __init__(self, service: Service, report: Report, *, bytes_all: int = 0) -> None:
+    def __init__(self, service: PsoupClient, report: Report, *, bytes_all: int = 0) -> None:
         """Begin with nothing done."""
         self._service = service
         self._report = report
@@ -267,7 +267,7 @@ def stop_asked() -> Iterator[Stop]:
             signal.signal(one, handler)
 
 
-def _position(service: Service) -> int | None:
+def _position(service: PsoupClient) -> int | None:
     """Return the applied position; None where the key may not read it."""
     try:
         return int(service.status()["applied"])

@@ -9,8 +9,7 @@ from typing import Final
 
 from psoup.engine.limits import LIST_ROWS_MAX
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.archiving import check_history
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient, check_generation
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import ReadRefusedError
 
@@ -47,7 +46,7 @@ class ReadThrough:
     begin: int | None = None
 
 
-def columns_arriving(service: Service, stream: str) -> tuple[ColumnSchema, ...]:
+def columns_arriving(service: PsoupClient, stream: str) -> tuple[ColumnSchema, ...]:
     """Return the columns of a stream's rows as they are read, `ARRIVAL_COLUMNS` first.
 
     Raises:
@@ -80,7 +79,7 @@ class Arrivals:
 
     def __init__(
         self,
-        service: Service,
+        service: PsoupClient,
         stream: str,
         *,
         fail_on_loss: bool = True,
@@ -106,7 +105,7 @@ class Arrivals:
         """Go on holding what is past `start`, with the hold of an earlier process or else a new one.
 
         Raises:
-            HistoryChangedError: the history is another one than that of `start`.
+            GenerationChangedError: the history is another one than that of `start`.
         """
         if not self._is_held:
             self._service.hold(self._stream, start.seq, gen=start.gen)
@@ -116,7 +115,7 @@ class Arrivals:
         """Let go of the batches up to `through`.
 
         Raises:
-            HistoryChangedError: the history is another one than that of `through`.
+            GenerationChangedError: the history is another one than that of `through`.
             ReadRefusedError: somebody has ended the hold, and that is respected.
         """
         if self._service.held(self._stream) is None:
@@ -132,7 +131,7 @@ class Arrivals:
         """Return the batches past `start` and up to `up_to`, the first `most` of them, ascending.
 
         Raises:
-            HistoryChangedError: the history is another one than that of `start`.
+            GenerationChangedError: the history is another one than that of `start`.
             ReadRefusedError: batches are gone that were not read.
 
         Cost: one request for every 1,000 batches.
@@ -142,7 +141,7 @@ class Arrivals:
         limit = LIST_ROWS_MAX if most is None else min(most, LIST_ROWS_MAX)
         while True:
             page = self._service.batch_list(self._stream, after=after, limit=limit)
-            check_history(start.gen, page["gen"])
+            check_generation(start.gen, page["gen"])
             found += [ListedBatch(int(one["seq"]), int(one["bytes"])) for one in page["batches"]]
             after = found[-1].seq if found else after
             is_past = (most is not None and len(found) >= most) or (

@@ -14,7 +14,7 @@ from typing import Final
 from psoup.engine.clock import SystemClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import JsonObject, Service
+from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.errors import PipelineError, ReadRefusedError, ServiceProblem
 
 META_COLUMNS: Final = (
@@ -31,7 +31,7 @@ LEFT_BEHIND_S: Final = 6 * 3_600
 _HANDLE: Final = re.compile(r"q_[0-9A-Za-z]{22}")
 
 
-def standing(service: Service, given: str) -> JsonObject:
+def standing(service: PsoupClient, given: str) -> JsonObject:
     """Return the description of the standing query with this handle, or else of this name.
 
     Raises:
@@ -52,7 +52,7 @@ def standing(service: Service, given: str) -> JsonObject:
 
 
 @contextmanager
-def registered(service: Service, text: str) -> Iterator[JsonObject]:
+def registered(service: PsoupClient, text: str) -> Iterator[JsonObject]:
     """Register a query for as long as the context lasts; yield its description.
 
     Nothing is kept of its matches, for it is asked once. First removes what killed reads have left behind.
@@ -76,7 +76,7 @@ def registered(service: Service, text: str) -> Iterator[JsonObject]:
             service.remove(description["id"])
 
 
-def remove_left_behind(service: Service, *, now_s: int) -> None:
+def remove_left_behind(service: PsoupClient, *, now_s: int) -> None:
     """Remove the queries of reads that began more than LEFT_BEHIND_S before `now_s`."""
     for one in service.queries(label=":".join(LABEL)):
         since = one["labels"].get(SINCE_LABEL, "")

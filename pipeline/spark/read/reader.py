@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from psoup.pipeline.client import JsonObject, RetryPolicy, Service
+from psoup.pipeline.client import JsonObject, PsoupClient, RetryPolicy
 from psoup.pipeline.errors import ReadRefusedError, ServiceProblem
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.read.arrivals import columns_arriving
@@ -128,7 +128,7 @@ class PsoupReader(DataSourceReader):
     def _check(self, description: JsonObject) -> None:
         check_declared(self._schema, columns_shown(description, meta=self._options.meta))
 
-    def _page(self, service: Service, page: PagePartition) -> Iterator[pa.RecordBatch]:
+    def _page(self, service: PsoupClient, page: PagePartition) -> Iterator[pa.RecordBatch]:
         declared = arrow_schema_declared(self._schema)
         rows = 0
         try:
@@ -170,7 +170,7 @@ class PushingReader(PsoupReader):
         return left
 
 
-def pages_of(service: Service, query_id: str, options: AnswerOptions) -> list[PagePartition]:
+def pages_of(service: PsoupClient, query_id: str, options: AnswerOptions) -> list[PagePartition]:
     """Return the pages of what the query answers now, or at the instant that is asked for."""
     answer = service.answer_pages(query_id, limit=options.page_rows, **options.parameters)
     left = int(answer["count"])
@@ -183,7 +183,7 @@ def pages_of(service: Service, query_id: str, options: AnswerOptions) -> list[Pa
     return found
 
 
-def _described(service: Service, options: AnswerOptions) -> JsonObject:
+def _described(service: PsoupClient, options: AnswerOptions) -> JsonObject:
     """Return the description of what the options name."""
     if options.sql is not None:
         with registered(service, options.sql) as description:
@@ -191,7 +191,7 @@ def _described(service: Service, options: AnswerOptions) -> JsonObject:
     return standing(service, options.query)
 
 
-def _planning(connection: Connection) -> Service:
+def _planning(connection: Connection) -> PsoupClient:
     """Return a client for the user's own waiting: one whose address is wrong is told so at once."""
     retry = RetryPolicy(budget_s=connection.retry_s)
-    return Service(connection.url, token=connection.token, retry=retry)
+    return PsoupClient(connection.url, token=connection.token, retry=retry)

@@ -20,8 +20,7 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from psoup.engine.limits import MIB
-from psoup.pipeline.archiving import check_history
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient, check_generation
 from psoup.pipeline.errors import ReadRefusedError
 from psoup.pipeline.spark.read.arrivals import Arrivals, ListedBatch, ReadThrough, columns_arriving
 from psoup.pipeline.spark.read.options import arrival_options
@@ -65,7 +64,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         self._options = arrival_options(given)
         self._schema = schema
-        self._service: Service | None = None
+        self._service: PsoupClient | None = None
         self._arrivals: Arrivals | None = None
         self._target: int | None = None
         """Where a query with availableNow ends: what arrives later is left to the next one."""
@@ -102,7 +101,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the offset of the last batch to read now: `start` itself where there is none.
 
         Raises:
-            HistoryChangedError: the history is another one than that of `start`.
+            GenerationChangedError: the history is another one than that of `start`.
             ReadRefusedError: batches that were not read are gone.
         """
         most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
@@ -118,12 +117,12 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the batches past `start` and up to `end`, about PARTITION_BYTES of them each.
 
         Raises:
-            HistoryChangedError, ReadRefusedError: as `latestOffset`; or not all of the batches are there any more.
+            GenerationChangedError, ReadRefusedError: as `latestOffset`; or not all of the batches are there any more.
         """
         begin, until = ReadThrough(**start), ReadThrough(**end)
         if begin == until:
             return []
-        check_history(until.gen, begin.gen)
+        check_generation(until.gen, begin.gen)
         if until.begin is not None:
             begin = replace(begin, seq=until.begin)
         if self._listed is not None and self._listed[0].seq == begin.seq:
@@ -143,7 +142,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the rows of a partition, a RecordBatch for each batch of the stream.
 
         Raises:
-            HistoryChangedError: a batch is one of another history.
+            GenerationChangedError: a batch is one of another history.
             ReadRefusedError: a batch is gone that may not be.
             SchemaMismatchError: the stream was declared anew, with other columns.
         """
@@ -173,7 +172,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._service.close()
         self._service = self._arrivals = None
 
-    def _check_loss(self, service: Service, gen: int, seq: int) -> None:
+    def _check_loss(self, service: PsoupClient, gen: int, seq: int) -> None:
         """Raise unless a batch that is not there may be gone, and was dropped from this stream, of this history."""
         stream = self._options.stream
         if not self._options.may_lack(seq):
@@ -181,7 +180,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"The batch of stream {stream!r} at position {seq} is gone: retention dropped it before it was read."
                 ' Add .option("hold", "true"), so that the next query misses nothing.'
             )
-        check_history(gen, int(service.batch_list(stream, limit=1)["gen"]))
+        check_generation(gen, int(service.batch_list(stream, limit=1)["gen"]))
         check_declared(self._schema, columns_arriving(service, stream))
 
     def _asked(self, start: ReadThrough | None = None) -> Arrivals:

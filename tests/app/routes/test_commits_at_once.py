@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from psoup.pipeline.client import ARROW_STREAM, RetryPolicy, Service, Txn
+from psoup.pipeline.client import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
 from tests.app.routes.test_rows import SCHEMA, TABLE, arrow_body
 from tests.app.serving import served
 from tests.app.staged import commit, stage
@@ -72,7 +72,7 @@ def test_client_against_a_service_on_a_socket():
     body = zstandard.compress(arrow_body(TABLE, SCHEMA))
     with served(SETTINGS) as (host, port):
         retry = RetryPolicy(budget_s=5, from_the_start=True)
-        with Service(f"http://{host}:{port}", retry=retry) as service:
+        with PsoupClient(f"http://{host}:{port}", retry=retry) as service:
             service.declare("trades", STREAM)
             query_id = service.register("SELECT sym, qty FROM trades")["id"]
             parts = [

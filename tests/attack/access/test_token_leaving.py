@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from psoup.pipeline.client import RetryPolicy, Service
+from psoup.pipeline.client import PsoupClient, RetryPolicy
 from psoup.pipeline.errors import ForeignAddressError, ServiceProblem
 
 TOKEN = "psk_secret"
@@ -67,7 +67,10 @@ def test_token_is_not_sent_where_a_next_page_is_said_to_be_elsewhere(pair, place
     headers |= {"Link": f'<{following}>; rel="next"'} if in_link else {}
     body: dict[str, object] = {"streams": [], "next": None if in_link else following}
     meant.answer = 200, headers, json.dumps(body).encode()
-    with Service(meant.url, token=TOKEN) as service, pytest.raises(ForeignAddressError) as refused:
+    with (
+        PsoupClient(meant.url, token=TOKEN) as service,
+        pytest.raises(ForeignAddressError) as refused,
+    ):
         list(service.streams())
     assert [f"Bearer {TOKEN}"] == meant.heard
     assert [] == other.heard
@@ -81,6 +84,6 @@ def test_token_is_not_sent_where_a_redirect_leads(pair, status):
     meant, other = pair
     meant.answer = status, {"Location": f"{other.url}/v1/status"}, b""
     once = RetryPolicy(budget_s=0.0)
-    with Service(meant.url, token=TOKEN, retry=once) as service, pytest.raises(ServiceProblem):
+    with PsoupClient(meant.url, token=TOKEN, retry=once) as service, pytest.raises(ServiceProblem):
         service.status()
     assert [] == other.heard

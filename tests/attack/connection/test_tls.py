@@ -13,7 +13,7 @@ from psoup.app.operate.lifecycle import EXIT_SETTINGS
 from psoup.app.processes.serve import serve
 from psoup.app.settings import Settings
 from psoup.engine import limits
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row
@@ -40,7 +40,7 @@ def target_settings(tmp_path_factory, certificate) -> Iterator[Mapping[str, obje
 def test_tls_carries_large_bodies_both_ways(target):
     """Rows of megabytes come in, and their answer goes out; the address that was logged is https."""
     assert target.url.startswith("https://")
-    with Service(target.url, token=KEY) as service:
+    with PsoupClient(target.url, token=KEY) as service:
         service.declare("trades", STREAM)
         rows = [{**row(n % 50), "sym": f"{n:0>40}"} for n in range(20_000)]
         body = json.dumps(rows).encode()
@@ -53,7 +53,7 @@ def test_tls_carries_large_bodies_both_ways(target):
 
 def test_tls_answers_nobody_reads_are_given_up(target):
     """They count, and their client is cut off, as without TLS."""
-    with Service(target.url, token=KEY) as service:
+    with PsoupClient(target.url, token=KEY) as service:
         service.declare("wide", DECLARATION)
         for first in range(0, WIDE_ROWS, WIDE_ROWS // 3):
             texts = (f"{number:08}" * 1_000 for number in range(first, first + WIDE_ROWS // 3))
@@ -74,7 +74,7 @@ def test_tls_answers_nobody_reads_are_given_up(target):
 @pytest.mark.parametrize("whole", [True, False])
 def test_tls_refusals_reach_a_client_that_still_sends(target, whole):
     """A body over its limit is refused at its head; the answer is whole although the client goes on writing."""
-    with Service(target.url, token=KEY) as service:
+    with PsoupClient(target.url, token=KEY) as service:
         service.declare("trades", STREAM)
     length = limits.BODY_INGEST_BYTES_MAX + 1
     lines = [f"Content-Length: {length}", f"Authorization: Bearer {KEY}"]

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from psoup.app.cli.common import ExitCode
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.dropping import drop_as_seen, take_back
 from psoup.pipeline.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.files.readers import csv_rows
@@ -77,7 +77,7 @@ def test_load_that_ends_in_its_first_append_takes_its_declaration_back(
     def append(*_, **__):
         raise raised
 
-    monkeypatch.setattr(Service, "append", append)
+    monkeypatch.setattr(PsoupClient, "append", append)
     code = ExitCode.INTERRUPTED if raised is KeyboardInterrupt else ExitCode.REFUSED
     psoup("load", csv_file, "--stream", "s", code=code)
     assert declared(psoup) is None
@@ -87,7 +87,7 @@ def test_load_interrupted_while_it_declares_takes_its_declaration_back(
     psoup, csv_file, monkeypatch
 ):
     """Ctrl-C before the answer is there: it is waited for, since the stream may be new by then."""
-    declare = Service.declare
+    declare = PsoupClient.declare
     main = threading.main_thread().ident or 0
 
     def interrupted(self, *arguments):
@@ -96,20 +96,20 @@ def test_load_interrupted_while_it_declares_takes_its_declaration_back(
         os.kill(os.getpid(), signal.SIGINT)
         return declare(self, *arguments)
 
-    monkeypatch.setattr(Service, "declare", interrupted)
+    monkeypatch.setattr(PsoupClient, "declare", interrupted)
     psoup("load", csv_file, "--stream", "s", code=ExitCode.INTERRUPTED)
     assert declared(psoup) is None
 
 
 def test_load_whose_rows_were_stored_unacknowledged_keeps_the_stream(psoup, csv_file, monkeypatch):
     """The answer was lost, the rows are there: they are not dropped."""
-    append = Service.append
+    append = PsoupClient.append
 
     def unanswered(self, *arguments, **options):
         append(self, *arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Service, "append", unanswered)
+    monkeypatch.setattr(PsoupClient, "append", unanswered)
     psoup("load", csv_file, "--stream", "s", code=ExitCode.INTERRUPTED)
     assert 2 == psoup.rows("s")
 
@@ -121,8 +121,8 @@ def test_load_that_loses_the_service_waits_for_it_no_second_time(psoup, csv_file
     def append(*_, **__):
         raise ServiceUnreachableError("gone")
 
-    monkeypatch.setattr(Service, "append", append)
-    monkeypatch.setattr(Service, "drop", lambda *_, **__: asked.append("drop"))
+    monkeypatch.setattr(PsoupClient, "append", append)
+    monkeypatch.setattr(PsoupClient, "drop", lambda *_, **__: asked.append("drop"))
     psoup("load", csv_file, "--stream", "s", code=ExitCode.UNREACHABLE)
     assert [] == asked
 

@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.app.cli.common import ExitCode
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import ServiceUnreachableError
 
 
@@ -21,7 +21,7 @@ def test_load_says_what_it_decided_before_the_first_batch(psoup, csv_file, monke
         raise ServiceUnreachableError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Service, "declare", lost)
+        patch.setattr(PsoupClient, "declare", lost)
         result = psoup(
             "load", csv_file, "--stream", "s", "--time", "when", code=ExitCode.UNREACHABLE
         )

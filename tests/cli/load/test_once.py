@@ -4,7 +4,7 @@ import pytest
 
 from psoup.app.cli.common import ExitCode
 from psoup.engine.limits import APP_DIGESTS_KEPT
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.files.readers import csv_rows
 from psoup.pipeline.load.batches import FIRST_VERSION
 
@@ -55,14 +55,14 @@ def test_file_loaded_in_another_order_is_refused(psoup, csv_file, first):
 
 def interrupt_after(monkeypatch, batches):
     """Make the next load end as by Ctrl-C once so many batches are stored."""
-    append = Service.append
+    append = PsoupClient.append
 
     def append_some(self, *arguments, txn, **options):
         if txn is not None and txn.version >= FIRST_VERSION + batches:
             raise KeyboardInterrupt
         return append(self, *arguments, txn=txn, **options)
 
-    monkeypatch.setattr(Service, "append", append_some)
+    monkeypatch.setattr(PsoupClient, "append", append_some)
 
 
 @pytest.mark.parametrize("rows", [10, 50, 100, 300])
@@ -158,7 +158,7 @@ def test_replacing_load_of_a_file_that_cannot_be_read_drops_nothing(psoup, csv_f
 
 def test_file_that_is_written_to_while_it_is_loaded_is_refused(psoup, csv_file, monkeypatch):
     """Its digest would be that of another content: the batches before stay, and the message says what to do."""
-    append = Service.append
+    append = PsoupClient.append
 
     def append_and_write(self, *arguments, **options):
         receipt = append(self, *arguments, **options)
@@ -166,7 +166,7 @@ def test_file_that_is_written_to_while_it_is_loaded_is_refused(psoup, csv_file, 
             file.write("2024-01-01T00:00:00Z,1\n")
         return receipt
 
-    monkeypatch.setattr(Service, "append", append_and_write)
+    monkeypatch.setattr(PsoupClient, "append", append_and_write)
     command = ("load", csv_file, "--stream", "s", "--batch-rows", 10)
     result = psoup(*command, code=ExitCode.DATA_FILE)
     assert "written to while it was loaded" in result.stderr
@@ -184,7 +184,7 @@ def test_question_whether_a_file_is_known_leaves_no_answer_behind(psoup, csv_fil
         for _ in range(2):
             result = psoup(*command, code=ExitCode.INTERRUPTED)
             assert "none of them from" in result.stderr
-    append = Service.append
+    append = PsoupClient.append
     third = csv_file.with_name("c.csv")
     third.write_text("ts,n\n2024-01-03T00:00:00Z,1\n")
     asked: list[object] = []
@@ -195,7 +195,7 @@ def test_question_whether_a_file_is_known_leaves_no_answer_behind(psoup, csv_fil
                 asked.append(append(self, *arguments, txn=txn, **options))
             return append(self, *arguments, txn=txn, **options)
 
-        patch.setattr(Service, "append", append_lost)
+        patch.setattr(PsoupClient, "append", append_lost)
         result = psoup("load", third, "--stream", "s", "--time", "ts")
     assert "none of them from" in result.stderr
     psoup(*command, "--sort")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.agreement.service.process import ServiceProcess
 from tests.app.real_processes import Process
 from tests.oracle_duckdb import ID, TIME
@@ -38,8 +38,8 @@ def never() -> bool:
 class Pair:
     """A service that forgets, one that does not, and where the archives of the first are."""
 
-    short: Service
-    long: Service
+    short: PsoupClient
+    long: PsoupClient
     archives: Path
     handles: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Of a query in each of them, by its text."""
@@ -85,7 +85,7 @@ class Answer:
     complete_from: str | None
 
 
-def _answer(service: Service, handle: str, parameters: Mapping[str, str | int]) -> Answer:
+def _answer(service: PsoupClient, handle: str, parameters: Mapping[str, str | int]) -> Answer:
     pages = [page.json() for page in service.pages(handle, **{"limit": SHOWN, **parameters})]
     alike = [{name: page[name] for name in ENVELOPE} for page in pages]
     assert all(one == alike[0] for one in alike)
@@ -95,7 +95,7 @@ def _answer(service: Service, handle: str, parameters: Mapping[str, str | int]) 
 ENVELOPE = ("count", "seq", "now", "window", "complete_from")
 
 
-def asked(service: Service, stream: str, *, query: str = "SELECT flight FROM {}") -> str:
+def asked(service: PsoupClient, stream: str, *, query: str = "SELECT flight FROM {}") -> str:
     """Declare a stream that keeps less than it is sent, and ask for all of it; return the query's handle."""
     declare(service, stream, FLIGHTS, retention={"rows": 5})
     for first in (0, 20):
@@ -133,7 +133,7 @@ def pair_of_services(folder: Path, *, apart: bool = False) -> Iterator[Pair]:
     with contextlib.ExitStack() as stack:
         one = _engine_and_workers if apart else _serve
         urls = [one(folder / "short", stack), _serve(folder / "long", stack)]
-        short, long = [stack.enter_context(Service(url)) for url in urls]
+        short, long = [stack.enter_context(PsoupClient(url)) for url in urls]
         wait_until(short.ready, "it is ready")
         yield Pair(short, long, folder / "archives")
 

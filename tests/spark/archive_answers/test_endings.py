@@ -9,7 +9,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PythonException
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import (
     DefinitionError,
     JobFailedError,
@@ -32,7 +32,7 @@ REFUSED = ConnectionRefusedError(111, "Connection refused")
 
 def state_of(service, handle):
     """Return state and detail of the history of a query."""
-    (record,) = (one for one in service.histories() if one["query"] == handle)
+    (record,) = (one for one in service.archive_answers() if one["query"] == handle)
     return record["state"], record["detail"]
 
 
@@ -131,10 +131,10 @@ def test_history_that_is_left_again_and_again_fails(spark, service, between, mon
     # A claim lapses after half a minute: let the job claim its own again.
     with monkeypatch.context() as patch:
         patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=1))
-        listed = Service.histories
+        listed = PsoupClient.archive_answers
         patch.setattr(
-            Service,
-            "histories",
+            PsoupClient,
+            "archive_answers",
             lambda self, **_: [
                 one for one in listed(self) if one["query"] == handle and one["state"] != "failed"
             ],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import (
     DefinitionError,
     JobFailedError,
@@ -32,7 +32,7 @@ HOUR_US = 3_600_000_000
 
 def state_of(service, handle):
     """Return the record of the history of a query, as the computing side sees it."""
-    (record,) = (one for one in service.histories() if one["query"] == handle)
+    (record,) = (one for one in service.archive_answers() if one["query"] == handle)
     return record
 
 
@@ -123,7 +123,7 @@ def test_claim_that_is_lost_ends_the_work(spark, service, between, monkeypatch):
     record = state_of(service, handle)
     assert ("running", None) == (record["state"], record["detail"])
     service.drop("taken", cascade=True)
-    assert [] == service.histories()
+    assert [] == service.archive_answers()
 
 
 def test_job_told_to_stop_leaves_its_history_to_another(spark, service, between):
@@ -204,8 +204,8 @@ def test_job_waits_for_a_service_that_is_away(monkeypatch):
         [[], ServiceUnreachableError("away"), ServiceProblem(503, {}), [{"id": "h_1"}]]
     )
 
-    class Shelf(Service):
-        def histories(self, *, state=None):
+    class Shelf(PsoupClient):
+        def archive_answers(self, *, state=None):
             assert state == "queued"
             found = next(answers)
             if isinstance(found, Exception):

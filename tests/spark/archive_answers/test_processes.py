@@ -111,7 +111,7 @@ def test_job_whose_java_is_killed_says_so(psoup_url, service, tmp_path, way, cod
                     os.killpg(process.pid, signal.SIGKILL)
     last = said.read_text(errors="replace").splitlines()[-1]  # behind what Py4J says of it
     assert last.startswith("error Spark is gone: ")
-    (record,) = (one for one in service.histories() if one["query"] == handle)
+    (record,) = (one for one in service.archive_answers() if one["query"] == handle)
     assert ("running", None) == (record["state"], record["detail"])
     service.drop(stream, cascade=True)
 

@@ -7,10 +7,10 @@ import pytest
 
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import (
     DefinitionError,
-    HistoryChangedError,
+    GenerationChangedError,
     HistoryRefusedError,
     JobFailedError,
 )
@@ -97,7 +97,7 @@ def gap(spark, psoup_url, archives):
     """Return the stream, all of it there."""
     from tests.spark.between import Between
 
-    with Between(psoup_url).open() as between, Service(between.url) as service:
+    with Between(psoup_url).open() as between, PsoupClient(between.url) as service:
         yield Gap(spark, between, service, archives)
 
 
@@ -201,7 +201,7 @@ def test_archives_of_something_else_are_refused(gap, spark, tmp_path):
     other = (ColumnSchema("flight", ColumnType.STRING),)
     with pytest.raises(HistoryRefusedError, match=r"has the columns .*flight:string"):
         archived_rows(gap.spark, gap.path, other)
-    with pytest.raises(HistoryChangedError):
+    with pytest.raises(GenerationChangedError):
         gap.find(gen=note.gen + 1)
 
 

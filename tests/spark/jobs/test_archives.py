@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from psoup.engine.query.window import Window
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import DefinitionError, ReadRefusedError
 from psoup.pipeline.spark.archive_answers import tuples
 from psoup.pipeline.spark.archive_answers.archive import archived_through
@@ -61,7 +61,7 @@ def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once
     monkeypatch.setattr(tuples, "archived_through", archive_goes_on)
     connection = Connection(url=between.url, retry_s=5.0)
     path = str(tmp_path / "moving")
-    with Service(between.url) as seen:
+    with PsoupClient(between.url) as seen:
         found = find_tuples(agreeing(spark), seen, question, "moving", path)
     assert ([], None, [seqs[0], seqs[2]]) == (found.live, found.known_from_us, looked)
     assert 60 == rows_of(agreeing(spark), connection, question, found, OPEN).count()

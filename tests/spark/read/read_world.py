@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from psoup.pipeline.client import ARROW_STREAM, Service
+from psoup.pipeline.client import ARROW_STREAM, PsoupClient
 
 NOON = dt.datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=dt.UTC)
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -63,7 +63,7 @@ def weather() -> pa.Table:
     return pa.Table.from_pylist(rows, schema=WEATHER)
 
 
-def declare(service: Service, stream: str, schema: pa.Schema, **members: object) -> None:
+def declare(service: PsoupClient, stream: str, schema: pa.Schema, **members: object) -> None:
     """Declare a stream of these columns, dated by `ts` unless it is said otherwise."""
     columns = [
         {"name": field.name, "type": TYPES[field.type], "nullable": field.nullable}
@@ -72,7 +72,7 @@ def declare(service: Service, stream: str, schema: pa.Schema, **members: object)
     service.declare(stream, {"columns": columns, "time": "ts", **members})
 
 
-def append(service: Service, stream: str, table: pa.Table) -> int:
+def append(service: PsoupClient, stream: str, table: pa.Table) -> int:
     """Append the rows as one batch; return its position."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:

@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from pyspark.sql.types import StructType
 
-from psoup.pipeline.archiving import check_history
+from psoup.pipeline.client import check_generation
 from psoup.pipeline.errors import (
-    HistoryChangedError,
+    GenerationChangedError,
     OptionError,
     ReadRefusedError,
     SchemaMismatchError,
@@ -55,7 +55,7 @@ class Shelf:
         return None if self.through is None else {"through": self.through}
 
     def hold(self, stream, through, *, gen=None):
-        check_history(gen, self.gen)
+        check_generation(gen, self.gen)
         self.through = max(through, self.through or 0)
 
 
@@ -150,7 +150,7 @@ def test_past_in_another_history_fails():
     """Positions of one history name nothing in another."""
     shelf = Shelf(5, 6)
     shelf.gen = 8
-    with pytest.raises(HistoryChangedError, match=r"history is 8.*is of 7.*new checkpoint"):
+    with pytest.raises(GenerationChangedError, match=r"history is 8.*is of 7.*new checkpoint"):
         arrivals(shelf).past(AT_5)
 
 
@@ -161,7 +161,7 @@ def test_hold_is_not_moved_by_positions_of_another_history():
     reader.hold_all()
     shelf.gen = 8
     for move in (reader.release, arrivals(shelf).hold_on):
-        with pytest.raises(HistoryChangedError):
+        with pytest.raises(GenerationChangedError):
             move(AT_5)
     assert 0 == shelf.through
 
@@ -289,9 +289,9 @@ def test_arrivals_that_are_gone_fail_the_task_and_the_plan(between, service, str
     replayed = reader_of(between.url, stream)
     with pytest.raises(ReadRefusedError, match=r"Of the 3 batches .* only 2 are there"):
         replayed.partitions(start, end | {"batches": 3})
-    with pytest.raises(HistoryChangedError):
+    with pytest.raises(GenerationChangedError):
         replayed.partitions(start | {"gen": start["gen"] + 1}, end)
-    with pytest.raises(HistoryChangedError):
+    with pytest.raises(GenerationChangedError):
         list(replayed.read(dataclasses.replace(part, gen=part.gen + 1)))
     replayed.stop()
 
@@ -322,7 +322,7 @@ def test_arrivals_that_may_be_gone_are_of_the_stream_as_it_was(psoup_url, servic
     part = BatchesPartition(int(service.batch_list(stream)["gen"]), (10**9,))
     reader = reader_of(psoup_url, stream, failOnDataLoss="false")
     assert [] == list(reader.read(part))
-    with pytest.raises(HistoryChangedError):
+    with pytest.raises(GenerationChangedError):
         list(reader.read(dataclasses.replace(part, gen=part.gen + 1)))
     service.drop(stream)
     with pytest.raises(ServiceProblem, match="404"):

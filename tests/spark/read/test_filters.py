@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.spark.read.read_world import FLIGHTS, append, declare, flights, rows_of
 
 STREAM = "filtered_flights"
@@ -38,7 +38,7 @@ FILTERS = {
 @pytest.fixture(scope="module")
 def url(psoup_url):
     """Return the URL of the service, with the flights in a stream."""
-    with Service(psoup_url) as service:
+    with PsoupClient(psoup_url) as service:
         declare(service, STREAM, FLIGHTS)
         append(service, STREAM, flights(0, 60))
     return psoup_url
@@ -60,7 +60,7 @@ def test_pushed_filters_oracle_keep_what_spark_keeps(spark, between, url):
         found = rows_of(source.load().where(condition))
         assert rows_of(spark.sql(f"SELECT * FROM unfiltered WHERE {condition}")) == found, condition
         assert ([] if added is None else [added]) == conditions_sent(between), condition
-    with Service(url) as service:
+    with PsoupClient(url) as service:
         assert [] == list(service.queries(label="spark:read"))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.engine.limits import SECOND_US
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import ReadRefusedError, SchemaMismatchError, ServiceProblem
 from psoup.pipeline.spark.read.queries import LEFT_BEHIND_S, remove_left_behind
 from psoup.pipeline.spark.read.reader import reader_of, schema_to_read
@@ -16,7 +16,7 @@ TEXT = f"SELECT flight, carrier FROM {STREAM} WHERE late"
 @pytest.fixture(scope="module")
 def url(psoup_url):
     """Return the URL of the service, with the flights in a stream."""
-    with Service(psoup_url) as service:
+    with PsoupClient(psoup_url) as service:
         declare(service, STREAM, FLIGHTS)
         append(service, STREAM, flights(0, 60))
     return psoup_url

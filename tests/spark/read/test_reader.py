@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import (
     OptionError,
     ReadRefusedError,
@@ -41,7 +41,7 @@ QUERIES = [
 def loaded(psoup_url):
     """Return the names of two streams that hold the rows of `read_world`, the flights as two batches."""
     names = {"f": "read_flights", "w": "read_weather"}
-    with Service(psoup_url) as service:
+    with PsoupClient(psoup_url) as service:
         declare(service, names["f"], FLIGHTS)
         declare(service, names["w"], WEATHER)
         for first in (0, 30):

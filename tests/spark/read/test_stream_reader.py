@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.app.settings import Settings
-from psoup.pipeline.client import Service
+from psoup.pipeline.client import PsoupClient
 from tests.app.serving import served
 from tests.spark.read.read_world import FLIGHTS, append, declare, flights, rows_of
 
@@ -60,7 +60,7 @@ def test_stream_is_written_once_across_restarts_and_replays(spark, psoup_url, se
 
     with served(Settings(store="memory://", port=0)) as (host, port):
         other = f"http://{host}:{port}"
-        with Service(other) as elsewhere:
+        with PsoupClient(other) as elsewhere:
             declare(elsewhere, "growing", FLIGHTS)
         with pytest.raises(Exception, match=r"another one, so positions of before name nothing"):
             run(arriving(spark, other, "growing"), tmp_path)
