@@ -119,7 +119,7 @@ class ReadRefusedError(PipelineError):
     code = "read-refused"
 
 
-class HistoryRefusedError(PipelineError):
+class ArchiveAnswerRefusedError(PipelineError):
     """A history cannot be computed as things are: the text says why, and what to do, to whoever has asked for it."""
 
     code = "history-refused"

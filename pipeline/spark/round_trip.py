@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from psoup.pipeline.spark.jobs.ingest import ingest
-from psoup.pipeline.spark.launch.job_run import JobEnd, Report, spark_errors_told
+from psoup.pipeline.spark.launch.job_run import JobEnd, Report, translated_spark_errors
 from psoup.pipeline.spark.launch.requests import IngestRequest
 from psoup.pipeline.spark.quiet_session import open_quiet_session
 from psoup.pipeline.spark.session import close_session
@@ -17,7 +17,7 @@ SHORT_LIVED_JVM: Final = "-XX:TieredStopAtLevel=1"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ComparedQuery:
     """One question in psoup's words and in those of Spark SQL, where the stream is a view of its name."""
 
     title: str
@@ -87,10 +87,10 @@ class RoundTrip:
             available_now=True,
             url=self._url,
         )
-        with spark_errors_told():
+        with translated_spark_errors():
             return ingest(self._spark, request, report, lambda: False)
 
-    def compare(self, question: Question, query_id: str, *, first: int) -> Verdict:
+    def compare(self, question: ComparedQuery, query_id: str, *, first: int) -> Verdict:
         """Return what the standing query and Spark SQL over the files answer, and `first` rows of it."""
         self._spark.read.parquet(str(self._folder)).createOrReplaceTempView(self._stream)
         told = {"url": self._url, "query": query_id}

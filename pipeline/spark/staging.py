@@ -56,7 +56,7 @@ class StagedRows:
     rows: int
 
 
-def open_service(connection: Connection) -> PsoupClient:
+def open_client(connection: Connection) -> PsoupClient:
     """Return a client that waits for the service as long as the option `retrySeconds` says."""
     retry = RetryPolicy(budget_s=connection.retry_s, from_the_start=True)
     return PsoupClient(connection.url, token=connection.token, retry=retry)
@@ -72,7 +72,7 @@ def plan_write(options: WriteOptions, schema: StructType) -> WritePlan:
         SchemaMismatchError: the columns differ.
         ServiceProblem, ServiceUnreachableError: the service refused, or does not answer.
     """
-    with open_service(options.connection) as service:
+    with open_client(options.connection) as service:
         found = service.stream(options.stream)
         if found is None:
             if not options.create:
@@ -104,7 +104,7 @@ def stage_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> StagedRows
     """
     stages: list[str] = []
     rows = 0
-    with open_service(plan.connection) as service:
+    with open_client(plan.connection) as service:
         try:
             for part in _parts(plan, batches):
                 stages.append(_staged(service, plan, part))
@@ -125,7 +125,7 @@ def commit_stages(plan: WritePlan, txn: Txn, staged: Sequence[StagedRows]) -> No
     stages = [stage for part in staged for stage in part.stages]
     if not stages:
         return
-    with open_service(plan.connection) as service:
+    with open_client(plan.connection) as service:
         try:
             service.commit(txn, stages)
         except ServiceProblem as problem:

@@ -12,8 +12,8 @@ from psoup.app.cli.application import application
 from psoup.app.cli.common import ExitCode
 from psoup.app.cli.terminal.pipeline import history_bar
 from psoup.pipeline.errors import JobFailedError
-from psoup.pipeline.spark.jobs.history import HistoryProgress
-from psoup.pipeline.spark.launch.job_run import JobEnd, JobProgress, said_last
+from psoup.pipeline.spark.jobs.history import ArchiveAnswerProgress
+from psoup.pipeline.spark.launch.job_run import JobEnd, JobProgress, last_message
 
 INGEST = ["pipeline", "ingest", "-s", "s", "--checkpoint", "c", "--format", "rate"]
 BACKFILL = ["pipeline", "backfill", "x.csv", "-s", "s", "--checkpoint", "c"]
@@ -72,7 +72,7 @@ def test_pipeline_backfill_that_is_stopped_says_how_to_go_on(running):
 
 def test_pipeline_history_tells_what_became_of_each(monkeypatch):
     """A line for each that has ended; one that is running is on a bar, which only a terminal has."""
-    told = HistoryProgress(history="h_1", state="running", seq=1_000, done=1, of=2)
+    told = ArchiveAnswerProgress(history="h_1", state="running", seq=1_000, done=1, of=2)
     ended = dataclasses.replace(told, state="done", rows=2_000, seconds=1.5)
     failed = dataclasses.replace(told, history="h_2", state="failed", detail="Archive it.")
 
@@ -144,4 +144,4 @@ def test_pipeline_wrong_option_is_refused_before_anything_runs(running):
 )
 def test_said_last_is_the_sentence_without_the_stack(message, expected):
     """What a person needs of Spark's errors: whoever raised it, the text and no frames."""
-    assert expected == said_last(message)
+    assert expected == last_message(message)

@@ -15,7 +15,7 @@ from psoup.app.cli.terminal.output import QUIET, Output, discard, standard_error
 from psoup.app.cli.terminal.pipeline import backfill_bar, history_bar, micro_batch, one_history
 from psoup.pipeline.spark.jobs.archive import archive
 from psoup.pipeline.spark.jobs.backfill import backfill
-from psoup.pipeline.spark.jobs.history import HistoryProgress, history
+from psoup.pipeline.spark.jobs.history import ArchiveAnswerProgress, history
 from psoup.pipeline.spark.jobs.ingest import ingest
 from psoup.pipeline.spark.launch.job_run import Job, JobEnd, JobProgress, P, run_job
 from psoup.pipeline.spark.launch.requests import (
@@ -97,14 +97,14 @@ def _bar(console: Output) -> Iterator[Callable[[JobProgress], None]]:
 
 
 @contextmanager
-def _histories(console: Output) -> Iterator[Callable[[HistoryProgress], None]]:
+def _histories(console: Output) -> Iterator[Callable[[ArchiveAnswerProgress], None]]:
     """Yield what tells of histories: a line for each that has ended, and on a terminal a bar for the one that runs."""
     if console.is_terminal:
         with history_bar(console) as report:
             yield report
         return
 
-    def tell(told: HistoryProgress) -> None:
+    def tell(told: ArchiveAnswerProgress) -> None:
         if told.state != "running":
             console.print(one_history(told))
 

@@ -23,7 +23,7 @@ from psoup.app.cli.terminal.pipeline import micro_batch
 from psoup.engine.limits import SECOND_US
 from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import definition_body
-from psoup.pipeline.spark.round_trip import Question, RoundTrip, Verdict
+from psoup.pipeline.spark.round_trip import ComparedQuery, RoundTrip, Verdict
 
 START_US: Final = 1_767_607_200 * SECOND_US
 """2026-01-05T10:00:00Z: when the readings begin."""
@@ -34,14 +34,14 @@ SEED: Final = 1
 
 
 QUESTIONS: Final = (
-    Question(
+    ComparedQuery(
         "loud rooms, last 5 minutes",
         "SELECT ts, room, noise FROM readings WHERE noise > 72"
         " BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
         "SELECT ts, room, noise FROM readings WHERE noise > 72"
         " AND ts >= (SELECT max(ts) FROM readings) - INTERVAL 5 MINUTES",
     ),
-    Question(
+    ComparedQuery(
         "doors that went with a bang",
         "SELECT d.ts, d.room, n.noise FROM readings AS d, readings AS n WHERE d.room = n.room AND d.door"
         " AND n.noise > 65 AND n.ts BETWEEN d.ts - INTERVAL '1' SECOND AND d.ts + INTERVAL '1' SECOND",

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from psoup.app.cli.terminal.output import ACCENT, QUIET, files_bar
-from psoup.pipeline.spark.jobs.history import HistoryProgress
+from psoup.pipeline.spark.jobs.history import ArchiveAnswerProgress
 from psoup.pipeline.spark.launch.job_run import JobProgress
 from psoup.pipeline.wording import counted
 
@@ -45,7 +45,7 @@ def backfill_bar(console: Console) -> Iterator[Callable[[JobProgress], None]]:
         yield report
 
 
-def one_history(told: HistoryProgress) -> Text:
+def one_history(told: ArchiveAnswerProgress) -> Text:
     """Return one line: which history, what became of it, rows, position, seconds, and why."""
     style = {"done": "green", "failed": "red"}.get(told.state, "yellow")
     rows = f"  {counted(told.rows, 'row'):>17}" if told.state == "done" else ""
@@ -59,7 +59,7 @@ def one_history(told: HistoryProgress) -> Text:
 
 
 @contextmanager
-def history_bar(console: Console) -> Iterator[Callable[[HistoryProgress], None]]:
+def history_bar(console: Console) -> Iterator[Callable[[ArchiveAnswerProgress], None]]:
     """Yield what prints a line for each history that has ended, below them a bar of the one that runs.
 
     Spark finds out while it works what there is to do: the bar's end moves.
@@ -73,7 +73,7 @@ def history_bar(console: Console) -> Iterator[Callable[[HistoryProgress], None]]
     with Progress(*columns, console=console, expand=True, transient=True) as bar:
         task = bar.add_task("", total=1, visible=False)
 
-        def report(told: HistoryProgress) -> None:
+        def report(told: ArchiveAnswerProgress) -> None:
             if told.state == "running":
                 total = max(told.of, 1)
                 bar.update(

@@ -1,12 +1,12 @@
-"""Answers that reach past memory, computed by Spark from an archive and what the service's log still has.
+"""Archive answers: answers that reach past memory, computed by Spark from an archive and the service's log.
 
 Read it in this order:
 
-- `question`: what is asked, and which tuples it can concern;
-- `archive_note`, `archive`: what an archive is of, and its rows;
-- `live_batches`, `outage`: batches that the log still has, and a service that does not answer;
+- `archive_query`: a query, the position and instant to answer it for, and the tuple times that it can show;
+- `archive_note`, `archive`: an archive's note about itself, and its rows;
+- `live_batches`, `outage`: batches that the log still has, and tasks whose service is away;
 - `tuples`: the tuples of one stream up to a position;
-- `computation`: from the record to the rows sent;
+- `computation`: from the record of an archive answer to its rows;
 - `parts`: rows in order, cut into parts and sent;
-- `claim`: the history that this process computes.
+- `claim`: the archive answer that this process computes.
 """

@@ -1,6 +1,7 @@
-"""What an archive is of: noted in its folder when it begins, for whoever reads it later.
+"""The note of an archive: of which stream and service it is, and which batches it cannot have.
 
-Parquet files say what was sent, not by which service, nor what it had forgotten before anybody archived it.
+The job `archive` writes it into the archive's folder at its first run. Parquet files alone do not say which service
+sent their rows, nor which batches its log had forgotten before.
 """
 
 from dataclasses import asdict, dataclass
@@ -13,23 +14,23 @@ from psoup.pipeline.errors import DefinitionError
 from psoup.pipeline.spark.launch.checkpoints import text_lines
 
 FOLDER: Final = "_psoup"
-"""In the archive: Spark's readers pass over names that begin so."""
+"""Folder in the archive. Spark's readers ignore names that begin with `_`."""
 CHECKPOINT_FOLDER: Final = "_checkpoint"
-"""In the archive, where no other is named."""
+"""Folder in the archive for its checkpoint, unless another one is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveNote:
-    """What an archive is of. From where a note counts on, everything up to where Spark has come is in the archive.
+    """The note of an archive. The archive has every batch past `forgotten_through`, up to Spark's position.
 
     Attributes:
-        gen: the service's history, in which positions mean something.
-        declared: position of the stream's declaration; declared anew it is another stream.
-        forgotten_through: what the log had forgotten when this was noted lies up to here, and need not be in the
-            archive.
-        complete_from: that was dated before this instant, as the service writes it; None = it was nothing.
-        checkpoint: where Spark keeps how far it has come; None = CHECKPOINT_FOLDER.
-        number: of the note. The last one counts; the others stay, so that there is one at any moment.
+        gen: generation of the service's log, to which positions belong.
+        declared: position of the stream's declaration; a stream that is declared anew is another stream.
+        forgotten_through: the log had forgotten batches up to here when the note was written; the archive may lack
+            them.
+        complete_from: forgotten tuples are dated before this instant of the service; None: none was forgotten.
+        checkpoint: folder of Spark's checkpoint; None: CHECKPOINT_FOLDER.
+        number: of the note. The highest one counts; the others stay, so that a note exists at any moment.
     """
 
     gen: int
@@ -41,28 +42,28 @@ class ArchiveNote:
 
 
 def read_note(spark: SparkSession, path: str) -> ArchiveNote | None:
-    """Return what the archive at this path is of; None where nobody has noted it, or there is none.
+    """Return the note of the archive at this path; None: no archive, or none with a note.
 
     Raises:
-        DefinitionError: what is noted there is not a note.
+        DefinitionError: the note cannot be read.
     """
     lines = text_lines(spark, f"{path}/{FOLDER}")
     try:
         notes = [ArchiveNote(**orjson.loads(line)) for line in lines]
     except (ValueError, TypeError) as error:
         raise DefinitionError(
-            f"What the archive {path} has noted of itself in {FOLDER} cannot be read: {error}. It is damaged, or was"
-            " written by another version: archive the stream anew, to another folder."
+            f"The note of the archive {path}, in its folder {FOLDER}, cannot be read: {error}. It is damaged, or was"
+            " written by another version. Archive the stream anew, to another folder."
         ) from error
-    return max(notes, key=lambda one: one.number, default=None)
+    return max(notes, key=lambda note: note.number, default=None)
 
 
 def write_note(spark: SparkSession, path: str, note: ArchiveNote) -> None:
-    """Note what the archive at this path is of, from now on."""
-    one = spark.range(1).select(functions.lit(orjson.dumps(asdict(note)).decode()))
-    one.write.mode("append").text(f"{path}/{FOLDER}")
+    """Write a note into the archive at this path."""
+    line = spark.range(1).select(functions.lit(orjson.dumps(asdict(note)).decode()))
+    line.write.mode("append").text(f"{path}/{FOLDER}")
 
 
 def checkpoint_of(path: str, checkpoint: str | None) -> str:
-    """Return where the checkpoint of the archive at this path is, which was named, or was not."""
+    """Return the folder of an archive's checkpoint: the named one, else CHECKPOINT_FOLDER in the archive."""
     return checkpoint or f"{path}/{CHECKPOINT_FOLDER}"

@@ -1,4 +1,4 @@
-"""A history that this process has claimed, while Spark computes it."""
+"""The claim on an archive answer, renewed while Spark computes it."""
 
 import threading
 import time
@@ -15,33 +15,33 @@ from psoup.pipeline.errors import PipelineError, ServiceProblem
 
 RENEW_S: Final = HISTORY_CLAIM_S / 6
 """Between two renewals: several may fail before the claim lapses."""
-LOOK_S: Final = 0.5
-"""Between two looks at what Spark has done, and at whether all is to end."""
+POLL_S: Final = 0.5
+"""Between two looks at Spark's progress, and at whether the job is to stop."""
 LOST: Final = frozenset({"history-taken", "not-found"})
-"""Problems that say that the history is not this worker's any more, or gone with its query or its service's history."""
+"""Problems that say that this worker has lost the claim, or that the archive answer is gone."""
 
 
 class SparkTasks:
-    """The tasks of what this thread has Spark do while the context lasts: counted and cancelled from any thread."""
+    """The Spark tasks that this thread starts while the context is open; any thread may count or cancel them."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
-        """Name them."""
+        """Take the name of the job group."""
         self._context = spark.sparkContext
         self._name = name
 
     def __enter__(self) -> Self:
-        """Let all that this thread asks Spark for be of this name."""
-        self._context.setJobGroup(self._name, f"psoup history {self._name}")
+        """Put the Spark jobs of this thread into the job group."""
+        self._context.setJobGroup(self._name, f"psoup archive answer {self._name}")
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let what follows have no name again."""
+        """Take later Spark jobs of this thread out of the job group."""
         with suppress(Py4JError, OSError):  # its JVM is gone, and said so
             for name in ("spark.jobGroup.id", "spark.job.description"):
                 self._context.setLocalProperty(name, None)  # type: ignore[arg-type] # None removes it
 
     def counted(self) -> tuple[int, int]:
-        """Return how many tasks are done, and of how many that Spark knows of so far."""
+        """Return the number of finished tasks, and of all tasks that Spark knows so far."""
         tracker = self._context.statusTracker()
         stages: dict[int, tuple[int, int]] = {}
         for job_id in tracker.getJobIdsForGroup(self._name):
@@ -55,19 +55,19 @@ class SparkTasks:
         return sum(done for done, _ in stages.values()), sum(of for _, of in stages.values())
 
     def cancel(self) -> None:
-        """Cancel those that there are now."""
+        """Cancel the tasks that exist now."""
         self._context.cancelJobGroup(self._name)
 
 
 class Claim:
-    """Renews a claim by a thread while the context lasts; cancels the work once it is lost, overdue, or all is to end.
+    """Renews a claim in a thread while the context is open; cancels the work once it is lost, overdue or to stop.
 
-    What Spark was doing then raises in the thread that asked for it, which looks here for why.
+    A cancelled Spark job raises in the thread that started it, which then reads `is_lost` and `is_overdue`.
     """
 
     def __init__(
         self,
-        open_service: Callable[[], PsoupClient],
+        open_client: Callable[[], PsoupClient],
         history_id: str,
         worker: str,
         *,
@@ -76,18 +76,18 @@ class Claim:
         at_most_s: float,
         report: Callable[[int, int], None],
     ) -> None:
-        """Begin with a claim that has just been made.
+        """Take over a claim that was just made.
 
         Args:
-            open_service: gives the thread a client of its own.
-            history_id: what is claimed.
-            worker: by whom.
-            tasks: the work, cancelled and counted.
-            stop: whether all is to end.
-            at_most_s: how long the work may take: others wait for its end.
-            report: called with tasks done and known, every LOOK_S.
+            open_client: opens a client for the thread.
+            history_id: handle of the archive answer.
+            worker: name under which it was claimed.
+            tasks: the work to count and to cancel.
+            stop: returns whether the job is to stop.
+            at_most_s: seconds that the work may take; other archive answers wait meanwhile.
+            report: called every POLL_S with the numbers of finished and of known tasks.
         """
-        self._open_service = open_service
+        self._open_client = open_client
         self._history_id = history_id
         self._worker = worker
         self._tasks = tasks
@@ -101,40 +101,40 @@ class Claim:
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the history is somebody else's by now, or gone."""
+        """Return whether another worker has the claim, or the archive answer is gone."""
         return self._lost.is_set()
 
     @property
     def is_overdue(self) -> bool:
-        """Return whether the work was cancelled for taking too long."""
+        """Return whether the work was cancelled because it took too long."""
         return self._overdue.is_set()
 
     def __enter__(self) -> Self:
-        """Begin to renew it."""
+        """Start to renew the claim."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Renew it no longer; it lapses unless the history has been ended."""
+        """Stop to renew the claim. It lapses unless the archive answer has ended."""
         self._ended.set()
         self._thread.join()
 
     def _run(self) -> None:
         looks = 0
         ends_s = time.monotonic() + self._at_most_s
-        with self._open_service() as service, suppress(Py4JError, OSError):  # its JVM is gone
-            while not self._ended.wait(LOOK_S):
+        with self._open_client() as service, suppress(Py4JError, OSError):  # its JVM is gone
+            while not self._ended.wait(POLL_S):
                 if time.monotonic() > ends_s:
                     self._overdue.set()
                 is_left = self.is_lost or self._stop()
                 if is_left or self.is_overdue:
-                    self._tasks.cancel()  # each time: more may have begun since
+                    self._tasks.cancel()  # at every poll: new tasks may have begun
                 if is_left:
-                    continue  # what is overdue stays claimed: it is to be said that it was
+                    continue  # overdue work stays claimed, so that this worker can report why it failed
                 looks += 1
                 done, of = self._tasks.counted()
                 self._report(done, of)
-                if looks * LOOK_S >= RENEW_S:
+                if looks * POLL_S >= RENEW_S:
                     looks = 0
                     self._renew(service, done, of)
 
@@ -145,4 +145,4 @@ class Claim:
             if problem.problem in LOST:
                 self._lost.set()
         except PipelineError:
-            pass  # the service is away: once it is back it says whose the history is
+            pass  # the service is away; a later renewal says whether the claim is lost

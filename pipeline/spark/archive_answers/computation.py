@@ -1,4 +1,4 @@
-"""A history from its record to its end: the tuples found, the text asked of Spark SQL, the rows sent."""
+"""The computation of an archive answer: find the tuples, run the query in Spark SQL, send the rows."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from psoup.engine.query.time_literals import format_instant
 from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import JobFailedError
-from psoup.pipeline.spark.archive_answers.parts import SentParts, send_parts
-from psoup.pipeline.spark.archive_answers.question import (
-    Question,
+from psoup.pipeline.spark.archive_answers.archive_query import (
+    ArchiveQuery,
+    archive_query_of,
     bound_query,
-    question_of,
     windows_over,
 )
+from psoup.pipeline.spark.archive_answers.parts import SentParts, send_parts
 from psoup.pipeline.spark.archive_answers.tuples import (
     StreamTuples,
     find_tuples,
@@ -26,119 +26,129 @@ from psoup.pipeline.spark.archive_answers.tuples import (
     part_complete_from_us,
     rows_of,
 )
-from psoup.pipeline.spark.launch.job_run import spark_errors_told
+from psoup.pipeline.spark.launch.job_run import translated_spark_errors
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.sql.expressions import name_sql
 from psoup.pipeline.spark.sql.standing_query import spark_query
 
 ATTEMPTS_MAX: Final = 3
-"""How often tuples are looked for, when some were archived and dropped from the log before they were read there."""
+"""Attempts to find tuples, when batches were archived and dropped from the log before a task read them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Where the archives are: by stream, and a folder with those of others, each named after its stream."""
+class ArchivePaths:
+    """Paths of archives: `by_stream`, and a `folder` in which the archives of other streams have the stream's name."""
 
     by_stream: Mapping[str, str]
     folder: str | None = None
 
     def of(self, stream: str) -> tuple[str | None, bool]:
-        """Return where the archive of a stream is to be, None = nowhere, and whether there may be none there."""
+        """Return the path of a stream's archive (None: it has none), and whether the archive may be missing there."""
         if self.folder is None or stream in self.by_stream:
             return self.by_stream.get(stream), False
         return f"{self.folder}/{stream}", True
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
-    """An answer whose parts are all sent; `complete_from` None = it is complete."""
+class SentAnswer:
+    """An answer whose parts are all sent. `complete_from` None: it is complete."""
 
     parts: SentParts
     complete_from: str | None
 
 
-def computed(
+def compute_answer(
     spark: SparkSession,
     service: PsoupClient,
     connection: Connection,
     record: Mapping[str, Any],
     *,
     worker: str,
-    places: Places,
-) -> Computed:
-    """Compute the answer of a claimed history, and send it.
+    paths: ArchivePaths,
+) -> SentAnswer:
+    """Compute a claimed archive answer and send its rows.
 
     Args:
         spark: a session that is `agreeing`.
-        service: tells where tuples are.
-        connection: by which tasks read batches and send parts.
-        record: the history's.
-        worker: who has claimed it.
-        places: of archives.
+        service: lists the batches of the log.
+        connection: options with which tasks read batches and send parts.
+        record: the record of the archive answer.
+        worker: name under which it was claimed.
+        paths: of the archives.
 
     Raises:
-        HistoryRefusedError: it cannot be computed as things are; says what to do.
-        JobFailedError: Spark gave up.
-        PipelineError: what the service or the way to it refused, the driver or a task.
+        ArchiveAnswerRefusedError: it cannot be computed at present; the message says what to do.
+        JobFailedError: a Spark job failed.
+        PipelineError: the service refused a request of the driver or of a task.
     """
-    question = question_of(record)
+    archive_query = archive_query_of(record)
     for attempt in range(ATTEMPTS_MAX):
-        with spark_errors_told():
-            found = [
-                _found(spark, service, question, stream, places) for stream in question.streams
+        with translated_spark_errors():
+            streams = [
+                _find(spark, service, archive_query, stream, paths)
+                for stream in archive_query.streams
             ]
         try:
-            with spark_errors_told():
-                return _computed(spark, connection, question, found, worker)
+            with translated_spark_errors():
+                return _compute(spark, connection, archive_query, streams, worker)
         except JobFailedError:
             last = attempt == ATTEMPTS_MAX - 1
-            if last or not any(is_gone(service, one) for one in found):
+            if last or not any(is_gone(service, stream) for stream in streams):
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
-def _found(
-    spark: SparkSession, service: PsoupClient, question: Question, stream: str, places: Places
+def _find(
+    spark: SparkSession,
+    service: PsoupClient,
+    archive_query: ArchiveQuery,
+    stream: str,
+    paths: ArchivePaths,
 ) -> StreamTuples:
-    path, may_lack = places.of(stream)
-    return find_tuples(spark, service, question, stream, path, may_lack=may_lack)
+    path, may_lack = paths.of(stream)
+    return find_tuples(spark, service, archive_query, stream, path, may_lack=may_lack)
 
 
-def _computed(
+def _compute(
     spark: SparkSession,
     connection: Connection,
-    question: Question,
-    found: list[StreamTuples],
+    archive_query: ArchiveQuery,
+    streams: list[StreamTuples],
     worker: str,
-) -> Computed:
-    schemas = [one.schema for one in found]
-    query = bound_query(question, schemas)
-    windows = {one.name: windows_over(query, one.name) for one in found}
-    froms = [part_complete_from_us(question, one, windows[one.name]) for one in found]
-    latest_us = max((one for one in froms if one is not None), default=None)
-    rows = {one.name: rows_of(spark, connection, question, one, windows[one.name]) for one in found}
+) -> SentAnswer:
+    schemas = [stream.schema for stream in streams]
+    query = bound_query(archive_query, schemas)
+    windows = {stream.name: windows_over(query, stream.name) for stream in streams}
+    bounds_us = [
+        part_complete_from_us(archive_query, stream, windows[stream.name]) for stream in streams
+    ]
+    latest_us = max((bound_us for bound_us in bounds_us if bound_us is not None), default=None)
+    rows = {
+        stream.name: rows_of(spark, connection, archive_query, stream, windows[stream.name])
+        for stream in streams
+    }
     with _views(rows) as tables:
-        asked = spark_query(
-            question.sql, schemas, now_us=question.now_us, tables=tables, in_buckets=True
+        translated = spark_query(
+            archive_query.sql, schemas, now_us=archive_query.now_us, tables=tables, in_buckets=True
         )
         sent = send_parts(
-            spark.sql(asked.rows),
-            asked.outputs,
+            spark.sql(translated.rows),
+            translated.outputs,
             connection=connection,
-            history_id=question.history_id,
+            history_id=archive_query.history_id,
             worker=worker,
         )
-    return Computed(sent, None if latest_us is None else _written(latest_us))
+    return SentAnswer(sent, None if latest_us is None else _written(latest_us))
 
 
 def _written(us: int) -> str:
-    """Return an instant as the service reads it."""
+    """Return an instant as the service writes it."""
     return format_instant(us).replace(" ", "T") + "Z"
 
 
 @contextmanager
 def _views(rows: Mapping[str, DataFrame]) -> Iterator[Mapping[str, str]]:
-    """Let SQL texts read the rows for as long as the context lasts; yield under which name, by stream."""
+    """Register the rows as temporary views while the context is open; yield the name of each view, by stream."""
     own = uuid.uuid4().hex
     tables = {stream: f"{stream}_{own}" for stream in rows}
     for stream, frame in rows.items():
@@ -146,6 +156,6 @@ def _views(rows: Mapping[str, DataFrame]) -> Iterator[Mapping[str, str]]:
     try:
         yield {stream: name_sql(name) for stream, name in tables.items()}
     finally:
-        with suppress(Py4JError, OSError):  # of a JVM that is gone
+        with suppress(Py4JError, OSError):  # the JVM is gone
             for stream, frame in rows.items():
                 frame.sparkSession.catalog.dropTempView(tables[stream])

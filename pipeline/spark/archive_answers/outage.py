@@ -1,7 +1,7 @@
-"""The way of a history's task to the service: an outage is told as one kind of error, by which Spark's driver knows it.
+"""The client of a task. It raises one kind of error for an outage, so that the driver can tell an outage.
 
-Of what a task raises Spark brings a text to the driver, which names the error's kind and has none of its members.
-Whether the same request may succeed later is one of these; so a task says it by the kind.
+Spark hands the driver only the text of a task's error: its class and message, without its attributes. Whether the
+request may succeed later (`ServiceProblem.retryable`) is an attribute, so the class has to say it.
 """
 
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.spark.options import Connection
-from psoup.pipeline.spark.staging import open_service
+from psoup.pipeline.spark.staging import open_client
 
 
 @contextmanager
-def service_of_task(connection: Connection) -> Iterator[PsoupClient]:
-    """Yield a client that waits for the service as long as the connection says.
+def task_client(connection: Connection) -> Iterator[PsoupClient]:
+    """Yield a client that retries for as long as the connection says.
 
     Raises:
-        ServiceUnreachableError: the service is away, or has said for all that time that it cannot now.
-        ServiceProblem: it has refused for good.
+        ServiceUnreachableError: the service did not answer, or refused for now, until the last attempt.
+        ServiceProblem: the service refused for good.
     """
-    with open_service(connection) as service:
+    with open_client(connection) as service:
         try:
             yield service
         except ServiceProblem as problem:

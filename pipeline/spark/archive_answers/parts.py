@@ -1,15 +1,16 @@
-"""The rows of an answer in its order, cut into parts, and sent by tasks.
+"""The rows of an answer, sorted, cut into parts and sent by tasks.
 
 The order is total: by the time of a row's earliest tuple, then by its tuple ids as numbers, which no two rows share.
-`repartitionByRange` gives each partition the rows between two bounds, and each sorts its own: so the rows of partition
-p come before those of p + 1, and which rows it has, in which order, follows from the bounds alone. These Spark draws
-once for a DataFrame that is persisted, which is why the same one is counted first and sent then. Parts are cut by a
-function of the rows. So whoever computes a partition, and however often (a task that is repeated, or run twice by
-speculation), sends the same rows under the same numbers; a part that comes twice takes its own place.
+`repartitionByRange` gives each partition the rows between two bounds, and each partition is sorted. So the rows of
+partition p come before those of p + 1, and the bounds alone decide the rows of a partition and their order. Spark
+samples the bounds once for a persisted DataFrame, so the same DataFrame is counted first and sent then. Parts are cut
+by a function of the rows. A task that runs twice (repeated, or by speculation) therefore sends the same rows under the
+same numbers, and a part that is sent twice replaces itself.
 
-Numbers have to go from 0 on without a gap, and how many parts a partition makes shows only when it is cut. So it is
-cut twice: once to count, then to send, each partition from the number on at which those before it end. Whether the
-answer is too large shows before anything is sent: by its rows as they are made, by its bytes when they are counted.
+Parts are numbered from 0 without a gap, and the number of parts of a partition is known only after it is cut. So
+partitions are cut twice: once to count parts, then to send them, each from the number where the one before ends. An
+answer that is too large is refused before anything is sent: by its rows while they are computed, by its bytes when
+they are counted.
 """
 
 import itertools
@@ -27,21 +28,21 @@ from pyspark.sql import DataFrame
 from psoup.engine import limits
 from psoup.engine.tuples.arrow import ARROW_TYPES, encode_batch
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.errors import HistoryRefusedError, JobFailedError
+from psoup.pipeline.errors import ArchiveAnswerRefusedError, JobFailedError
 from psoup.pipeline.spark.archive_answers.live_batches import Work
-from psoup.pipeline.spark.archive_answers.outage import service_of_task
+from psoup.pipeline.spark.archive_answers.outage import task_client
 from psoup.pipeline.spark.options import Compression, Connection
 from psoup.pipeline.spark.packing import packed
 from psoup.pipeline.spark.sql.standing_query import ID, LEAVES
 from psoup.pipeline.spark.staging import compressed
 
 PARTITION_ROWS: Final = 200_000
-"""Of an answer in one partition, about: a second of work."""
+"""Rows of an answer in one partition, about: a second of work."""
 PART_BYTES_MAX: Final = 8 << 20
-"""Of one part, in memory: half of what a request may hold."""
+"""Size of one part in memory: half of the limit of a request."""
 PART_ROWS_MAX: Final = 100_000
 TIME: Final = "_time"
-"""In a part, before `_id` and `_x`: the time of the row's earliest tuple."""
+"""Column of a part, before `_id` and `_x`: the time of the row's earliest tuple."""
 _RECEIPT: Final = "partition int, parts int, rows bigint, bytes bigint"
 _RECEIPT_ARROW: Final = pa.schema(
     [
@@ -52,7 +53,7 @@ _RECEIPT_ARROW: Final = pa.schema(
     ]
 )
 _NUMBER_IN_PARTITION: Final = f"(monotonically_increasing_id() & {(1 << 33) - 1})"
-"""Of a row, from 0 on; the bits above are the partition's."""
+"""Number of a row in its partition, from 0 on; higher bits hold the partition."""
 _RAISED_IN_SQL: Final = "USER_RAISED_EXCEPTION"
 _LAST_INSTANT: Final = "TIMESTAMP '9999-12-31 23:59:59.999999'"
 _INSTANT: Final = ARROW_TYPES[ColumnType.TIMESTAMP]
@@ -60,7 +61,7 @@ _INSTANT: Final = ARROW_TYPES[ColumnType.TIMESTAMP]
 
 @dataclass(frozen=True, slots=True)
 class SentParts:
-    """How many parts were sent, numbered from 0 on, and how many rows they have together."""
+    """The number of parts that were sent, and of the rows in them."""
 
     parts: int
     rows: int
@@ -68,14 +69,14 @@ class SentParts:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How a partition is cut: the columns of a part, and how large one may be."""
+    """How a partition is cut: the columns of a part, and its largest size."""
 
     schema: pa.Schema
     nbytes_max: int
     rows_max: int
 
     def parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a partition in parts: the same ones, whenever it is cut."""
+        """Yield the rows of a partition in parts, which are the same at every call."""
         for part in packed(batches, nbytes_max=self.nbytes_max, rows_max=self.rows_max):
             arrays = [
                 column.cast(field.type)
@@ -86,7 +87,7 @@ class _Cut:
 
 @dataclass(frozen=True, slots=True)
 class _Receipt:
-    """What a task has cut its partition into; `nbytes` as they are sent and kept, but not compressed."""
+    """The parts into which a task has cut its partition; `nbytes` is their size before compression."""
 
     partition: int
     parts: int
@@ -96,7 +97,7 @@ class _Receipt:
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    """What a task needs to send the parts of a partition."""
+    """Sends the parts of a partition, in a task."""
 
     cutting: _Cut
     connection: Connection
@@ -104,11 +105,11 @@ class _Sending:
     worker: str
 
     def from_numbers(self, numbers: Mapping[int, int]) -> Work:
-        """Return what cuts a partition and sends its parts, the first one under the partition's number in `numbers`."""
+        """Return the function that cuts a partition and sends its parts, numbered from `numbers[partition]` on."""
 
         def send(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             rows, nbytes = [], 0
-            with service_of_task(self.connection) as service:
+            with task_client(self.connection) as service:
                 first = numbers[_partition()]
                 for number, part in enumerate(self.cutting.parts(batches), first):
                     encoded = encode_batch(part)
@@ -131,20 +132,20 @@ def send_parts(
     history_id: str,
     worker: str,
 ) -> SentParts:
-    """Send the rows of an answer in its order, in parts; return how many.
+    """Sort the rows of an answer, send them in parts, and return the number of parts and rows.
 
     Args:
-        rows: as `agreement.SparkQuery.rows` shows them, in any order.
-        outputs: name and type of each output, as there.
-        connection: to the service.
-        history_id: the history whose answer it is.
-        worker: who has claimed it.
+        rows: those of `standing_query.SparkQuery.rows`, in any order.
+        outputs: name and type of each output column.
+        connection: options of the tasks' clients.
+        history_id: handle of the archive answer.
+        worker: name under which it was claimed.
 
     Raises:
-        HistoryRefusedError: the answer is larger than one may be.
-        PySparkException: Spark, or a task, gave up.
+        ArchiveAnswerRefusedError: the answer is too large.
+        PySparkException: a Spark job failed.
 
-    Cost: the rows are computed once, and kept on Spark's disks until they are sent.
+    Cost: the rows are computed once, and stay on the executors' disks until they are sent.
     """
     cutting = _Cut(_schema_of(outputs), PART_BYTES_MAX, PART_ROWS_MAX)
     send = _Sending(cutting, connection, history_id, worker)
@@ -152,23 +153,25 @@ def send_parts(
         count = _counted(kept, limits.HISTORY_ROWS_MAX)
         partitions = max(1, -(-count // PARTITION_ROWS))
         with _persisted(_in_order(kept, partitions, len(outputs))) as ordered:
-            sent = _counted_and_sent(ordered, cutting, send)
-    if sum(one.rows for one in sent) != count:
-        raise JobFailedError(f"Of the {count} rows of the answer others were sent.")
-    return SentParts(sum(one.parts for one in sent), count)
+            sent = _count_and_send(ordered, cutting, send)
+    if sum(receipt.rows for receipt in sent) != count:
+        raise JobFailedError(
+            f"The tasks sent other rows than the {count} of the answer: Spark computed them twice, differently."
+        )
+    return SentParts(sum(receipt.parts for receipt in sent), count)
 
 
 def _bounded(rows: DataFrame, most: int) -> DataFrame:
-    """Return the same rows, the computing of which fails as soon as a partition has more than `most`.
+    """Return the same rows; their computation fails as soon as a partition has more than `most`.
 
-    So no partition of a huge answer is made to its end. LIMIT would bring all rows into one partition to count them
-    there; and a function of batches is no end, as Spark computes what that leaves unread.
+    So no partition of a huge answer is computed to its end. LIMIT would bring all rows into one partition to count
+    them, and mapInArrow cannot end early, because Spark computes the input that it leaves unread.
     """
     return rows.where(f"assert_true({_NUMBER_IN_PARTITION} < {most}) IS NULL")
 
 
 def _counted(bounded: DataFrame, most: int) -> int:
-    """Return how many rows there are. Raises HistoryRefusedError where that is more than `most`."""
+    """Return the number of rows. Raises ArchiveAnswerRefusedError if there are more than `most`."""
     try:
         count = bounded.count()
     except PySparkException as error:
@@ -176,24 +179,24 @@ def _counted(bounded: DataFrame, most: int) -> int:
             raise
         count = most + 1
     if count > most:
-        raise HistoryRefusedError(_too_large(f"more than {most:,} rows"))
+        raise ArchiveAnswerRefusedError(_too_large(f"more than {most:,} rows"))
     return count
 
 
-def _counted_and_sent(ordered: DataFrame, cutting: _Cut, send: _Sending) -> list[_Receipt]:
-    """Send the parts of all partitions, each from the number on at which those before it end."""
-    cut = _received(ordered, _counting(cutting))
-    nbytes = sum(one.nbytes for one in cut)
+def _count_and_send(ordered: DataFrame, cutting: _Cut, send: _Sending) -> list[_Receipt]:
+    """Send the parts of all partitions, numbered in the order of these."""
+    counted = _receipts(ordered, _counting(cutting))
+    nbytes = sum(receipt.nbytes for receipt in counted)
     if nbytes > limits.HISTORY_BYTES_MAX:
         most = f"{limits.HISTORY_BYTES_MAX >> 20} MiB"
-        raise HistoryRefusedError(_too_large(f"{nbytes / 2**20:,.0f} MiB, more than {most}"))
-    firsts = itertools.accumulate((one.parts for one in cut), initial=0)
-    numbers = {one.partition: first for one, first in zip(cut, firsts, strict=False)}
-    return _received(ordered, send.from_numbers(numbers))
+        raise ArchiveAnswerRefusedError(_too_large(f"{nbytes / 2**20:,.0f} MiB, more than {most}"))
+    firsts = itertools.accumulate((receipt.parts for receipt in counted), initial=0)
+    numbers = {receipt.partition: first for receipt, first in zip(counted, firsts, strict=False)}
+    return _receipts(ordered, send.from_numbers(numbers))
 
 
 def _in_order(rows: DataFrame, partitions: int, outputs: int) -> DataFrame:
-    """Return the rows by partition and within each in order: time, ids as a text, instant of leaving, outputs."""
+    """Return the rows in sorted partitions: time, ids as a text, instant of leaving, outputs."""
     order = ("time", "ids")
     spread = rows.repartitionByRange(partitions, *order) if partitions > 1 else rows.coalesce(1)
     ids = "concat_ws('-', CAST(ids AS ARRAY<STRING>)) AS id"
@@ -203,13 +206,13 @@ def _in_order(rows: DataFrame, partitions: int, outputs: int) -> DataFrame:
 
 
 def _schema_of(outputs: Sequence[tuple[str, ColumnType]]) -> pa.Schema:
-    """Return the columns of a part. Outputs may be named as the three before them are."""
+    """Return the columns of a part. An output may have the name of one of the first three."""
     named = [(name, ARROW_TYPES[kind]) for name, kind in outputs]
     return pa.schema([(TIME, _INSTANT), (ID, pa.string()), (LEAVES, _INSTANT), *named])
 
 
 def _counting(cutting: _Cut) -> Work:
-    """Return what cuts a partition, to see into how many parts."""
+    """Return the function that cuts a partition to count its parts."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cut = [(part.num_rows, len(encode_batch(part))) for part in cutting.parts(batches)]
@@ -229,25 +232,25 @@ def _partition() -> int:
     return context.partitionId() if context is not None else 0
 
 
-def _received(ordered: DataFrame, work: Work) -> list[_Receipt]:
-    """Return what tasks have said of each partition, in the order of these."""
-    found = [_Receipt(*row) for row in ordered.mapInArrow(work, _RECEIPT).collect()]
-    return sorted(found, key=lambda one: one.partition)
+def _receipts(ordered: DataFrame, work: Work) -> list[_Receipt]:
+    """Return the receipts of all tasks, by partition."""
+    receipts = [_Receipt(*row) for row in ordered.mapInArrow(work, _RECEIPT).collect()]
+    return sorted(receipts, key=lambda receipt: receipt.partition)
 
 
 @contextmanager
 def _persisted(rows: DataFrame) -> Iterator[DataFrame]:
-    """Keep the rows on the disks of whoever computes them, for as long as the context lasts."""
+    """Keep the rows on the executors' disks while the context is open."""
     rows.persist(StorageLevel.DISK_ONLY)
     try:
         yield rows
     finally:
-        with suppress(Py4JError, OSError):  # of a JVM that is gone
+        with suppress(Py4JError, OSError):  # the JVM is gone
             rows.unpersist()
 
 
 def _too_large(what: str) -> str:
     return (
-        f"The answer has {what}, which is the most that an answer of a history may have. Ask for less: a narrower"
+        f"The answer has {what}, which is the most that an archive answer may have. Ask for less: a narrower"
         " window, more conditions, fewer columns."
     )

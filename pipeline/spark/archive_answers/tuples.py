@@ -1,13 +1,14 @@
-"""The tuples of one stream up to a position: what its archive has, and past that what the service's log still has.
+"""The tuples of one stream up to a position: from its archive, and past the archive's end from the service's log.
 
-Nothing is counted twice, and nothing that is missing is passed over:
+No tuple is read twice, and no missing tuple goes unnoticed:
 
-- An archive has everything up to where Spark has committed; that is looked at first, and of its rows none past it are
-  taken. The log is read from the next batch on.
-- The log tells up to where it has forgotten batches of the stream. If that, asked for behind the list, is not past
-  where the archive ends, none is missing in between. If it is, the archive may have come further meanwhile: then all
-  is looked at anew. Else what is missing has left retention, and is dated before what the stream says of that.
-- What an archive lacks because it began late was dated before an instant that it has noted.
+- An archive has every batch up to the position that Spark has committed. That position is read first; archive rows
+  past it are ignored, and the log is read from the next batch on.
+- The log says up to where it has forgotten batches of the stream. It is asked after its batches are listed. If that
+  position is not past the archive's end, no batch is missing in between. If it is, the archive may have grown
+  meanwhile, and both are read again. If the archive has not grown, the missing tuples have left retention; they are
+  dated before the stream's `complete_from`.
+- Tuples that the archive lacks because it began late are dated before the instant in its note.
 """
 
 import threading
@@ -22,34 +23,34 @@ from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import StreamSchema
 from psoup.pipeline.client import JsonObject, PsoupClient, check_generation
 from psoup.pipeline.definition import columns_of
-from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.errors import ArchiveAnswerRefusedError
 from psoup.pipeline.spark.archive_answers.archive import archived_rows, archived_through, within
 from psoup.pipeline.spark.archive_answers.archive_note import FOLDER, ArchiveNote, read_note
-from psoup.pipeline.spark.archive_answers.live_batches import live_rows
-from psoup.pipeline.spark.archive_answers.question import (
-    Question,
+from psoup.pipeline.spark.archive_answers.archive_query import (
+    ArchiveQuery,
     complete_from_us,
     instant_us,
     span_of,
     stream_schema,
 )
+from psoup.pipeline.spark.archive_answers.live_batches import live_rows
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.read.arrivals import ListedBatch
 from psoup.pipeline.spark.sql.standing_query import ARRIVAL
 from psoup.pipeline.spark.transforms.mapping import selected
 
 BEHIND_S_MAX: Final = 20.0
-LOOK_S: Final = 0.2
+POLL_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
-    """An archive as it was found.
+class ArchiveSnapshot:
+    """An archive at one moment.
 
     Attributes:
-        through: it has everything up to this position, but for what its note says.
-        rows: all of its rows, some of which may be past that; None where there are none.
-        note: what it is of.
+        through: the archive has every batch up to this position, except those that its note excludes.
+        rows: all of its rows, some of which may be past `through`; None: no rows.
+        note: the archive's note.
     """
 
     through: int
@@ -58,70 +59,70 @@ class Archived:
 
     @property
     def forgotten_through(self) -> int:
-        """Return up to where the log may have forgotten batches, and none is missing that has not been told of."""
+        """Return the position up to which the archive has each batch, or its note excludes the batch."""
         return max(self.through, self.note.forgotten_through)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTuples:
-    """Where a stream's tuples are, as it was found.
+    """Where the tuples of a stream are.
 
     Attributes:
         name: the stream.
-        description: the service's, made after `live` was listed.
-        archived: None where the job was given no archive.
-        live: batches of the log that the archive does not have, up to the history's position.
-        known_from_us: what is in neither is dated before this; None = all is there.
+        description: the service's description of the stream, made after `live` was listed.
+        archived: the archive; None: the job was given none for this stream.
+        live: batches of the log that the archive lacks, up to the query's position.
+        known_from_us: missing tuples are dated before this instant; None: no tuple is missing.
     """
 
     name: str
     description: JsonObject
-    archived: Archived | None
+    archived: ArchiveSnapshot | None
     live: Sequence[ListedBatch]
     known_from_us: int | None
 
     @property
     def schema(self) -> StreamSchema:
-        """Return what it is declared as."""
+        """Return the schema of the stream."""
         return stream_schema(self.description)
 
 
 def find_tuples(
     spark: SparkSession,
     service: PsoupClient,
-    question: Question,
+    archive_query: ArchiveQuery,
     stream: str,
     path: str | None,
     *,
     may_lack: bool = False,
 ) -> StreamTuples:
-    """Return where the tuples of a stream up to the question's position are.
+    """Return where the tuples of a stream are, up to the query's position.
 
     Args:
         spark: a session that is `agreeing`.
-        service: tells what the log has.
-        question: says up to which position, and of which history.
+        service: lists the batches of the log.
+        archive_query: gives the position and its generation.
         stream: its name.
-        path: of its archive, if there is one.
-        may_lack: whether there may be none at that path.
+        path: of its archive; None: it has none.
+        may_lack: whether the archive may be missing at that path.
 
     Raises:
-        HistoryRefusedError: the stream is gone, or the archive is not one of it.
-        GenerationChangedError: the service has another history.
+        ArchiveAnswerRefusedError: the stream is gone, or the archive is of another stream.
+        GenerationChangedError: the service's log is of another generation.
         DefinitionError: the archive's note cannot be read.
     """
-    before = -1
+    previous = -1
     while True:
-        archived = _archived(spark, service, question, stream, path, may_lack=may_lack)
-        through, excused = (
+        archived = _archived(spark, service, archive_query, stream, path, may_lack=may_lack)
+        through, forgettable = (
             (0, 0) if archived is None else (archived.through, archived.forgotten_through)
         )
-        live, forgotten = _listed(service, question, stream, through)
+        live, forgotten = _listed(service, archive_query, stream, through)
         description = _described(service, stream)
-        is_continued = through >= question.seq or forgotten <= excused
-        if is_continued or through <= before:
+        is_continued = through >= archive_query.seq or forgotten <= forgettable
+        if is_continued or through <= previous:
             break
-        before = through
+        previous = through
     known_from = description["complete_from"] if description["dropped"] else None
     if is_continued:
         known_from = None if archived is None else archived.note.complete_from
@@ -132,54 +133,54 @@ def find_tuples(
 def rows_of(
     spark: SparkSession,
     connection: Connection,
-    question: Question,
-    found: StreamTuples,
+    archive_query: ArchiveQuery,
+    tuples: StreamTuples,
     windows: Sequence[Window],
 ) -> DataFrame:
     """Return the tuples that these windows can show: `_id`, `_seq`, `_arrival`, then the columns of the stream."""
-    schema, span = found.schema, span_of(windows, question.now_us)
+    schema, span = tuples.schema, span_of(windows, archive_query.now_us)
     rows = live_rows(
         spark,
         connection,
-        found.name,
+        tuples.name,
         schema.columns,
-        found.live,
-        gen=question.gen,
+        tuples.live,
+        gen=archive_query.gen,
         time=schema.time or ARRIVAL,
         span=span,
     )
-    if found.archived is None or found.archived.rows is None:
+    if tuples.archived is None or tuples.archived.rows is None:
         return rows
-    up_to = min(question.seq, found.archived.through)
-    archived = within(found.archived.rows, up_to=up_to, span=span)
-    # Those of the log first: they may be archived, and forgotten there, while a long scan goes on.
+    up_to = min(archive_query.seq, tuples.archived.through)
+    archived = within(tuples.archived.rows, up_to=up_to, span=span)
+    # The log is read first: its batches may be archived and forgotten during a long scan of the archive.
     return rows.union(selected(archived, rows.columns))
 
 
 def part_complete_from_us(
-    question: Question, found: StreamTuples, windows: Sequence[Window]
+    archive_query: ArchiveQuery, tuples: StreamTuples, windows: Sequence[Window]
 ) -> int | None:
-    """Return from when on the stream's part of the answer is complete, None = all of it.
+    """Return the instant from which the stream's part of the answer is complete; None: all of it is.
 
-    That is the first instant past NOW at the latest: then nothing of it is.
+    The instant is at most the first one past NOW, which says that no part is complete.
 
     Raises:
-        HistoryRefusedError: it is not complete, and the job has no archive of the stream: its answer would be the one
-            that the service has anyway.
+        ArchiveAnswerRefusedError: it is not complete and the job has no archive of the stream, so that its answer
+            would be the one that the service has anyway.
     """
-    from_us = complete_from_us(windows, question.now_us, found.known_from_us)
-    if from_us is not None and found.archived is None:
-        raise HistoryRefusedError(
-            f"Stream {found.name!r} is read from {format_instant(from_us)} on alone, and the job has no archive of it."
-            f" Archive it (psoup pipeline archive --stream {found.name} --path DIR), and start the job with"
-            f" --archive {found.name}=DIR: an archive has what it was sent from its first run on."
+    from_us = complete_from_us(windows, archive_query.now_us, tuples.known_from_us)
+    if from_us is not None and tuples.archived is None:
+        raise ArchiveAnswerRefusedError(
+            f"The service has stream {tuples.name!r} only from {format_instant(from_us)} on, and the job has no archive of it."
+            f" Archive the stream (psoup pipeline archive --stream {tuples.name} --path DIR), and start the job with"
+            f" --archive {tuples.name}=DIR. An archive has the tuples that the stream got since its first run."
         )
-    return None if from_us is None else min(from_us, question.now_us + 1)
+    return None if from_us is None else min(from_us, archive_query.now_us + 1)
 
 
-def is_gone(service: PsoupClient, found: StreamTuples) -> bool:
-    """Return whether the log has let go of a batch that is to be read: archived meanwhile, or dropped."""
-    return bool(found.live) and _forgotten_through(service, found.name) >= found.live[0].seq
+def is_gone(service: PsoupClient, tuples: StreamTuples) -> bool:
+    """Return whether the log has forgotten a batch of `live` meanwhile: it was archived, or left retention."""
+    return bool(tuples.live) and _forgotten_through(service, tuples.name) >= tuples.live[0].seq
 
 
 def _forgotten_through(service: PsoupClient, stream: str) -> int:
@@ -189,7 +190,7 @@ def _forgotten_through(service: PsoupClient, stream: str) -> int:
 def _described(service: PsoupClient, stream: str) -> JsonObject:
     description = service.stream(stream)
     if description is None:
-        raise HistoryRefusedError(
+        raise ArchiveAnswerRefusedError(
             f"Stream {stream!r} is gone, and its queries with it: declare it, and register the query again."
         )
     return description
@@ -198,86 +199,86 @@ def _described(service: PsoupClient, stream: str) -> JsonObject:
 def _archived(
     spark: SparkSession,
     service: PsoupClient,
-    question: Question,
+    archive_query: ArchiveQuery,
     stream: str,
     path: str | None,
     *,
     may_lack: bool,
-) -> Archived | None:
-    """Return the archive at this path, None where there is none and there may be none."""
+) -> ArchiveSnapshot | None:
+    """Return the archive at this path; None: no archive, which `may_lack` allows."""
     if path is None:
         return None
     description = _described(service, stream)
     note, through = None, 0
     while (present := read_note(spark, path)) is not None and present != note:
-        note = present  # until nothing was noted while the checkpoint was read
-        _check_note(question, stream, path, note, description)
+        note = present  # repeat if a note was written while the checkpoint was read
+        _check_note(archive_query, stream, path, note, description)
         through = archived_through(spark, path, note)
     rows = archived_rows(spark, path, columns_of(description))
     if note is None and rows is not None:
-        raise HistoryRefusedError(
-            f"The archive {path} has rows, and does not say of which stream of which service: it was written by an"
+        raise ArchiveAnswerRefusedError(
+            f"The archive {path} has rows but does not say of which stream of which service: it was written by an"
             f" earlier version, or its folder {FOLDER} is gone. Archive {stream!r} anew, to another folder, and start the"
             f" job with --archive {stream}=DIR."
         )
     if note is None and not may_lack:
-        raise HistoryRefusedError(
-            f"There is no archive of stream {stream!r} at {path}, as seen by the job: write one there (psoup pipeline"
+        raise ArchiveAnswerRefusedError(
+            f"There is no archive of stream {stream!r} at {path} where the job runs. Write one there (psoup pipeline"
             f" archive --stream {stream} --path {path}), or start the job with another --archive {stream}=DIR."
         )
-    return None if note is None else Archived(through, rows, note)
+    return None if note is None else ArchiveSnapshot(through, rows, note)
 
 
 def _check_note(
-    question: Question,
+    archive_query: ArchiveQuery,
     stream: str,
     path: str,
     note: ArchiveNote,
     description: Mapping[str, object],
 ) -> None:
-    """Refuse an archive that is not of this stream of this history."""
-    if note.gen != question.gen:
-        raise HistoryRefusedError(
-            f"The archive {path} is of the history {note.gen} of a service, and this one's is {question.gen}: the"
-            " service has lost its history since, or is another one. Archive the stream anew, to another folder, and"
+    """Refuse an archive that is of another generation of the log, or of another stream."""
+    if note.gen != archive_query.gen:
+        raise ArchiveAnswerRefusedError(
+            f"The archive {path} is of generation {note.gen} of a service's log, and this service's is {archive_query.gen}:"
+            " the service has lost its log since, or is another one. Archive the stream anew, to another folder, and"
             f" start the job with --archive {stream}=DIR."
         )
     if note.declared != description["declared"]:
-        raise HistoryRefusedError(
-            f"The archive {path} is of a stream {stream!r} that was dropped; the one of now was declared after it."
-            f" Archive it to a folder of its own, and start the job with --archive {stream}=DIR."
+        raise ArchiveAnswerRefusedError(
+            f"The archive {path} is of a stream {stream!r} that was dropped; the present one was declared after it."
+            f" Archive the stream to another folder, and start the job with --archive {stream}=DIR."
         )
 
 
 def _listed(
-    service: PsoupClient, question: Question, stream: str, through: int
+    service: PsoupClient, archive_query: ArchiveQuery, stream: str, through: int
 ) -> tuple[list[ListedBatch], int]:
-    """Return the log's batches past `through`, up to the question's position, and up to where it has forgotten some."""
-    _await_position(service, question, stream)
-    found = []
-    for one in service.batches(stream, after=through):
-        seq = int(one["seq"])
-        if seq > question.seq:
+    """Return the log's batches past `through` up to the query's position, and up to where it has forgotten some."""
+    _await_position(service, archive_query, stream)
+    batches = []
+    for listed in service.batches(stream, after=through):
+        seq = int(listed["seq"])
+        if seq > archive_query.seq:
             break
-        found.append(ListedBatch(seq, int(one["bytes"])))
-    return found, _forgotten_through(service, stream)
+        batches.append(ListedBatch(seq, int(listed["bytes"])))
+    return batches, _forgotten_through(service, stream)
 
 
-def _await_position(service: PsoupClient, question: Question, stream: str) -> None:
-    """Return once the service lists batches up to the question's position: a worker may be a moment behind another.
+def _await_position(service: PsoupClient, archive_query: ArchiveQuery, stream: str) -> None:
+    """Wait until the service lists batches up to the query's position: one worker may lag behind another.
 
     Raises:
-        GenerationChangedError: it has another history.
-        HistoryRefusedError: it is not there in time.
+        GenerationChangedError: the service's log is of another generation.
+        ArchiveAnswerRefusedError: the service is still behind after BEHIND_S_MAX.
     """
     pause = threading.Event()
-    for _ in range(round(BEHIND_S_MAX / LOOK_S)):
+    for _ in range(round(BEHIND_S_MAX / POLL_S)):
         page = service.batch_list(stream, limit=1)
-        check_generation(question.gen, int(page["gen"]))
-        if int(page["seq"]) >= question.seq:
+        check_generation(archive_query.gen, int(page["gen"]))
+        if int(page["seq"]) >= archive_query.seq:
             return
-        pause.wait(LOOK_S)
-    raise HistoryRefusedError(
-        f"The service does not list batches up to position {question.seq}, for which it was asked: it is behind. Ask"
-        " again once its engine runs."
+        pause.wait(POLL_S)
+    raise ArchiveAnswerRefusedError(
+        f"The service has not applied position {archive_query.seq} yet, for which the answer was asked. Ask again once its"
+        " engine runs."
     )

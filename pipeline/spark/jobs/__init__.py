@@ -2,11 +2,12 @@
 
 Read it in this order:
 
-- `target`: the stream that a job is about;
+- `target`: the stream that a job reads or writes;
 - `ingest`: a streaming source into a stream;
-- `backfill`, with `files`: files into a stream, in order of their tuples' times;
-- `archive`, with `archive_notes`: a stream into Parquet, and what its archive is of;
-- `history`: answers that reach past memory.
+- `backfill`, with `files`: files into a stream, in time order;
+- `archive`, with `archive_notes`: a stream into Parquet, and the note of its archive;
+- `history`: archive answers, which reach past memory.
 
-spark-submit puts this folder on the import path: no module here may be named as a package that a job imports.
+spark-submit puts this folder first on the import path, so no module here may have the name of a package that a job
+imports.
 """

@@ -1,9 +1,9 @@
-"""`backfill`: files into a stream, in order of their tuples' times, once however often it is repeated.
+"""`backfill`: writes files into a stream in time order, once however often it is repeated.
 
-Spark's file source hands out the files, oldest first, in micro-batches of at most so many bytes (a file is
-never divided); its checkpoint knows which are done. A micro-batch is put in order of time as a whole and cut
-into commits, each a producer's version: a micro-batch repeated after a crash is cut the same way, and the
-commits that took place are not done again.
+Spark's file source groups the files, oldest first, into micro-batches of a limited size (a file is never split), and
+its checkpoint holds the files that are done. A micro-batch is sorted by time and cut into commits, each a version of
+the job's producer. A micro-batch that is repeated after a crash is cut the same way, so commits that took place are
+not stored again.
 """
 
 import time
@@ -17,16 +17,16 @@ from psoup.engine.limits import MIB
 from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import JobFailedError, PipelineError
-from psoup.pipeline.spark.jobs.files import Files, found_files, inferred
-from psoup.pipeline.spark.jobs.target import described
-from psoup.pipeline.spark.launch.checkpoints import file_name, files_done, kept
+from psoup.pipeline.spark.jobs.files import Files, infer_schema, list_files
+from psoup.pipeline.spark.jobs.target import describe_target
+from psoup.pipeline.spark.launch.checkpoints import decide_once, file_name, files_done
 from psoup.pipeline.spark.launch.job_run import (
     JobEnd,
+    ProgressCounter,
     Report,
     Stop,
-    Tally,
-    spark_errors_told,
-    until_ended,
+    translated_spark_errors,
+    wait_until_ended,
 )
 from psoup.pipeline.spark.launch.requests import (
     BackfillRequest,
@@ -34,7 +34,7 @@ from psoup.pipeline.spark.launch.requests import (
     source_options,
     writer_options,
 )
-from psoup.pipeline.spark.launch.spark_submit import line_of, run_alone
+from psoup.pipeline.spark.launch.spark_submit import line_of, run_as_program
 from psoup.pipeline.spark.schema import struct_type
 from psoup.pipeline.spark.transforms.event_time import dated, in_time_order
 from psoup.pipeline.spark.transforms.fitting import fitted
@@ -43,19 +43,19 @@ from psoup.pipeline.spark.transforms.pieces import PIECE, cut, extent_of, planne
 from psoup.pipeline.spark.writing import QUERY_ID_PROPERTY
 
 FILE: Final = "_psoup_file"
-"""The column that says from which file a row is."""
+"""Column with the file of each row."""
 PIECES_MAX: Final = 2**20
-"""Of one micro-batch: the version of a commit is its micro-batch's number times this, and its own."""
+"""Commits of one micro-batch, at most: the version of a commit is its micro-batch's number times this, plus its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What every micro-batch is done with."""
+    """The files and columns of a backfill, which all its micro-batches share."""
 
     request: BackfillRequest
     files: Files
     left: Mapping[str, int]
-    """Files that are not in yet, with their bytes."""
+    """Sizes in bytes of the files that are not stored yet, by file."""
     time: str | None
     declared: types.StructType | None
     schema: types.StructType
@@ -63,21 +63,21 @@ class _Plan:
 
 
 def backfill(spark: SparkSession, request: BackfillRequest, report: Report, stop: Stop) -> JobEnd:
-    """Write the files' rows that are not in yet until all are or `stop` says so; return the sum.
+    """Write the rows that are not stored yet, until all are or `stop` returns True; return the totals.
 
     Raises:
-        DefinitionError: what is asked does not go together, or not with what the checkpoint is of.
-        JobFailedError: Spark gave up, as over a value that does not fit.
-        PipelineError: what the service or the way to it refused.
+        DefinitionError: options exclude each other, or the checkpoint is of another job.
+        JobFailedError: Spark failed, for example over a value that does not fit its column.
+        PipelineError: the service refused a request.
     """
     with PsoupClient(request.url, token=request.token) as service:
         plan = _plan(spark, service, request)
-        tally = Tally(service, report, bytes_all=sum(plan.left.values()))
+        tally = ProgressCounter(service, report, bytes_all=sum(plan.left.values()))
         failures: list[PipelineError] = []
 
         def store(batch: DataFrame, number: int) -> None:
             try:
-                with spark_errors_told():
+                with translated_spark_errors():
                     _store(plan, batch, number, tally, stop)
             except PipelineError as error:
                 failures.append(error)
@@ -91,20 +91,20 @@ def backfill(spark: SparkSession, request: BackfillRequest, report: Report, stop
             .start()
         )
         try:
-            stopped = until_ended(query, stop, lambda: None)
+            stopped = wait_until_ended(query, stop, lambda: None)
         except PipelineError as error:
             raise (failures or [error])[0] from error
         return tally.end(stopped=stopped)
 
 
 def _plan(spark: SparkSession, service: PsoupClient, request: BackfillRequest) -> _Plan:
-    """Return what is to be done, having looked at the stream and at the files."""
+    """Return the plan of a backfill, given the stream and the files."""
     into = writer_options(request)
-    found = described(service, request.stream, created=request.create)
+    description = describe_target(service, request.stream, created=request.create)
     options = source_options(request.options)
-    files = found_files(spark, request.path, format_given=request.format, options=options)
-    declared = None if found is None else struct_type(columns_of(found))
-    asked = {
+    files = list_files(spark, request.path, format_given=request.format, options=options)
+    declared = None if description is None else struct_type(columns_of(description))
+    settings = {
         "stream": request.stream,
         "path": request.path,
         "format": files.format,
@@ -115,10 +115,10 @@ def _plan(spark: SparkSession, service: PsoupClient, request: BackfillRequest) -
         "time": request.time,
         "commit-mib": request.commit_mib,
     }
-    schema = kept(
+    schema = decide_once(
         spark,
         request.checkpoint,
-        asked,
+        settings,
         lambda: _schema(spark, request, files, declared).jsonValue(),
     )
     done = files_done(spark, request.checkpoint)
@@ -126,7 +126,7 @@ def _plan(spark: SparkSession, service: PsoupClient, request: BackfillRequest) -
         request=request,
         files=files,
         left={name: size for name, size in files.nbytes.items() if name not in done},
-        time=request.time or (found or {}).get("time"),
+        time=request.time or (description or {}).get("time"),
         declared=declared,
         schema=types.StructType.fromJson(schema),
         into=into,
@@ -139,24 +139,24 @@ def _schema(
     files: Files,
     declared: types.StructType | None,
 ) -> types.StructType:
-    """Return the columns to read.
+    """Return the columns to read: those of `--schema`, else those that Spark infers.
 
-    Those of `--schema`, else those that Spark infers; texts that become a column of the stream as they are get
-    its type, so that a postcode that it has as a text is never a number.
+    A column of a text file that goes unchanged into a column of the stream gets that column's type: a postcode stays a
+    string if the stream has it as one.
     """
     if request.schema is not None:
         return cast(types.StructType, types.StructType.fromDDL(request.schema))
-    found = inferred(spark, files)
+    schema = infer_schema(spark, files)
     if declared is None or files.format == "parquet" or request.map:
-        return found
+        return schema
     kinds = {field.name: field.dataType for field in declared}
     return types.StructType(
-        [types.StructField(f.name, kinds.get(f.name, f.dataType)) for f in found]
+        [types.StructField(f.name, kinds.get(f.name, f.dataType)) for f in schema]
     )
 
 
 def _rows(spark: SparkSession, plan: _Plan) -> DataFrame:
-    """Return the files' rows with the stream's columns, and `FILE` behind them."""
+    """Return the files' rows: the stream's columns, then `FILE`."""
     source = (
         spark.readStream.format(plan.files.format)
         .schema(plan.schema)
@@ -169,11 +169,11 @@ def _rows(spark: SparkSession, plan: _Plan) -> DataFrame:
     return rows.withColumn(FILE, functions.col("_metadata.file_path"))
 
 
-def _store(plan: _Plan, batch: DataFrame, number: int, tally: Tally, stop: Stop) -> None:
-    """Write a micro-batch as one commit, or as several where it is larger than that.
+def _store(plan: _Plan, batch: DataFrame, number: int, tally: ProgressCounter, stop: Stop) -> None:
+    """Write a micro-batch as one commit, or as several if it is larger than `commit_mib`.
 
     Raises:
-        JobFailedError: `stop` said so between two commits; the next run does those that are missing.
+        JobFailedError: `stop` returned True between two commits; the next run writes the missing ones.
     """
     names = [name for name in batch.columns if name != FILE]
     kept_rows = batch.persist()
@@ -189,7 +189,7 @@ def _store(plan: _Plan, batch: DataFrame, number: int, tally: Tally, stop: Stop)
         numbered = cut(rows, plan.time, division) if division.pieces > 1 else rows
         for piece in range(division.pieces):
             if stop():
-                raise JobFailedError("The backfill was told to stop.")
+                raise JobFailedError("The backfill was asked to stop.")
             share = numbered.where(functions.col(PIECE) == piece) if division.pieces > 1 else rows
             began = time.perf_counter()
             stored = write(selected(share, names), number * PIECES_MAX + piece)
@@ -200,7 +200,7 @@ def _store(plan: _Plan, batch: DataFrame, number: int, tally: Tally, stop: Stop)
 
 
 def _writer(plan: _Plan, spark: SparkSession) -> Callable[[DataFrame, int], int]:
-    """Return what writes rows under a version and returns how many they were."""
+    """Return a function that writes rows under a version and returns their number."""
     app = f"spark-backfill:{spark.sparkContext.getLocalProperty(QUERY_ID_PROPERTY)}"
 
     def write(rows: DataFrame, version: int) -> int:
@@ -217,4 +217,4 @@ def _writer(plan: _Plan, spark: SparkSession) -> Callable[[DataFrame, int], int]
 
 
 if __name__ == "__main__":
-    run_alone(BackfillRequest, backfill, line=line_of)
+    run_as_program(BackfillRequest, backfill, line=line_of)

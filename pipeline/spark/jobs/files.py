@@ -1,4 +1,4 @@
-"""The files of a backfill: which there are, what they hold, and how Spark is told to read them."""
+"""The files of a backfill: their names and sizes, their format, and Spark's options to read them."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ READ_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "json": {"mode": "FAILFAST"},
     "parquet": {},
 }
-"""By format: CSV as RFC 4180 has it. A value that does not fit ends the job, where Spark would make it NULL."""
+"""Spark's options by format. CSV is read as RFC 4180 says; a value that does not fit ends the job (Spark: NULL)."""
 LISTING_OPTIONS: Final = frozenset({"recursivefilelookup", "pathglobfilter"})
-"""Options that say which files are meant, in lower case."""
+"""Options that select files, in lower case."""
 _FORMATS: Final[Mapping[str, str]] = {
     ".csv": "csv",
     ".json": "json",
@@ -33,7 +33,7 @@ _NOT_UNPACKED: Final = frozenset({".xz", ".zip", ".zst", ".7z"})
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files by their `file_name`, with their bytes; in which format they are, and the options to read them."""
+    """Files to read: their sizes in bytes by `file_name`, their format, and Spark's options to read them."""
 
     path: str
     nbytes: Mapping[str, int]
@@ -41,13 +41,13 @@ class Files:
     options: Mapping[str, str]
 
 
-def found_files(
+def list_files(
     spark: SparkSession, path: str, *, format_given: str | None, options: Mapping[str, str]
 ) -> Files:
-    """Return the files that there are under a path now, and how they are read.
+    """Return the files that exist under a path now.
 
     Raises:
-        DefinitionError: there are none, or what they are does not go together or cannot be read by Spark.
+        DefinitionError: there are none, their formats differ, or Spark cannot read them.
     """
     listing = spark.read.format("binaryFile").options(
         **{name: value for name, value in options.items() if name.lower() in LISTING_OPTIONS}
@@ -55,7 +55,9 @@ def found_files(
     rows = listing.load(path).select("path", "length").collect()
     nbytes = {file_name(row["path"]): int(row["length"]) for row in rows}
     if not nbytes:
-        raise DefinitionError(f"There is no file under {path!r}.")
+        raise DefinitionError(
+            f"There is no file under {path!r}: pass a file, a folder, or a pattern such as 'in/*.csv'."
+        )
     chosen = format_given or _format_of(path, nbytes)
     if chosen not in READ_OPTIONS:
         raise DefinitionError(f"--format is {chosen!r}: expected one of {', '.join(READ_OPTIONS)}.")
@@ -66,7 +68,7 @@ def found_files(
 
 
 def _folder_of(path: str, names: Mapping[str, int]) -> tuple[str, dict[str, str]]:
-    """Return what Spark's file source is told to watch: it takes folders and patterns, and no single file."""
+    """Return the path and options with which Spark's file source reads `path`: it takes no single file."""
     folder, slash, name = path.rpartition("/")
     (first, *others) = names
     if others or not first.endswith(f"/{name}"):
@@ -75,36 +77,36 @@ def _folder_of(path: str, names: Mapping[str, int]) -> tuple[str, dict[str, str]
     return (folder or slash or "."), {"pathGlobFilter": pattern}
 
 
-def inferred(spark: SparkSession, files: Files) -> StructType:
-    """Return the columns that Spark finds in the files. Cost: one pass over texts."""
+def infer_schema(spark: SparkSession, files: Files) -> StructType:
+    """Return the columns that Spark infers. Cost: one pass over text files."""
     options = {"inferSchema": "true", **files.options}
     return spark.read.format(files.format).options(**options).load(files.path).schema
 
 
 def _format_of(path: str, names: Mapping[str, int]) -> str:
-    """Return the one format that the names tell."""
-    formats = {_told(name) for name in names}
+    """Return the format that all names have."""
+    formats = {_format_named(name) for name in names}
     if len(formats) > 1 or None in formats:
-        told = ", ".join(sorted(str(one or "none") for one in formats))
+        listed = ", ".join(sorted(format_ or "none" for format_ in formats))
         raise DefinitionError(
-            f"The names under {path!r} do not tell one format (but {told}): pass --format, and"
-            " --option pathGlobFilter='*.csv' where other files lie beside."
+            f"The file names under {path!r} have several formats ({listed}): pass --format, and"
+            " --option pathGlobFilter='*.csv' to leave other files out."
         )
-    (found,) = formats
-    return str(found)
+    (only,) = formats
+    return str(only)
 
 
-def _told(name: str) -> str | None:
-    """Return the format that a file's name tells, None where it tells none.
+def _format_named(name: str) -> str | None:
+    """Return the format that the suffix of a file's name stands for; None: no known suffix.
 
     Raises:
-        DefinitionError: it tells of a compression that Spark does not undo.
+        DefinitionError: the file is compressed in a way that Spark cannot read.
     """
     suffixes = PurePosixPath(name).suffixes
     if suffixes and suffixes[-1] in _NOT_UNPACKED:
         raise DefinitionError(
             f"Spark does not unpack {suffixes[-1]} files such as {PurePosixPath(name).name}: unpack them, or"
-            " load each with `psoup load`."
+            " load each of them with `psoup load`."
         )
     if suffixes and suffixes[-1] in _UNPACKED_BY_SPARK:
         suffixes = suffixes[:-1]

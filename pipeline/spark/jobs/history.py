@@ -1,7 +1,7 @@
-"""`history`: answers that reach past memory, computed as they are asked for, one after the other.
+"""`history`: computes archive answers, which reach past memory, one after another as they are asked for.
 
-The service keeps what is asked and what was answered; this claims the oldest that nobody computes, has Spark compute
-it, and goes on with the next. A worker that dies leaves a claim that lapses, and another one begins anew.
+The service keeps the requests and the answers. The job claims the oldest archive answer that no worker computes, has
+Spark compute it, and goes on with the next. The claim of a worker that dies lapses, and another worker starts over.
 """
 
 import logging
@@ -24,44 +24,53 @@ from psoup.pipeline.errors import (
     ServiceProblem,
     ServiceUnreachableError,
 )
-from psoup.pipeline.spark.archive_answers.claim import LOOK_S, LOST, Claim, SparkTasks
-from psoup.pipeline.spark.archive_answers.computation import Computed, Places, computed
-from psoup.pipeline.spark.launch.job_run import JobEnd, Stop, can_go_on, spark_errors_told
-from psoup.pipeline.spark.launch.requests import HistoryRequest, archive_places, seconds_of
-from psoup.pipeline.spark.launch.spark_submit import run_alone
+from psoup.pipeline.spark.archive_answers.claim import LOST, POLL_S, Claim, SparkTasks
+from psoup.pipeline.spark.archive_answers.computation import (
+    ArchivePaths,
+    SentAnswer,
+    compute_answer,
+)
+from psoup.pipeline.spark.launch.job_run import (
+    JobEnd,
+    Stop,
+    is_spark_alive,
+    translated_spark_errors,
+)
+from psoup.pipeline.spark.launch.requests import HistoryRequest, archive_paths, seconds_of
+from psoup.pipeline.spark.launch.spark_submit import run_as_program
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.sql.standing_query import agreeing
 from psoup.pipeline.wording import counted
 
 EVERY_S: Final = 2.0
-"""Between two looks at what is asked for."""
+"""Between two requests for queued archive answers."""
 AWAY_S: Final = 10.0
-"""How long a service that is away is waited for at a time, by the job, which is told to end in between, and by tasks:
-a history that is left is begun anew as soon as its claim has lapsed."""
+"""How long one request of the job or of a task is repeated while the service is away. The job can stop in between;
+an archive answer that it leaves is computed anew once its claim has lapsed."""
 OUTAGES_MAX: Final = 5
-"""So often one worker begins a history and meets an outage; then it fails: what is away for its tasks stays away."""
+"""Outages in a row after which an archive answer fails: its tasks, most likely, cannot reach the service at all."""
 
 _LOG = logging.getLogger("psoup.history")
 
-HistoryState = Literal["running", "done", "failed", "left"]
+AnswerState = Literal["running", "done", "failed", "left"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryProgress:
-    """What became of a history so far.
+class ArchiveAnswerProgress:
+    """The progress of an archive answer.
 
     Attributes:
         history: its handle.
-        state: `left` = it was another worker's or gone before it was done, the service was away, or all is to end.
-        seq: the position that is answered for.
-        done, of: tasks of Spark that are done, and that it knows of; while it is running.
+        state: `left`: the claim was lost, the answer is gone, the service was away, or the job is to stop.
+        seq: the position that it is computed for.
+        done, of: Spark tasks that have finished, and that Spark knows; while it is running.
         rows: of the answer, once it is done.
         seconds: since it was claimed.
-        detail: why it failed, or from when on it is complete where it is not complete.
+        detail: why it failed, or the instant from which an incomplete answer is complete.
     """
 
     history: str
-    state: HistoryState
+    state: AnswerState
     seq: int
     done: int = 0
     of: int = 0
@@ -70,121 +79,123 @@ class HistoryProgress:
     detail: str = ""
 
 
-Report = Callable[[HistoryProgress], None]
+Report = Callable[[ArchiveAnswerProgress], None]
 
 
 def history(spark: SparkSession, request: HistoryRequest, report: Report, stop: Stop) -> JobEnd:
-    """Answer histories until `stop` says so, or all that are asked for are; return how many rows and answers.
+    """Compute archive answers until `stop` returns True or none is queued; return the totals of rows and answers.
 
-    A history that cannot be computed fails, with the reason for its asker, and the job goes on.
+    An answer that cannot be computed fails, its reader is shown the reason, and the job goes on.
 
     Raises:
-        PipelineError: the service does not answer at the first look, or refuses to be asked.
+        PipelineError: the service does not answer the first request, or refuses it.
     """
     worker = _Worker(agreeing(spark), request, report, stop)
     rows = answers = 0
     with _service(request) as service:
-        for record in _asked(service, request, stop):
-            counted = worker.answer(service, record)
-            if counted is not None:
-                rows, answers = rows + counted, answers + 1
+        for record in _queued(service, request, stop):
+            answer_rows = worker.answer(service, record)
+            if answer_rows is not None:
+                rows, answers = rows + answer_rows, answers + 1
     return JobEnd(rows=rows, batches=answers, stopped=stop())
 
 
-def line_of(told: HistoryProgress) -> str:
-    """Return what became of a history as one line of text; none while it is running."""
-    if told.state == "running":
+def line_of(progress: ArchiveAnswerProgress) -> str:
+    """Return the progress of an archive answer as one line of text; empty while it is running."""
+    if progress.state == "running":
         return ""
-    detail = f": {told.detail}" if told.detail else ""
-    rows = f"{counted(told.rows, 'row')}, " if told.state == "done" else ""
-    return f"{told.history}: {told.state}, {rows}{told.seconds:,.1f} s, seq {told.seq:,}{detail}"
+    detail = f": {progress.detail}" if progress.detail else ""
+    rows = f"{counted(progress.rows, 'row')}, " if progress.state == "done" else ""
+    return f"{progress.history}: {progress.state}, {rows}{progress.seconds:,.1f} s, seq {progress.seq:,}{detail}"
 
 
 class _Worker:
-    """Answers one history after the other."""
+    """Computes one archive answer after another."""
 
     def __init__(
         self, spark: SparkSession, request: HistoryRequest, report: Report, stop: Stop
     ) -> None:
-        folder, by_stream = archive_places(request.archive)
+        folder, by_stream = archive_paths(request.archive)
         self._spark = spark
         self._request = request
         self._report = report
         self._stop = stop
-        self._places = Places(by_stream, folder)
+        self._paths = ArchivePaths(by_stream, folder)
         self._connection = Connection(url=request.url, token=request.token, retry_s=AWAY_S)
         self._at_most_s = seconds_of(request.at_most, option="--at-most")
         self._outages = Counter[str]()
-        """How often in a row the work on each history that is not ended met an outage."""
+        """Outages in a row that the computation of each unfinished answer met, by its handle."""
 
     def answer(self, service: PsoupClient, record: JsonObject) -> int | None:
-        """Claim a history, compute it and say so; return the rows of its answer, None where there is none.
+        """Claim an archive answer, compute and finish it; return its number of rows, None: it failed or was left.
 
         Raises:
-            PipelineError: Spark is gone, or the service refuses to be told.
+            PipelineError: Spark is gone, or the service refuses the report.
         """
         name, worker = str(record["id"]), uuid.uuid4().hex
-        told = HistoryProgress(history=name, state="running", seq=int(record["seq"]))
+        progress = ArchiveAnswerProgress(history=name, state="running", seq=int(record["seq"]))
         began_s = time.monotonic()
 
-        def tell(state: HistoryState, detail: str = "", rows: int = 0) -> None:
+        def report(state: AnswerState, detail: str = "", rows: int = 0) -> None:
             seconds = time.monotonic() - began_s
-            self._report(replace(told, state=state, rows=rows, seconds=seconds, detail=detail))
+            self._report(replace(progress, state=state, rows=rows, seconds=seconds, detail=detail))
 
         tasks = SparkTasks(self._spark, name)
         claim = Claim(
-            self._open_service,
+            self._open_client,
             name,
             worker,
             tasks=tasks,
             stop=self._stop,
             at_most_s=self._at_most_s,
-            report=lambda done, of: self._report(replace(told, done=done, of=of)),
+            report=lambda done, of: self._report(replace(progress, done=done, of=of)),
         )
         try:
             service.claim_archive_answer(name, worker)
-            with self._outages_counted(name), spark_errors_told(), tasks, claim:
-                found = self._computed(service, record, worker)
-        except Exception as error:  # whatever it is, the histories behind this one wait
+            with self._outages_counted(name), translated_spark_errors(), tasks, claim:
+                sent = self._compute(service, record, worker)
+        except (
+            Exception
+        ) as error:  # of any kind: the answers queued behind this one must not wait for ever
             is_later = _is_away(error) and self._outages[name] < OUTAGES_MAX
             if claim.is_lost or self._stop() or _is_over(error) or is_later:
-                tell("left", "" if self._stop() else str(error))
+                report("left", "" if self._stop() else str(error))
                 return None
-            if not can_go_on():
+            if not is_spark_alive():
                 raise
             reason = self._reason(error, name, is_overdue=claim.is_overdue)
-            was_told = self._give_up(service, name, worker, reason)
-            if was_told:
+            is_failed = self._give_up(service, name, worker, reason)
+            if is_failed:
                 del self._outages[name]
-            tell("failed" if was_told else "left", reason)
+            report("failed" if is_failed else "left", reason)
             return None
-        complete_from = found.complete_from
+        complete_from = sent.complete_from
         detail = "" if complete_from is None else f"complete from {complete_from}"
-        tell("done", detail, found.parts.rows)
-        return found.parts.rows
+        report("done", detail, sent.parts.rows)
+        return sent.parts.rows
 
-    def _computed(self, service: PsoupClient, record: JsonObject, worker: str) -> Computed:
-        """Compute the answer, send it, and say that it is done."""
-        found = computed(
+    def _compute(self, service: PsoupClient, record: JsonObject, worker: str) -> SentAnswer:
+        """Compute the answer, send it, and finish it."""
+        sent = compute_answer(
             self._spark,
             service,
             self._connection,
             record,
             worker=worker,
-            places=self._places,
+            paths=self._paths,
         )
         service.finish_archive_answer(
             str(record["id"]),
             worker,
-            parts=found.parts.parts,
-            rows=found.parts.rows,
-            complete_from=found.complete_from,
+            parts=sent.parts.parts,
+            rows=sent.parts.rows,
+            complete_from=sent.complete_from,
         )
-        return found
+        return sent
 
     @contextmanager
     def _outages_counted(self, name: str) -> Iterator[None]:
-        """Count one more where the work on a history ends by an outage, and forget them all where it does not."""
+        """Count an outage that ends the computation of an answer; any other end resets the count."""
         try:
             yield
         except Exception as error:
@@ -196,28 +207,28 @@ class _Worker:
         del self._outages[name]
 
     def _reason(self, error: Exception, name: str, *, is_overdue: bool) -> str:
-        """Return why a history fails, for its asker: whatever is not meant to be read goes to the log."""
-        if is_overdue and isinstance(error, JobFailedError):  # Spark's word for being cancelled
+        """Return why an archive answer fails, as its reader is shown it. An unexpected error also goes to the log."""
+        if is_overdue and isinstance(error, JobFailedError):  # raised when Spark jobs are cancelled
             return (
-                f"It took longer than {self._request.at_most}, which is the most that the job gives one. Ask for less:"
-                " a narrower window, streams that are joined by equality or by a band of time; or start the job with a"
-                " larger --at-most."
+                f"The computation took longer than {self._request.at_most}, the limit of the job. Ask for less: a narrower"
+                " window, streams that are joined by equality or by a band of time. Or start the job with a larger"
+                " --at-most."
             )
         if _is_away(error):
             return (
-                f"Begun {OUTAGES_MAX} times, and each time the service was away for it, most likely for the tasks of"
-                f" Spark alone: the job's --url has to be one that executors reach. The last time: {error}"
+                f"The job began {OUTAGES_MAX} times, and each time the service did not answer, most likely the tasks of Spark"
+                f" alone: the job's --url has to be one that executors reach. The last error: {error}"
             )
         if isinstance(error, PipelineError):
             return str(error) or error.code
-        _LOG.error("history %s failed by an error that is not expected", name, exc_info=error)
+        _LOG.error("archive answer %s failed by an unexpected error", name, exc_info=error)
         return (
-            f"The job failed by an error that it does not expect, {type(error).__name__}: {error}. Where that is, the"
-            " log of the job says: mend it, and ask again."
+            f"The job failed by an unexpected error, {type(error).__name__}: {error}. The log of the job has its traceback:"
+            " remove the cause, and ask again."
         )
 
     def _give_up(self, service: PsoupClient, name: str, worker: str, reason: str) -> bool:
-        """Tell the asker why there is no answer; return False where the history is another worker's by now."""
+        """Report that an archive answer failed; return False if the claim is lost or the service is away."""
         try:
             service.fail_archive_answer(name, worker, _sendable(reason))
         except PipelineError as error:
@@ -226,50 +237,50 @@ class _Worker:
             return False
         return True
 
-    def _open_service(self) -> PsoupClient:
+    def _open_client(self) -> PsoupClient:
         return _service(self._request)
 
 
 def _sendable(reason: str) -> str:
-    """Return a reason as long as it may be, and without what is no character: paths may have half of one."""
+    """Return a reason of the allowed length, without unpaired surrogates, which paths may have."""
     text = reason.encode(errors="replace").decode()
     most = HISTORY_DETAIL_LENGTH_MAX
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _is_over(error: Exception) -> bool:
-    """Return whether the service says that a history is not, or no longer, this worker's."""
+    """Return whether the service says that this worker does not have the claim."""
     return isinstance(error, ServiceProblem) and error.problem in LOST
 
 
 def _is_away(error: Exception) -> bool:
-    """Return whether the service could not be asked, or not now."""
+    """Return whether the service did not answer, or refused only for now."""
     if isinstance(error, ServiceProblem):
         return error.retryable
     return isinstance(error, ServiceUnreachableError)
 
 
-def _asked(service: PsoupClient, request: HistoryRequest, stop: Stop) -> Iterator[JsonObject]:
-    """Yield the record of the oldest history that nobody computes, as often as there is one, until `stop` says so."""
+def _queued(service: PsoupClient, request: HistoryRequest, stop: Stop) -> Iterator[JsonObject]:
+    """Yield the record of the oldest queued archive answer, again and again until `stop` returns True."""
     every_s = EVERY_S if request.every is None else seconds_of(request.every)
     pause = threading.Event()
     has_answered = False
     while not stop():
         try:
-            waiting = service.archive_answers(state="queued")
+            queued = service.archive_answers(state="queued")
             has_answered = True
         except PipelineError as error:
             if request.available_now or not (has_answered and _is_away(error)):
                 raise
-            waiting = []
-        if waiting:
-            yield waiting[0]
+            queued = []
+        if queued:
+            yield queued[0]
         elif request.available_now:
             return
         else:
             again_s = time.monotonic() + every_s
             while not stop() and (left_s := again_s - time.monotonic()) > 0:
-                pause.wait(min(left_s, LOOK_S))
+                pause.wait(min(left_s, POLL_S))
 
 
 def _service(request: HistoryRequest) -> PsoupClient:
@@ -277,4 +288,4 @@ def _service(request: HistoryRequest) -> PsoupClient:
 
 
 if __name__ == "__main__":
-    run_alone(HistoryRequest, history, line=line_of, done="answer")
+    run_as_program(HistoryRequest, history, line=line_of, done="answer")

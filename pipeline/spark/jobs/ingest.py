@@ -1,11 +1,11 @@
-"""`ingest`: a Structured Streaming source, its rows mapped to a stream's columns, into the stream."""
+"""`ingest`: writes the rows of a Structured Streaming source into a stream, mapped to its columns."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.spark.jobs.target import described
-from psoup.pipeline.spark.launch.job_run import JobEnd, Report, Stop, Tally, followed
+from psoup.pipeline.spark.jobs.target import describe_target
+from psoup.pipeline.spark.launch.job_run import JobEnd, ProgressCounter, Report, Stop, follow_query
 from psoup.pipeline.spark.launch.requests import (
     IngestRequest,
     mapping,
@@ -13,23 +13,23 @@ from psoup.pipeline.spark.launch.requests import (
     trigger_interval,
     writer_options,
 )
-from psoup.pipeline.spark.launch.spark_submit import line_of, run_alone
+from psoup.pipeline.spark.launch.spark_submit import line_of, run_as_program
 from psoup.pipeline.spark.transforms.event_time import dated
 from psoup.pipeline.spark.transforms.mapping import mapped
 
 
 def ingest(spark: SparkSession, request: IngestRequest, report: Report, stop: Stop) -> JobEnd:
-    """Write what the source has into the stream until it ends or `stop` says so; return the sum.
+    """Write the source's rows into the stream until the source ends or `stop` returns True; return the totals.
 
     Raises:
-        DefinitionError: what is asked does not go together.
-        JobFailedError: Spark, the source or the service gave up.
+        DefinitionError: options of the request exclude each other, or there is no such stream.
+        JobFailedError: Spark, the source or the service failed.
     """
     into = writer_options(request)
     with PsoupClient(request.url, token=request.token) as service:
-        described(service, request.stream, created=request.create)
+        describe_target(service, request.stream, created=request.create)
         query = _writer(_rows(spark, request), request).options(**into).start()
-        return followed(query, Tally(service, report), stop)
+        return follow_query(query, ProgressCounter(service, report), stop)
 
 
 def _rows(spark: SparkSession, request: IngestRequest) -> DataFrame:
@@ -50,4 +50,4 @@ def _writer(rows: DataFrame, request: IngestRequest) -> DataStreamWriter:
 
 
 if __name__ == "__main__":
-    run_alone(IngestRequest, ingest, line=line_of)
+    run_as_program(IngestRequest, ingest, line=line_of)

@@ -1,10 +1,10 @@
-"""How a job is asked for, started and followed.
+"""How a job gets its options, starts, reports progress and ends.
 
 Read it in this order:
 
 - `requests`: the options of each job;
-- `arguments`: a request's fields as options of a command;
-- `job_run`: a streaming query at work, its progress and its end;
-- `checkpoints`: what a job keeps beside Spark's checkpoint, and what Spark keeps there;
+- `arguments`: the fields of a request as options of a command;
+- `job_run`: a running job, its progress and its end;
+- `checkpoints`: a job's decision beside Spark's checkpoint, and the position in it;
 - `spark_submit`: a job as a program of its own.
 """

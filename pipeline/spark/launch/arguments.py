@@ -1,4 +1,4 @@
-"""A request's fields as the options of a command: for `psoup pipeline`, and for a job given to spark-submit."""
+"""The fields of a request as options of a command: for `psoup pipeline`, and for a job given to spark-submit."""
 
 import inspect
 from collections.abc import Callable
@@ -12,11 +12,11 @@ R = TypeVar("R", bound="DataclassInstance")
 
 
 def command_of(request: type[R], act: Callable[[R], None]) -> Callable[..., None]:
-    """Return what typer takes as a command: the request's fields are its options, its docstring the help.
+    """Return a typer command: the request's fields are its options, the request's docstring is its help.
 
     Args:
         request: a dataclass whose fields are annotated with typer's options.
-        act: called with the request that the command line makes.
+        act: called with the request of the command line.
     """
 
     def command(**given: object) -> None:

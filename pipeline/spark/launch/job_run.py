@@ -1,4 +1,4 @@
-"""A streaming query at work: what it has done so far, told micro-batch by micro-batch, and how it ends."""
+"""A running job: its progress by micro-batch, its end, and Spark's errors as errors of this package."""
 
 import re
 import signal
@@ -26,23 +26,26 @@ from psoup.pipeline.spark.launch.requests import (
 from psoup.pipeline.spark.quiet_session import open_quiet_session
 from psoup.pipeline.spark.session import close_session, open_session
 
-LOOK_S: Final = 1
-"""Between two looks at what a query has done."""
+POLL_S: Final = 1
+"""Seconds between two looks at the progress of a query."""
 _RAISED: Final = re.compile(
     r"^(?!org\.|java\.|py4j\.|pyspark\.)(?:\w+\.)*(\w+(?:Error|Problem|Exception)): ", re.M
 )
-"""Where the message of an error begins that was raised in Python, by this package or another."""
+"""The beginning of an error message that Python raised, in this package or another."""
 _MESSAGE_ENDS: Final = re.compile(r"\s*(?:SQLSTATE: |\n\s*at |\n\n|\nTraceback|\Z)")
 _STREAM_FAILED: Final = re.compile(r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgress:
-    """What a job has done: in the micro-batch it tells of, and since it began.
+    """Progress of a job: `rows` and `rows_per_s` of one micro-batch, the others since the job began.
 
-    `batch` is Spark's number of it, which goes on where the checkpoint ended. `seq` is the service's position
-    after it, None where the key may not read that. `bytes_done` and `bytes_all` are of files, 0 where a job has
-    none; of the files that were in before nothing is counted.
+    Attributes:
+        batch: Spark's number of the micro-batch, which continues that of the checkpoint.
+        rows, rows_per_s: of this micro-batch.
+        rows_all, batches: totals of this run.
+        seq: the service's position after the micro-batch; None: the key may not read it.
+        bytes_done, bytes_all: sizes of files, without files of earlier runs; 0: the job reads no files.
     """
 
     batch: int
@@ -57,7 +60,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
-    """How a job ended: after how many rows and micro-batches, or answers, and whether it was told to."""
+    """Totals of a job that has ended: rows, and micro-batches or answers; `stopped`: it was asked to stop."""
 
     rows: int
     batches: int
@@ -69,14 +72,14 @@ Stop = Callable[[], bool]
 P = TypeVar("P")
 R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 Job = Callable[[SparkSession, R, Callable[[P], None], Stop], JobEnd]
-"""What each job's function is: it does what is asked, and tells of each micro-batch, or of what else it does."""
+"""The function of a job: takes session, request, a callback for progress, and whether to stop; returns the totals."""
 
 
-class Tally:
-    """Rows and micro-batches so far; makes each `JobProgress`, with the service's position."""
+class ProgressCounter:
+    """Counts rows and micro-batches, and reports a `JobProgress` with the service's position for each."""
 
     def __init__(self, service: PsoupClient, report: Report, *, bytes_all: int = 0) -> None:
-        """Begin with nothing done."""
+        """Begin at zero."""
         self._service = service
         self._report = report
         self._bytes_all = bytes_all
@@ -86,7 +89,7 @@ class Tally:
         self._batches = 0
 
     def add(self, batch: int, rows: int, *, seconds: float, nbytes: int = 0) -> None:
-        """Count what has been done in micro-batch `batch`, or in a part of it, and tell it."""
+        """Count the rows of micro-batch `batch`, or of a part of it, and report the progress."""
         self._batches += batch != self._last_batch
         self._last_batch = batch
         self._rows += rows
@@ -105,65 +108,67 @@ class Tally:
         )
 
     def end(self, *, stopped: bool) -> JobEnd:
-        """Return the sum."""
+        """Return the totals."""
         return JobEnd(rows=self._rows, batches=self._batches, stopped=stopped)
 
 
 def run_job(job: Job[R, P], request: R, report: Callable[[P], None], *, quiet: bool) -> JobEnd:
-    """Return how a job ended that ran in a session of its own, which is stopped again.
+    """Run a job in a Spark session of its own; return its totals.
 
-    A first Ctrl-C or SIGTERM ends it in order.
+    The first Ctrl-C or SIGTERM asks the job to stop.
 
     Args:
         job: its function.
-        request: what it is asked for.
-        report: called after each micro-batch, or part of one; told of what else the job does.
-        quiet: whether Spark's own log is left out; what ends a job is in the error.
+        request: its options.
+        report: called with the progress of each micro-batch, or part of one, or archive answer.
+        quiet: whether Spark's own log is suppressed; the error says why a job failed.
 
     Raises:
-        PipelineError: any of them.
+        PipelineError: of any kind.
     """
     start = open_quiet_session if quiet else open_session
     spark = start(f"psoup {request.subject}", master=request.master)
     try:
-        with stop_asked() as stop, spark_errors_told():
+        with stop_on_signal() as stop, translated_spark_errors():
             return job(spark, request, report, stop)
     finally:
         close_session(spark)
 
 
-def followed(query: StreamingQuery, tally: Tally, stop: Stop) -> JobEnd:
-    """Tell of each micro-batch of a query that had rows until it ends, or until `stop` says so; return the sum.
+def follow_query(query: StreamingQuery, progress: ProgressCounter, stop: Stop) -> JobEnd:
+    """Report each micro-batch with rows until the query ends or `stop` returns True; return the totals.
 
     Raises:
-        JobFailedError: Spark or a part of the job gave up; says what was said last.
+        JobFailedError: Spark or a task failed; has its last message.
     """
-    told = -1
+    reported = -1
 
-    def tell() -> None:
-        nonlocal told
-        for one in query.recentProgress:
-            if one["batchId"] > told and one["numInputRows"]:
-                told = one["batchId"]
-                tally.add(told, one["numInputRows"], seconds=one["batchDuration"] / 1_000)
+    def report() -> None:
+        nonlocal reported
+        for batch in query.recentProgress:
+            if batch["batchId"] > reported and batch["numInputRows"]:
+                reported = batch["batchId"]
+                progress.add(
+                    reported, batch["numInputRows"], seconds=batch["batchDuration"] / 1_000
+                )
 
-    stopped = until_ended(query, stop, tell)
-    tell()
-    return tally.end(stopped=stopped)
+    stopped = wait_until_ended(query, stop, report)
+    report()
+    return progress.end(stopped=stopped)
 
 
-def until_ended(query: StreamingQuery, stop: Stop, look: Callable[[], None]) -> bool:
-    """Wait until a query ends or `stop` says so, looking now and then; return whether it was stopped.
+def wait_until_ended(query: StreamingQuery, stop: Stop, poll: Callable[[], None]) -> bool:
+    """Wait until a query ends or `stop` returns True, calling `poll` meanwhile; return whether it was stopped.
 
-    A query that is stopped leaves its micro-batch as if it had never begun: the next run repeats it.
+    The next run repeats the micro-batch in which a query is stopped.
 
     Raises:
-        JobFailedError, ServiceUnreachableError: it ended by itself, and not at its end.
+        JobFailedError, ServiceUnreachableError: the query failed.
     """
     try:
-        with spark_errors_told():
-            while not query.awaitTermination(LOOK_S):
-                look()
+        with translated_spark_errors():
+            while not query.awaitTermination(POLL_S):
+                poll()
                 if stop():
                     return True
     except PipelineError:
@@ -176,29 +181,29 @@ def until_ended(query: StreamingQuery, stop: Stop, look: Callable[[], None]) -> 
 
 
 @contextmanager
-def spark_errors_told() -> Iterator[None]:
-    """While inside, what Spark raises is one of the errors of this package, with what was said last.
+def translated_spark_errors() -> Iterator[None]:
+    """Raise Spark's errors as errors of this package, with their last message, while the context is open.
 
     Raises:
-        JobFailedError: in the place of Spark's.
-        ServiceUnreachableError: in the place of Spark's, where that is what a part of the job has raised last.
+        JobFailedError: Spark or a task failed.
+        ServiceUnreachableError: a task failed by this error.
     """
     try:
         yield
     except PySparkException as error:
-        raise _told(str(error)) from error
-    except Py4JJavaError as error:  # of a job that was cancelled, for one
-        raise _told(str(error.java_exception)) from error
+        raise _translated(str(error)) from error
+    except Py4JJavaError as error:  # for example of a cancelled job
+        raise _translated(str(error.java_exception)) from error
     except Py4JError as error:
         raise _gone(error) from error
-    except (OSError, EOFError) as error:  # Py4J's as well, where it connects once more
-        if can_go_on():
+    except (OSError, EOFError) as error:  # also raised by Py4J when it reconnects
+        if is_spark_alive():
             raise
         raise _gone(error) from error
 
 
-def can_go_on() -> bool:
-    """Return whether Spark can be asked for more: not where it has stopped by itself, or its JVM is gone."""
+def is_spark_alive() -> bool:
+    """Return whether Spark can run jobs: its context has not stopped, and its JVM answers."""
     context = SparkContext._active_spark_context  # noqa: SLF001 - nothing else tells
     try:
         return context is not None and not context._jsc.sc().isStopped()  # noqa: SLF001
@@ -206,26 +211,26 @@ def can_go_on() -> bool:
         return False
 
 
-def said_last(message: str) -> str:
-    """Return what an error of Spark's says: what was raised in Python where it was, else its own first words."""
+def last_message(message: str) -> str:
+    """Return the message of a Spark error: of the last Python error in it, else Spark's own first words."""
     kind, text = _raised_last(message)
     return text if kind is None or kind in _kinds(PipelineError) else f"{kind}: {text}"
 
 
-def _told(message: str) -> JobFailedError | ServiceUnreachableError:
-    """Return what stands for an error of Spark's."""
+def _translated(message: str) -> JobFailedError | ServiceUnreachableError:
+    """Return the error of this package for the message of a Spark error."""
     kind, _ = _raised_last(message)
     is_away = kind == ServiceUnreachableError.__name__
-    return (ServiceUnreachableError if is_away else JobFailedError)(said_last(message))
+    return (ServiceUnreachableError if is_away else JobFailedError)(last_message(message))
 
 
 def _gone(error: Exception) -> JobFailedError:
-    said = str(error) or type(error).__name__
-    return JobFailedError(f"Spark is gone: {said}. Start the job again.")
+    reason = str(error) or type(error).__name__
+    return JobFailedError(f"Spark is gone: {reason}. Start the job again.")
 
 
 def _raised_last(message: str) -> tuple[str | None, str]:
-    """Return kind and text of what was raised in Python last; no kind and Spark's first words where nothing was."""
+    """Return class and message of the last Python error in a message; without one, None and Spark's first words."""
     raised = list(_RAISED.finditer(message))
     if not raised:
         return None, _until_end(_STREAM_FAILED.sub("", message.strip()))
@@ -233,42 +238,42 @@ def _raised_last(message: str) -> tuple[str | None, str]:
 
 
 def _until_end(text: str) -> str:
-    """Return a message without what Spark and Java put behind it."""
+    """Return a message without the suffix and stack trace that Spark and Java append."""
     end = _MESSAGE_ENDS.search(text)
     return text if end is None else text[: end.start()]
 
 
 def _kinds(root: type[PipelineError]) -> Iterator[str]:
-    for one in root.__subclasses__():
-        yield one.__name__
-        yield from _kinds(one)
+    for kind in root.__subclasses__():
+        yield kind.__name__
+        yield from _kinds(kind)
 
 
 @contextmanager
-def stop_asked() -> Iterator[Stop]:
-    """While inside, a first Ctrl-C or SIGTERM is noted instead of carried out; yield what tells whether it came.
+def stop_on_signal() -> Iterator[Stop]:
+    """Note the first Ctrl-C or SIGTERM while the context is open; yield a function that returns whether it came.
 
-    The second one ends the process as usual. Of the main thread alone, once Spark runs: it sets signals itself.
+    The second one ends the process as usual. Call it in the main thread, after Spark has set its own handlers.
     """
-    asked = threading.Event()
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    received = threading.Event()
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, frame: FrameType | None) -> None:
-        asked.set()
+        received.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    for one in before:
-        signal.signal(one, note)
+    for number in previous:
+        signal.signal(number, note)
     try:
-        yield asked.is_set
+        yield received.is_set
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _position(service: PsoupClient) -> int | None:
-    """Return the applied position; None where the key may not read it."""
+    """Return the applied position; None: the key may not read it, or the service does not answer."""
     try:
         return int(service.status()["applied"])
     except PipelineError:

@@ -1,4 +1,4 @@
-"""A job as a program of its own: for spark-submit, and for `python -m psoup.pipeline.spark.jobs.ingest`."""
+"""A job as a program: for spark-submit, and for `python -m psoup.pipeline.spark.jobs.ingest`."""
 
 import functools
 import sys
@@ -21,23 +21,22 @@ from psoup.pipeline.wording import counted
 R = TypeVar("R", IngestRequest, BackfillRequest, ArchiveRequest, HistoryRequest)
 
 
-def run_alone(
+def run_as_program(
     request: type[R], job: Job[R, P], *, line: Callable[[P], str], done: str = "micro-batch"
 ) -> None:
-    """Run a job as the process's arguments say, a line for each micro-batch on standard output.
+    """Run a job with the process's arguments; write a line for each micro-batch to standard output.
 
     Args:
-        request: what the arguments make.
+        request: the class whose fields are the arguments.
         job: the job's function.
-        line: what is written of each thing that the job tells; nothing where it is empty.
-        done: what is counted at the end beside rows.
+        line: returns the line for a progress; an empty one is not written.
+        done: noun of the total beside rows.
 
-    Ends the process: 0 as asked, 1 with a sentence on standard error where the job failed, 2 for arguments that
-    cannot be.
+    Ends the process: 0 if the job ended, 1 with a sentence on standard error if it failed, 2 for wrong arguments.
     """
 
-    def act(asked: R) -> None:
-        end = run_job(job, asked, lambda told: _write(line(told)), quiet=False)
+    def act(given: R) -> None:
+        end = run_job(job, given, lambda progress: _write(line(progress)), quiet=False)
         _write(f"{counted(end.rows, 'row')} in {counted(end.batches, done)}")
 
     command = command_of(request, act)
@@ -53,11 +52,16 @@ def run_alone(
     typer.run(run)
 
 
-def line_of(done: JobProgress) -> str:
-    """Return a micro-batch's progress as one line of text."""
-    seq = "" if done.seq is None else f", seq {done.seq:,}"
-    share = f", {done.bytes_done / done.bytes_all:.0%} of the files" if done.bytes_all else ""
-    return f"micro-batch {done.batch:,}: {counted(done.rows, 'row')}, {done.rows_per_s:,.0f} rows/s{seq}{share}"
+def line_of(progress: JobProgress) -> str:
+    """Return the progress of a micro-batch as one line of text."""
+    seq = "" if progress.seq is None else f", seq {progress.seq:,}"
+    share = (
+        f", {progress.bytes_done / progress.bytes_all:.0%} of the files"
+        if progress.bytes_all
+        else ""
+    )
+    rows = counted(progress.rows, "row")
+    return f"micro-batch {progress.batch:,}: {rows}, {progress.rows_per_s:,.0f} rows/s{seq}{share}"
 
 
 def _write(line: str) -> None:

@@ -26,7 +26,7 @@ from psoup.pipeline.spark.read.pushdown import push
 from psoup.pipeline.spark.read.queries import columns_shown, registered, standing
 from psoup.pipeline.spark.read.shaping import arrow_schema_declared, check_declared, rows_declared
 from psoup.pipeline.spark.schema import struct_type
-from psoup.pipeline.spark.staging import open_service
+from psoup.pipeline.spark.staging import open_client
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class PsoupReader(DataSourceReader):
         Raises:
             ReadRefusedError: the page is no longer kept, or does not have the rows that it had.
         """
-        with open_service(self._options.connection) as service:
+        with open_client(self._options.connection) as service:
             if isinstance(partition, PagePartition):
                 yield from self._page(service, partition)
             elif isinstance(partition, TextPartition):

@@ -25,7 +25,7 @@ from psoup.pipeline.errors import ReadRefusedError
 from psoup.pipeline.spark.read.arrivals import Arrivals, ListedBatch, ReadThrough, columns_arriving
 from psoup.pipeline.spark.read.options import arrival_options
 from psoup.pipeline.spark.read.shaping import arrow_schema_declared, check_declared, rows_declared
-from psoup.pipeline.spark.staging import open_service
+from psoup.pipeline.spark.staging import open_client
 
 Offset = dict[str, Any]
 """The members of a `ReadThrough`: what Spark keeps in the checkpoint, as JSON."""
@@ -149,7 +149,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(partition, BatchesPartition):
             return
         declared = arrow_schema_declared(self._schema)
-        with open_service(self._options.connection) as service:
+        with open_client(self._options.connection) as service:
             for seq in partition.seqs:
                 body = service.batch(self._options.stream, seq, gen=partition.gen)
                 if body is None:
@@ -190,7 +190,7 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         options = self._options
         if self._arrivals is None:
-            self._service = open_service(options.connection)
+            self._service = open_client(options.connection)
             check_declared(self._schema, columns_arriving(self._service, options.stream))
             self._arrivals = Arrivals(
                 self._service,

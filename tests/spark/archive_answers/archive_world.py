@@ -23,7 +23,7 @@ from tests.stores import SharedServer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from psoup.pipeline.spark.jobs.history import HistoryProgress
+    from psoup.pipeline.spark.jobs.history import ArchiveAnswerProgress
     from psoup.pipeline.spark.launch.job_run import JobEnd
 
 SHOWN = 7
@@ -116,12 +116,12 @@ def archive_of(spark: "SparkSession", url: str, stream: str, archives: Path) -> 
 
 def compute(
     spark: "SparkSession", url: str, *archives: str, stop: Any = never
-) -> "list[HistoryProgress]":
+) -> "list[ArchiveAnswerProgress]":
     """Compute the histories that are asked for; return what became of each."""
     from psoup.pipeline.spark.jobs.history import history
     from psoup.pipeline.spark.launch.requests import HistoryRequest
 
-    told: list[HistoryProgress] = []
+    told: list[ArchiveAnswerProgress] = []
     request = HistoryRequest(archive=list(archives), available_now=True, url=url)
     history(spark, request, told.append, stop)
     return [one for one in told if one.state != "running"]

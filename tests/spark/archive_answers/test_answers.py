@@ -7,7 +7,7 @@ import pytest
 
 from psoup.engine.limits import SECOND_US
 from psoup.pipeline.spark.archive_answers import parts
-from psoup.pipeline.spark.archive_answers.question import instant_us
+from psoup.pipeline.spark.archive_answers.archive_query import instant_us
 from tests.oracle_duckdb import DuckDbOracle
 from tests.spark.archive_answers.archive_world import compute, filled, pair_of_services
 

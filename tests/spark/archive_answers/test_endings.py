@@ -17,10 +17,10 @@ from psoup.pipeline.errors import (
     ServiceUnreachableError,
 )
 from psoup.pipeline.spark.archive_answers import claim, computation as computing, parts
-from psoup.pipeline.spark.archive_answers.outage import service_of_task
+from psoup.pipeline.spark.archive_answers.outage import task_client
 from psoup.pipeline.spark.jobs import history as job
 from psoup.pipeline.spark.launch import job_run as running
-from psoup.pipeline.spark.launch.job_run import spark_errors_told
+from psoup.pipeline.spark.launch.job_run import translated_spark_errors
 from psoup.pipeline.spark.launch.requests import HistoryRequest
 from psoup.pipeline.spark.options import Connection
 from tests.patience import WAIT_S
@@ -38,14 +38,14 @@ def state_of(service, handle):
 
 def raise_once(monkeypatch, error):
     """Let the first history meet an error."""
-    real, errors = computing.computed, [error]
+    real, errors = computing.compute_answer, [error]
 
-    def computed(*given, **named):
+    def compute_answer(*given, **named):
         if errors:
             raise errors.pop()
         return real(*given, **named)
 
-    monkeypatch.setattr(job, "computed", computed)
+    monkeypatch.setattr(job, "compute_answer", compute_answer)
 
 
 def test_error_that_is_not_expected_fails_its_history_alone(
@@ -91,7 +91,7 @@ def test_job_whose_spark_is_gone_ends_with_its_error(spark, psoup_url, service, 
     raise_once(monkeypatch, REFUSED)
     with monkeypatch.context() as patch:
         for module in (job, running):
-            patch.setattr(module, "can_go_on", lambda: False)
+            patch.setattr(module, "is_spark_alive", lambda: False)
         with pytest.raises(JobFailedError, match=r"Spark is gone: .*Connection refused"):
             compute(spark, psoup_url)
     assert ("running", None) == state_of(service, handle)
@@ -143,23 +143,23 @@ def test_history_that_is_left_again_and_again_fails(spark, service, between, mon
     assert ["left", "left", "failed"] == [one.state for one in told]
     state, detail = state_of(service, handle)
     assert "failed" == state
-    assert "Begun 3 times" in detail
+    assert "The job began 3 times" in detail
     service.drop("unreached", cascade=True)
 
 
 def test_task_tells_an_outage_from_a_refusal():
     """By the kind, which is what Spark's driver sees of it."""
     connection = Connection(url="http://127.0.0.1:9")
-    with pytest.raises(ServiceUnreachableError, match="503"), service_of_task(connection):
+    with pytest.raises(ServiceUnreachableError, match="503"), task_client(connection):
         raise ServiceProblem(503, {})
-    with pytest.raises(ServiceProblem, match="409"), service_of_task(connection):
+    with pytest.raises(ServiceProblem, match="409"), task_client(connection):
         raise ServiceProblem(409, {})
     text = "Traceback:\npipeline.errors.{}: The service is away.\n\tat org.apache.X"
     for kind, raised in (
         ("ServiceUnreachableError", ServiceUnreachableError),
         ("ServiceProblem", JobFailedError),
     ):
-        with pytest.raises(raised, match=r"^The service is away\.$"), spark_errors_told():
+        with pytest.raises(raised, match=r"^The service is away\.$"), translated_spark_errors():
             raise PythonException(text.format(kind))
 
 
@@ -209,7 +209,7 @@ def test_jvm_that_is_gone_is_one_error(monkeypatch):
     monkeypatch.setattr(SparkContext, "_active_spark_context", OfGoneJvm())
     for error in (REFUSED, EOFError(), Py4JNetworkError("Answer from Java side is empty")):
         said = pytest.raises(JobFailedError, match=r"Spark is gone: .*Start the job again")
-        with said, spark_errors_told():
+        with said, translated_spark_errors():
             raise error
 
 
@@ -224,6 +224,6 @@ def test_jvm_that_is_gone_is_not_told_twice():
 
 def test_error_of_a_file_or_a_pipe_is_not_sparks(spark):
     """While Spark answers."""
-    assert running.can_go_on()
-    with pytest.raises(BrokenPipeError), spark_errors_told():
+    assert running.is_spark_alive()
+    with pytest.raises(BrokenPipeError), translated_spark_errors():
         raise BrokenPipeError

@@ -19,10 +19,10 @@ from psoup.pipeline.errors import (
 )
 from psoup.pipeline.spark.archive_answers import claim, computation as computing, parts
 from psoup.pipeline.spark.archive_answers.archive_note import read_note, write_note
-from psoup.pipeline.spark.archive_answers.question import instant_us
+from psoup.pipeline.spark.archive_answers.archive_query import instant_us
 from psoup.pipeline.spark.jobs import history as job
-from psoup.pipeline.spark.jobs.history import HistoryProgress, line_of
-from psoup.pipeline.spark.launch.requests import HistoryRequest, archive_places
+from psoup.pipeline.spark.jobs.history import ArchiveAnswerProgress, line_of
+from psoup.pipeline.spark.launch.requests import HistoryRequest, archive_paths
 from tests.patience import WAIT_S
 from tests.spark.archive_answers.archive_world import archive_of, asked, compute, never
 from tests.spark.between import Answer, Rule
@@ -80,7 +80,7 @@ def test_history_that_cannot_be_computed_fails_with_what_to_do(spark, psoup_url,
     write_note(spark, path, dataclasses.replace(note, gen=note.gen - 1, number=note.number + 1))
     told = compute(spark, psoup_url, f"of_another={path}")
     assert [("failed", 0), ("done", 40)] == [(one.state, one.rows) for one in told]
-    with pytest.raises(ServiceProblem, match=r"archive .*of_another is of the history") as caught:
+    with pytest.raises(ServiceProblem, match=r"archive .*of_another is of generation") as caught:
         service.invoke(fails, history="true")
     assert "history-failed" == caught.value.problem
     assert told[0].detail in str(caught.value)
@@ -113,7 +113,7 @@ def test_claim_that_is_lost_ends_the_work(spark, service, between, monkeypatch):
         deadline = time.monotonic() + WAIT_S
         while between.count("POST", "/v1/histories/") < 2 and time.monotonic() < deadline:
             is_refused.wait(0.05)
-        is_refused.wait(claim.LOOK_S * 2)
+        is_refused.wait(claim.POLL_S * 2)
         return forward()
 
     between.rules.append(Rule("POST", "/v1/histories/", claimed_once))
@@ -133,7 +133,7 @@ def test_job_told_to_stop_leaves_its_history_to_another(spark, service, between)
 
     def stop_then(forward):
         is_stopped.set()
-        threading.Event().wait(claim.LOOK_S * 3)
+        threading.Event().wait(claim.POLL_S * 3)
         return forward()
 
     between.rules.append(Rule("PUT", "/v1/histories/", stop_then))
@@ -214,17 +214,17 @@ def test_job_waits_for_a_service_that_is_away(monkeypatch):
 
     request = HistoryRequest(every="1ms")
     with Shelf("http://127.0.0.1:9") as shelf:
-        assert {"id": "h_1"} == next(job._asked(shelf, request, never))
+        assert {"id": "h_1"} == next(job._queued(shelf, request, never))
         answers = iter([ServiceProblem(403, {"code": "scope-missing"})])
         with pytest.raises(ServiceProblem, match="scope-missing"):
-            next(job._asked(shelf, request, never))
+            next(job._queued(shelf, request, never))
 
 
 def test_archives_are_named_by_stream_or_by_the_folder_of_all():
     """As often as need be; two folders for the same are refused, an address with a sign in it is a folder."""
-    assert (None, {}) == archive_places(None)
-    assert ("a", {"trades": "b=c"}) == archive_places(["a", "trades=b=c", "a"])
-    assert ("s3://b/x=1", {}) == archive_places(["s3://b/x=1"])
+    assert (None, {}) == archive_paths(None)
+    assert ("a", {"trades": "b=c"}) == archive_paths(["a", "trades=b=c", "a"])
+    assert ("s3://b/x=1", {}) == archive_paths(["s3://b/x=1"])
     for given in (["a", "b"], ["t=a", "t=b"], ["t="], [""]):
         with pytest.raises(DefinitionError, match="--archive"):
             HistoryRequest(archive=given)
@@ -232,17 +232,17 @@ def test_archives_are_named_by_stream_or_by_the_folder_of_all():
         HistoryRequest(every="2s", available_now=True)
     with pytest.raises(DefinitionError, match="expected a duration"):
         HistoryRequest(every="soon")
-    places = computing.Places({"trades": "elsewhere"}, "all")
+    places = computing.ArchivePaths({"trades": "elsewhere"}, "all")
     assert ("elsewhere", False) == places.of("trades")
     assert ("all/quotes", True) == places.of("quotes")
-    assert (None, False) == computing.Places({}).of("trades")
+    assert (None, False) == computing.ArchivePaths({}).of("trades")
 
 
 def test_lines_say_what_became_of_a_history():
     """One that is running has none: it is on the bar."""
-    told = HistoryProgress(history="h_1", state="running", seq=1_000, done=1, of=3)
+    told = ArchiveAnswerProgress(history="h_1", state="running", seq=1_000, done=1, of=3)
     assert "" == line_of(told)
-    done = HistoryProgress(history="h_1", state="done", seq=1_000, rows=2_000, seconds=1.25)
+    done = ArchiveAnswerProgress(history="h_1", state="done", seq=1_000, rows=2_000, seconds=1.25)
     assert "h_1: done, 2,000 rows, 1.2 s, seq 1,000" == line_of(done)
-    failed = HistoryProgress(history="h_1", state="failed", seq=7, detail="why")
+    failed = ArchiveAnswerProgress(history="h_1", state="failed", seq=7, detail="why")
     assert "h_1: failed, 0.0 s, seq 7: why" == line_of(failed)

@@ -6,7 +6,7 @@ import pytest
 
 from psoup.engine import limits
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.errors import ArchiveAnswerRefusedError
 from psoup.pipeline.spark.archive_answers import parts
 from psoup.pipeline.spark.sql.standing_query import agreeing
 
@@ -25,7 +25,7 @@ def test_answer_with_too_many_rows_is_refused(spark, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_ROWS_MAX", 99)
     for partitions in (1, 2, 100):
         rows = rows_of(spark, f"range(0, 100, 1, {partitions})")
-        with pytest.raises(HistoryRefusedError, match=r"more than 99 rows.*narrower window"):
+        with pytest.raises(ArchiveAnswerRefusedError, match=r"more than 99 rows.*narrower window"):
             parts.send_parts(rows, [("n", ColumnType.INT64)], **TO)
 
 
@@ -35,14 +35,14 @@ def test_answer_with_too_many_bytes_is_refused(spark, monkeypatch, partition_row
     monkeypatch.setattr(limits, "HISTORY_BYTES_MAX", 1 << 20)
     monkeypatch.setattr(parts, "PARTITION_ROWS", partition_rows)
     rows = rows_of(spark, "range(200)", output="repeat('x', 8192)")
-    with pytest.raises(HistoryRefusedError, match=r"2 MiB, more than 1 MiB.*narrower window"):
+    with pytest.raises(ArchiveAnswerRefusedError, match=r"2 MiB, more than 1 MiB.*narrower window"):
         parts.send_parts(rows, [("text", ColumnType.STRING)], **TO)
 
 
 def test_rows_past_the_limit_are_not_made(spark, monkeypatch):
     """Nor the rest of an answer that would take days."""
     monkeypatch.setattr(limits, "HISTORY_ROWS_MAX", 1_000)
-    with pytest.raises(HistoryRefusedError, match=r"more than 1,000 rows"):
+    with pytest.raises(ArchiveAnswerRefusedError, match=r"more than 1,000 rows"):
         parts.send_parts(rows_of(spark, f"range({10**15})"), [("n", ColumnType.INT64)], **TO)
 
 
@@ -53,5 +53,5 @@ def test_rows_are_bounded_where_they_are_made(spark):
     joined = "range(0, 100, 1, 1) AS a, range(100) AS b WHERE a.id + b.id = 99"
     rows = rows_of(spark, f"(SELECT a.id FROM {joined})")
     assert 100 == parts._counted(parts._bounded(rows, 100), 100)
-    with pytest.raises(HistoryRefusedError, match=r"more than 99 rows"):
+    with pytest.raises(ArchiveAnswerRefusedError, match=r"more than 99 rows"):
         parts._counted(parts._bounded(rows, 99), 99)

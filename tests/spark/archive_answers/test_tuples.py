@@ -9,9 +9,9 @@ from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import (
+    ArchiveAnswerRefusedError,
     DefinitionError,
     GenerationChangedError,
-    HistoryRefusedError,
     JobFailedError,
 )
 from psoup.pipeline.spark.archive_answers.archive import (
@@ -26,9 +26,9 @@ from psoup.pipeline.spark.archive_answers.archive_note import (
     read_note,
     write_note,
 )
-from psoup.pipeline.spark.archive_answers.question import (
-    Question,
-    Span,
+from psoup.pipeline.spark.archive_answers.archive_query import (
+    ArchiveQuery,
+    TimeSpan,
     complete_from_us,
     instant_us,
     span_of,
@@ -62,14 +62,14 @@ class Gap:
         archive_of(spark, between.url, "gap", archives)
         self.seqs.append(append(self.service, "gap", flights(40, 60)))
         page = self.service.batch_list("gap")
-        self.question = Question(
+        self.archive_query = ArchiveQuery(
             "h_1", "SELECT * FROM gap", page["gen"], page["seq"], instant_us("2024-05-02")
         )
 
     def find(self, *, path=None, may_lack=False, **changed):
         """Return what is found of the stream, with the archive or without it."""
-        question = dataclasses.replace(self.question, **changed)
-        return find_tuples(self.spark, self.service, question, "gap", path, may_lack=may_lack)
+        archive_query = dataclasses.replace(self.archive_query, **changed)
+        return find_tuples(self.spark, self.service, archive_query, "gap", path, may_lack=may_lack)
 
     def drop(self, *seqs):
         """Let the service look as if it had dropped these batches, and never had those of the archive held back."""
@@ -81,9 +81,9 @@ class Gap:
 
     def rows(self, found, **changed):
         """Return the numbers of the flights that are read."""
-        question = dataclasses.replace(self.question, **changed)
+        archive_query = dataclasses.replace(self.archive_query, **changed)
         connection = Connection(url=self.between.url, retry_s=5.0)
-        rows = rows_of(self.spark, connection, question, found, OPEN)
+        rows = rows_of(self.spark, connection, archive_query, found, OPEN)
         return sorted(row["_id"] for row in rows.select("_id").collect())
 
 
@@ -159,19 +159,19 @@ def test_stream_without_an_archive_is_refused_where_the_log_does_not_reach(gap):
     gap.drop(gap.seqs[0])
     found = gap.find()
     with pytest.raises(
-        HistoryRefusedError, match=r"archive --stream gap --path DIR.*--archive gap=DIR"
+        ArchiveAnswerRefusedError, match=r"archive --stream gap --path DIR.*--archive gap=DIR"
     ):
-        part_complete_from_us(gap.question, found, OPEN)
+        part_complete_from_us(gap.archive_query, found, OPEN)
     later = Window(Bound(instant_us(FORGOTTEN), moving=False), Bound(0, moving=True))
-    assert part_complete_from_us(gap.question, found, [later]) is None
+    assert part_complete_from_us(gap.archive_query, found, [later]) is None
 
 
 def test_answer_of_an_instant_before_all_that_is_known_is_complete_from_just_past_it(gap):
     """What the service takes for it: nothing of the answer is complete."""
     found = dataclasses.replace(gap.find(path=gap.path), known_from_us=instant_us(FORGOTTEN))
     for now_us, expected in ((1, 2), (instant_us(FORGOTTEN), instant_us(FORGOTTEN))):
-        question = dataclasses.replace(gap.question, now_us=now_us)
-        assert expected == part_complete_from_us(question, found, OPEN)
+        archive_query = dataclasses.replace(gap.archive_query, now_us=now_us)
+        assert expected == part_complete_from_us(archive_query, found, OPEN)
 
 
 def test_batches_that_go_while_they_are_to_be_read_are_noticed(gap):
@@ -187,19 +187,19 @@ def test_archives_of_something_else_are_refused(gap, spark, tmp_path):
     """Of another history, of a stream that was dropped, of other columns; and a folder that is none."""
     note = gap_note(gap)
     refusals = {
-        "is of the history": dataclasses.replace(note, gen=note.gen + 1),
+        "is of generation": dataclasses.replace(note, gen=note.gen + 1),
         "that was dropped": dataclasses.replace(note, declared=note.declared - 1),
     }
     for said, other in refusals.items():
         path = str(tmp_path / str(other.gen) / str(other.declared))
         write_note(gap.spark, path, other)
-        with pytest.raises(HistoryRefusedError, match=rf"{said}.*--archive gap=DIR"):
+        with pytest.raises(ArchiveAnswerRefusedError, match=rf"{said}.*--archive gap=DIR"):
             gap.find(path=path)
-    with pytest.raises(HistoryRefusedError, match="There is no archive of stream 'gap' at"):
+    with pytest.raises(ArchiveAnswerRefusedError, match="There is no archive of stream 'gap' at"):
         gap.find(path=str(tmp_path / "nowhere"))
     assert gap.find(path=str(tmp_path / "nowhere"), may_lack=True).archived is None
     other = (ColumnSchema("flight", ColumnType.STRING),)
-    with pytest.raises(HistoryRefusedError, match=r"has the columns .*flight:string"):
+    with pytest.raises(ArchiveAnswerRefusedError, match=r"has the columns .*flight:string"):
         archived_rows(gap.spark, gap.path, other)
     with pytest.raises(GenerationChangedError):
         gap.find(gen=note.gen + 1)
@@ -219,12 +219,12 @@ def test_archive_that_does_not_say_what_it_is_of_is_none(gap, tmp_path):
     path = tmp_path / "gap"
     shutil.copytree(gap.path, path)
     shutil.rmtree(path / FOLDER)
-    with pytest.raises(HistoryRefusedError, match="does not say of which stream"):
+    with pytest.raises(ArchiveAnswerRefusedError, match="does not say of which stream"):
         gap.find(path=str(path))
-    with pytest.raises(DefinitionError, match="does not say what it is an archive of"):
+    with pytest.raises(DefinitionError, match="does not say of which stream it is"):
         archive_of(gap.spark, gap.between.url, "gap", tmp_path)
     write_text(gap, path, '{"gen": 1, "decl')
-    with pytest.raises(DefinitionError, match=r"cannot be read.*archive the stream anew"):
+    with pytest.raises(DefinitionError, match=r"cannot be read.*Archive the stream anew"):
         gap.find(path=str(path))
 
 
@@ -243,7 +243,7 @@ def test_archive_without_its_checkpoint_is_read_and_not_gone_on_with(gap, tmp_pa
     with pytest.raises(DefinitionError, match="has its checkpoint in its own folder"):
         archive(gap.spark, named, lambda _: None, never)
     shutil.rmtree(f"{path}/{CHECKPOINT_FOLDER}")
-    with pytest.raises(DefinitionError, match="are not of one moment"):
+    with pytest.raises(DefinitionError, match="do not fit each other"):
         archive_of(gap.spark, gap.between.url, "gap", tmp_path)
     assert gap.seqs[1] == archived_through(gap.spark, path, gap_note(gap)), "by the files' ends"
 
@@ -254,15 +254,15 @@ def test_days_that_no_window_meets_are_not_read(gap):
     assert rows is not None
     assert gap.seqs[1] == last_position(gap.spark, gap.path)
     day_us = 86_400_000_000
-    now_us = gap.question.now_us
+    now_us = gap.archive_query.now_us
     for span, there in (
-        (Span(now_us - day_us, now_us), 40),
-        (Span(None, now_us - day_us), 40),
-        (Span(now_us, now_us), 0),
-        (Span(None, now_us - 2 * day_us), 0),
-        (Span(-(2**62), 2**62), 40),
+        (TimeSpan(now_us - day_us, now_us), 40),
+        (TimeSpan(None, now_us - day_us), 40),
+        (TimeSpan(now_us, now_us), 0),
+        (TimeSpan(None, now_us - 2 * day_us), 0),
+        (TimeSpan(-(2**62), 2**62), 40),
     ):
-        assert there == within(rows, up_to=gap.question.seq, span=span).count()
+        assert there == within(rows, up_to=gap.archive_query.seq, span=span).count()
 
 
 def test_span_is_what_any_window_shows():
@@ -270,10 +270,10 @@ def test_span_is_what_any_window_shows():
     sliding = Window(Bound(30, moving=True), Bound(10, moving=True))
     landmark = Window(Bound(5, moving=False), Bound(0, moving=True))
     later = Window(Bound(5, moving=False), Bound(200, moving=False))
-    assert Span(70, 90) == span_of([sliding], 100)
-    assert Span(5, 100) == span_of([sliding, landmark], 100)
-    assert Span(5, 100) == span_of([later], 100)
-    assert Span(None, 100) == span_of([sliding, Window()], 100)
+    assert TimeSpan(70, 90) == span_of([sliding], 100)
+    assert TimeSpan(5, 100) == span_of([sliding, landmark], 100)
+    assert TimeSpan(5, 100) == span_of([later], 100)
+    assert TimeSpan(None, 100) == span_of([sliding, Window()], 100)
 
 
 def test_completeness_is_that_of_the_earliest_window():

@@ -18,7 +18,7 @@ from psoup.pipeline.spark.archive_answers.archive_note import (
     read_note,
     write_note,
 )
-from psoup.pipeline.spark.archive_answers.question import Question, instant_us
+from psoup.pipeline.spark.archive_answers.archive_query import ArchiveQuery, instant_us
 from psoup.pipeline.spark.archive_answers.tuples import find_tuples, rows_of
 from psoup.pipeline.spark.jobs.archive import archive
 from psoup.pipeline.spark.launch import checkpoints as kept
@@ -32,11 +32,11 @@ from tests.spark.read.read_world import FLIGHTS, append, declare, flights
 OPEN = (Window(),)
 
 
-def question_of(service, stream):
+def archive_query_of(service, stream):
     """Return what asks for all of a stream that has come so far."""
     page = service.batch_list(stream, limit=1)
     text = f"SELECT 1 FROM {stream}"
-    return Question("h_1", text, page["gen"], page["seq"], instant_us("2099-01-01"))
+    return ArchiveQuery("h_1", text, page["gen"], page["seq"], instant_us("2099-01-01"))
 
 
 def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once(
@@ -47,7 +47,7 @@ def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once
     seqs = [append(service, "moving", flights(0, 20))]
     archive_of(spark, between.url, "moving", tmp_path)
     seqs += [append(service, "moving", flights(first, first + 20)) for first in (20, 40)]
-    question = question_of(service, "moving")
+    archive_query = archive_query_of(service, "moving")
     looked = []
 
     def archive_goes_on(*given):
@@ -62,13 +62,13 @@ def test_archive_that_comes_further_while_it_is_looked_at_counts_each_tuple_once
     connection = Connection(url=between.url, retry_s=5.0)
     path = str(tmp_path / "moving")
     with PsoupClient(between.url) as seen:
-        found = find_tuples(agreeing(spark), seen, question, "moving", path)
+        found = find_tuples(agreeing(spark), seen, archive_query, "moving", path)
     assert ([], None, [seqs[0], seqs[2]]) == (found.live, found.known_from_us, looked)
-    assert 60 == rows_of(agreeing(spark), connection, question, found, OPEN).count()
+    assert 60 == rows_of(agreeing(spark), connection, archive_query, found, OPEN).count()
     assert found.archived is not None
     earlier = dataclasses.replace(found.archived, through=seqs[0])
     as_of = dataclasses.replace(found, archived=earlier)
-    assert 20 == rows_of(agreeing(spark), connection, question, as_of, OPEN).count()
+    assert 20 == rows_of(agreeing(spark), connection, archive_query, as_of, OPEN).count()
 
 
 def test_archive_whose_checkpoint_was_put_back_is_not_gone_on_with(
@@ -89,13 +89,13 @@ def test_archive_whose_checkpoint_was_put_back_is_not_gone_on_with(
 
     shutil.move(checkpoint, ahead)
     shutil.move(saved, checkpoint)
-    with pytest.raises(DefinitionError, match="are not of one moment"):
+    with pytest.raises(DefinitionError, match="do not fit each other"):
         archive_of(spark, psoup_url, "back", tmp_path)
     shutil.rmtree(checkpoint)
     shutil.move(ahead, checkpoint)
     for name in ("1", ".1.crc"):  # as in a copy of which the files were taken first
         (path / "_spark_metadata" / name).unlink()
-    with pytest.raises(DefinitionError, match="are not of one moment"):
+    with pytest.raises(DefinitionError, match="do not fit each other"):
         archive_of(spark, psoup_url, "back", tmp_path)
     assert first == archived_through(spark, str(path), note)
 
@@ -133,7 +133,9 @@ def test_note_that_comes_while_the_checkpoint_is_read_counts(
         return found
 
     monkeypatch.setattr(tuples, "archived_through", noted_anew)
-    found = find_tuples(agreeing(spark), service, question_of(service, "renoted"), "renoted", path)
+    found = find_tuples(
+        agreeing(spark), service, archive_query_of(service, "renoted"), "renoted", path
+    )
     assert instant_us(instant) == found.known_from_us
 
 
@@ -161,10 +163,10 @@ def test_batches_without_rows_are_missed_by_nobody(spark, psoup_url, service, tm
     wait_until(is_gone, "the batch without rows is forgotten")
     assert 0 == service.batch_list("sparse")["forgotten_through"]
     assert 60 == archive_of(spark, psoup_url, "sparse", tmp_path).rows
-    question = question_of(service, "sparse")
+    archive_query = archive_query_of(service, "sparse")
     own = agreeing(spark)
-    found = find_tuples(own, service, question, "sparse", str(tmp_path / "sparse"))
-    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), question, found, OPEN)
+    found = find_tuples(own, service, archive_query, "sparse", str(tmp_path / "sparse"))
+    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), archive_query, found, OPEN)
     assert (60, None) == (rows.count(), found.known_from_us)
 
 
@@ -178,10 +180,10 @@ def test_columns_of_any_name_are_read_from_an_archive(spark, psoup_url, service,
         service.append("named", row, content_type="application/x-ndjson")
         if not (tmp_path / "named").exists():
             archive_of(spark, psoup_url, "named", tmp_path)
-    question = question_of(service, "named")
+    archive_query = archive_query_of(service, "named")
     own = agreeing(spark)
-    found = find_tuples(own, service, question, "named", str(tmp_path / "named"))
-    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), question, found, OPEN)
+    found = find_tuples(own, service, archive_query, "named", str(tmp_path / "named"))
+    rows = rows_of(own, Connection(url=psoup_url, retry_s=5.0), archive_query, found, OPEN)
     assert [(0, 1, 2, 3)] * 2 == [tuple(one)[3:] for one in rows.collect()]
     taken = [*columns, {"name": "_Seq", "type": "int64"}]
     service.declare("taken", {"columns": taken})

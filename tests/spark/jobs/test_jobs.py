@@ -12,7 +12,7 @@ from psoup.pipeline.errors import DefinitionError, JobFailedError
 from psoup.pipeline.spark.jobs.archive import archive
 from psoup.pipeline.spark.jobs.backfill import backfill
 from psoup.pipeline.spark.jobs.ingest import ingest
-from psoup.pipeline.spark.launch.job_run import JobProgress, spark_errors_told
+from psoup.pipeline.spark.launch.job_run import JobProgress, translated_spark_errors
 from psoup.pipeline.spark.launch.requests import ArchiveRequest, BackfillRequest, IngestRequest
 from tests.spark.stored import stored_numbers, stored_rows
 
@@ -192,7 +192,7 @@ def test_ingest_of_other_columns_fails_and_names_them(spark, psoup_url, service,
         available_now=True,
         url=psoup_url,
     )
-    with spark_errors_told(), pytest.raises(JobFailedError) as caught:
+    with translated_spark_errors(), pytest.raises(JobFailedError) as caught:
         ingest(spark, request, lambda _: None, never)
     assert "v: in Spark bigint, in the stream string" in str(caught.value)
     assert "\tat " not in str(caught.value)

@@ -1,4 +1,4 @@
-"""What a history asks: a text, a position and an instant; and which tuples of each stream that can concern."""
+"""The query of an archive answer, with its position and instant, and the tuple times that its windows can show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from psoup.engine.query.time_literals import parse_instant
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.schema import ClockKind, StreamId, StreamSchema
 from psoup.pipeline.definition import columns_of
-from psoup.pipeline.errors import HistoryRefusedError
+from psoup.pipeline.errors import ArchiveAnswerRefusedError
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A history's record, as far as it says what is to be computed.
+class ArchiveQuery:
+    """A query to be answered from an archive, as the record of its archive answer says.
 
     Attributes:
-        history_id: its handle.
+        history_id: handle of the archive answer.
         sql: the query.
         gen, seq: the position to answer for.
-        now_us: the instant.
+        now_us: the instant to answer for.
     """
 
     history_id: str
@@ -39,16 +39,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Tuple times that the windows over a stream can show, both inclusive; `begin_us` None = from the first on."""
+class TimeSpan:
+    """Tuple times that the windows over a stream can show, both inclusive. `begin_us` None: from the first tuple on."""
 
     begin_us: int | None
     end_us: int
 
 
-def question_of(record: Mapping[str, Any]) -> Question:
-    """Return what the record of a history asks."""
-    return Question(
+def archive_query_of(record: Mapping[str, Any]) -> ArchiveQuery:
+    """Return the query of an archive answer, given its record."""
+    return ArchiveQuery(
         history_id=str(record["id"]),
         sql=str(record["sql"]),
         gen=int(record["gen"]),
@@ -58,15 +58,15 @@ def question_of(record: Mapping[str, Any]) -> Question:
 
 
 def instant_us(text: str) -> int:
-    """Return an instant that the service has written, in microseconds."""
+    """Return an instant of the service, in microseconds. Raises ArchiveAnswerRefusedError if it is none."""
     us = parse_instant(text)
     if us is None:
-        raise HistoryRefusedError(f"The service wrote {text!r} where an instant was expected.")
+        raise ArchiveAnswerRefusedError(f"The service wrote {text!r}: expected an instant.")
     return us
 
 
 def stream_schema(description: Mapping[str, Any]) -> StreamSchema:
-    """Return what a stream is declared as, but for what it keeps, from the service's description of it."""
+    """Return the schema of a stream, without its retention, given the service's description."""
     return StreamSchema(
         name=str(description["name"]),
         columns=columns_of(description),
@@ -75,23 +75,23 @@ def stream_schema(description: Mapping[str, Any]) -> StreamSchema:
     )
 
 
-def bound_query(question: Question, schemas: Sequence[StreamSchema]) -> BoundQuery:
-    """Return the query as it means over these streams.
+def bound_query(archive_query: ArchiveQuery, schemas: Sequence[StreamSchema]) -> BoundQuery:
+    """Return the query, bound to these streams.
 
     Raises:
-        HistoryRefusedError: it means nothing over them: one was declared anew.
+        ArchiveAnswerRefusedError: it does not fit them, because a stream was declared anew.
     """
     streams = {one.name: (StreamId(i), one) for i, one in enumerate(schemas, start=1)}
     try:
-        return bind(question.sql, streams)
+        return bind(archive_query.sql, streams)
     except SqlError as error:
-        raise HistoryRefusedError(
-            f"The query does not fit its streams as they are declared now: {error}. Remove it, and register it again."
+        raise ArchiveAnswerRefusedError(
+            f"The query does not fit its streams as they are declared now: {error}. Remove the query and register it again."
         ) from error
 
 
 def windows_over(query: BoundQuery, stream: str) -> tuple[Window, ...]:
-    """Return the windows that a query has over a stream, one for each time that FROM names it."""
+    """Return the windows of a query over a stream, one for each time that FROM names the stream."""
     sources = query.clause.sources
     windows = windows_of(query.window, query.ranges, len(sources))
     return tuple(
@@ -99,21 +99,21 @@ def windows_over(query: BoundQuery, stream: str) -> tuple[Window, ...]:
     )
 
 
-def span_of(windows: Sequence[Window], now_us: int) -> Span:
-    """Return the times that any of the windows can show at `now_us`; nothing is shown past that."""
+def span_of(windows: Sequence[Window], now_us: int) -> TimeSpan:
+    """Return the tuple times that any of the windows can show at `now_us`; none lies past `now_us`."""
     bounds = [window.bind(now_us) for window in windows]
     begins = [begin for begin, _ in bounds if begin is not None]
     ends = [now_us if end is None else min(end, now_us) for _, end in bounds]
-    return Span(min(begins) if len(begins) == len(bounds) else None, max(ends))
+    return TimeSpan(min(begins) if len(begins) == len(bounds) else None, max(ends))
 
 
 def complete_from_us(
     windows: Sequence[Window], now_us: int, known_from_us: int | None
 ) -> int | None:
-    """Return from when on a stream's part of an answer is complete: None where its windows begin no earlier.
+    """Return the instant from which a stream's part of an answer is complete; None: all of it is.
 
-    `known_from_us`: what is not at hand of the stream is dated before this; None = all is at hand. The same rule as
-    that of an answer from memory (`engine/invocation/pinning.py`).
+    `known_from_us`: missing tuples of the stream are dated before this instant; None: no tuple is missing. An answer
+    from memory follows the same rule (`engine/invocation/pinning.py`).
     """
     if known_from_us is None:
         return None
