@@ -1,4 +1,4 @@
-"""Streams dropped only as they were seen: not another one of the name, and none that has come to hold something."""
+"""Streams that are dropped only if nobody has declared them anew, or put rows or queries to them, meanwhile."""
 
 import contextlib
 from collections.abc import Mapping
@@ -9,30 +9,32 @@ from psoup.pipeline.errors import DefinitionError, PipelineError
 
 
 def drop_as_seen(service: PsoupClient, seen: Mapping[str, Any]) -> None:
-    """Drop the stream of a description, with the queries that read it if it had any then.
+    """Drop a described stream, with its queries if the description has any.
 
     Raises:
-        DefinitionError: it was declared anew since; nothing is dropped.
-        ServiceProblem: `has-queries` where some were registered since, or the service refused otherwise.
+        DefinitionError: the stream was declared anew since; it is not dropped.
+        ServiceProblem: `has-queries`: queries were registered since; or the service refused.
     """
     name = str(seen["name"])
-    found = service.stream(name)
-    if found is None:
+    present = service.stream(name)
+    if present is None:
         return
-    if found["declared"] != seen["declared"]:
-        raise DefinitionError(f"{name} was declared anew in the meantime: look at it again.")
+    if present["declared"] != seen["declared"]:
+        raise DefinitionError(
+            f"Stream {name} was declared anew in the meantime, and is not dropped: repeat the command."
+        )
     service.drop(name, cascade=bool(seen["queries"]))
 
 
-def take_back(service: PsoupClient, declared: Mapping[str, Any]) -> None:
-    """Drop a stream that was declared for nothing, if it is that one, and nobody has put rows or queries to it.
+def undo_declaration(service: PsoupClient, declared: Mapping[str, Any]) -> None:
+    """Drop a stream that was declared in vain, unless it was declared anew, or has rows or queries.
 
-    The service has no removal under a condition: rows that somebody sends between the look and the removal go with
-    the stream. What goes wrong here is not told: why the declaration was for nothing is.
+    The service has no conditional removal: rows that somebody sends between the check and the removal are dropped too.
+    Errors are suppressed, because the caller reports why the declaration was in vain.
     """
     with contextlib.suppress(PipelineError):
-        found = service.stream(str(declared["name"]))
-        if found is None or found["declared"] != declared["declared"]:
+        present = service.stream(str(declared["name"]))
+        if present is None or present["declared"] != declared["declared"]:
             return
-        if not (found["rows"] or found["dropped"] or found["queries"]):
-            service.drop(str(found["name"]))
+        if not (present["rows"] or present["dropped"] or present["queries"]):
+            service.drop(str(present["name"]))

@@ -1,6 +1,6 @@
-"""What can go wrong on a client's side of the service: the file, the way there, the answer.
+"""Errors on the client's side of the service: of files, of connections, of answers, of Spark jobs.
 
-A root of its own beside `EngineError`: none of these is ever an answer of the service.
+Their root is not `EngineError`: the service never answers with one of them.
 """
 
 from collections.abc import Mapping
@@ -9,25 +9,25 @@ from typing import ClassVar, Self
 
 
 class PipelineError(Exception):
-    """Root of the errors of this package; `code` is stable, the text says what to do."""
+    """Root of the errors of this package. `code` is stable; the message says what to do."""
 
     code: ClassVar[str] = "pipeline"
 
 
 class DefinitionError(PipelineError):
-    """What a user says about a stream or a file does not go together, or cannot be."""
+    """Options about a stream or a file are malformed, or exclude each other."""
 
     code = "definition"
 
 
 class AddressError(PipelineError):
-    """The URL of a service or the token for it cannot be: nothing was sent."""
+    """The URL or the token of a service is malformed; nothing was sent."""
 
     code = "address"
 
 
 class DataFileError(PipelineError):
-    """A file cannot be loaded as asked: says where (file, line, column), what, and what to pass."""
+    """A file cannot be loaded with these options: names file, line and column, the reason, and what to pass."""
 
     code = "data-file"
 
@@ -54,7 +54,7 @@ class DataFileError(PipelineError):
         super().__init__(f"{place}:{where} {reason}{got}. {hint}".rstrip())
 
     def renamed(self, file: str, *, hint: str | None = None) -> Self:
-        """Return the same error with the file called `file`, and with another hint where one is given."""
+        """Return the same error with the file's name replaced, and the hint if one is given."""
         return type(self)(
             self.reason,
             file=file,
@@ -66,90 +66,90 @@ class DataFileError(PipelineError):
 
 
 class NoRowsError(DataFileError):
-    """A file has no rows, and nothing else tells the types of its columns."""
+    """A file has no rows from which to infer the types of its columns."""
 
 
 class AlreadyLoadedError(PipelineError):
-    """The stream has the rows of this file from another load, which read or cut it otherwise."""
+    """The stream has the rows of this file from a load with other options."""
 
     code = "already-loaded"
 
     def __init__(self, file: str, stream: str) -> None:
-        """Name both, and what can be done."""
+        """Name file and stream, and the ways out."""
         super().__init__(
-            f"{file} was loaded into {stream} before, with other options (--batch-rows, --sort, or one that says how it"
-            " is read). Nothing of it is stored now. Repeat the command with the options of then; or pass --replace to"
-            f" put this load in the place of all that {stream} holds, or --producer NAME to store the file once more."
+            f"{file} was loaded into {stream} before, with other options (--batch-rows, --sort, or one that says how to"
+            " read it). This load has stored no row of it. Repeat the command with the earlier options; or pass"
+            f" --replace to drop all rows of {stream} first, or --producer NAME to store the rows of the file again."
         )
 
 
 class JavaMissingError(PipelineError):
-    """No Java that Spark runs on was found; the text says what was looked at and what to install."""
+    """No Java that Spark supports was found; the message says where it was looked for and what to install."""
 
     code = "java-missing"
 
 
 class OptionError(PipelineError):
-    """An option given to `format("psoup")` is not one, is missing, or does not go with another."""
+    """An option of `format("psoup")` is unknown, missing or malformed, or excludes another."""
 
     code = "option"
 
 
 class SchemaMismatchError(PipelineError):
-    """A DataFrame's columns are not those of the stream; the text names each, and the cast it needs."""
+    """A DataFrame's columns are not those of the stream; the message names each, and the cast it needs."""
 
     code = "schema-mismatch"
 
 
 class WriteRefusedError(PipelineError):
-    """A write from Spark was refused for what it is: the same once more would be refused as well."""
+    """The service refused a write from Spark for good: a repetition would be refused as well."""
 
     code = "write-refused"
 
 
 class GenerationChangedError(PipelineError):
-    """The service has another history than the one that positions were given in: they name nothing any more."""
+    """The generation of the service's log has changed: positions of the earlier generation mean nothing."""
 
     code = "history-changed"
 
 
 class ReadRefusedError(PipelineError):
-    """What a read into Spark was to read is not there as planned; the text says why, and what to do."""
+    """Rows or batches that Spark was to read are gone or have changed; the message says why, and what to do."""
 
     code = "read-refused"
 
 
 class ArchiveAnswerRefusedError(PipelineError):
-    """A history cannot be computed as things are: the text says why, and what to do, to whoever has asked for it."""
+    """An archive answer cannot be computed at present; the message tells its reader why, and what to do."""
 
     code = "history-refused"
 
 
 class SparkMissingError(PipelineError):
-    """pyspark is not installed; the text says how to install it."""
+    """pyspark is not installed; the message says how to install it."""
 
     code = "spark-missing"
 
 
 class JobFailedError(PipelineError):
-    """A Spark job ended before its end; the text is what Spark, or a part of the job, said last."""
+    """A Spark job failed; the message is the last one of Spark or of a task."""
 
     code = "job-failed"
 
 
 class ServiceUnreachableError(PipelineError):
-    """Nothing answers at the service's address, or not in time."""
+    """The service does not answer, or not in time."""
 
     code = "service-unreachable"
 
 
 class ForeignAddressError(ServiceUnreachableError):
-    """The service named an address of another scheme, host or port: the token is not for that one. Nothing was sent."""
+    """The service linked to another scheme, host or port, to which the token must not go; nothing was sent."""
 
     code = "foreign-address"
 
     def __init__(self, url: str, named: str) -> None:
-        """Say where the service is, and which address it named."""
+        """Name the service and the address."""
         super().__init__(
             f"The service at {url} named an address elsewhere, {named}: the token is not sent there."
             " What answers is not psoup; or a proxy in front of it writes addresses of its own: let it"
@@ -158,7 +158,7 @@ class ForeignAddressError(ServiceUnreachableError):
 
 
 class ServiceProblem(PipelineError):  # noqa: N818 - named after what it carries, a problem body
-    """The service refused a request, or gave up on it: carries the problem body it answered."""
+    """The service refused a request, or failed at it; carries the problem body of its answer."""
 
     code = "service-problem"
 
@@ -188,7 +188,7 @@ class ServiceProblem(PipelineError):  # noqa: N818 - named after what it carries
 
 
 RETRYABLE_STATUSES = frozenset({408, 429, 500, 503, 507})
-"""Statuses after which the same request may succeed, where the body does not say itself."""
+"""Statuses after which the same request may succeed, unless the body says otherwise."""
 
 
 def _phrase(status: int) -> str:

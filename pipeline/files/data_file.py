@@ -22,7 +22,7 @@ from psoup.pipeline.files.readers.csv_rows import CsvRows
 from psoup.pipeline.files.readers.geojson import format_of_json
 from psoup.pipeline.files.readers.json_rows import JsonRows
 from psoup.pipeline.files.readers.parquet_rows import ParquetRows
-from psoup.pipeline.files.readers.zeek import described
+from psoup.pipeline.files.readers.zeek import zeek_options
 from psoup.pipeline.files.sorting import sorted_by
 
 _EVERY_ROW: Final = (
@@ -74,7 +74,7 @@ class DataFile:
         self.format = options.format or format_of(path)
         if options.format is None and self.format is FileFormat.JSON:
             self.format = format_of_json(path, options.charset)
-        self.options = described(path, options) if self.format is FileFormat.ZEEK else options
+        self.options = zeek_options(path, options) if self.format is FileFormat.ZEEK else options
         self._rows = self._reader()
         self._surveyed: tuple[InferredColumn, ...] = ()
 

@@ -19,7 +19,7 @@ Survey = tuple[str, DataFile, Sequence[InferredColumn]]
 """The name that messages show, the file, and its columns as it shows them."""
 
 
-def agreed(surveys: Sequence[Sequence[InferredColumn]]) -> list[list[InferredColumn]]:
+def agree_on_dates(surveys: Sequence[Sequence[InferredColumn]]) -> list[list[InferredColumn]]:
     """Return the columns of each file with dates that may mean two things read as the other files write them.
 
     Only where exactly one of the two ways is what the values of another file allow; other columns stay as they are.
@@ -35,7 +35,7 @@ def agreed(surveys: Sequence[Sequence[InferredColumn]]) -> list[list[InferredCol
     ]
 
 
-def merged(surveys: Sequence[Survey]) -> tuple[InferredColumn, ...]:
+def merge_columns(surveys: Sequence[Survey]) -> tuple[InferredColumn, ...]:
     """Return the columns of all files, in the order in which they first appear.
 
     A file in which a column has no value says nothing about its type.
@@ -44,7 +44,7 @@ def merged(surveys: Sequence[Survey]) -> tuple[InferredColumn, ...]:
     return tuple(_column(name, surveys) for name in names)
 
 
-def notes_together(files: Sequence[tuple[str, DataFile]]) -> tuple[str, ...]:
+def shared_notes(files: Sequence[tuple[str, DataFile]]) -> tuple[str, ...]:
     """Return what was decided about each file as a whole: once for all, with a name where it holds for some."""
     places: dict[str, list[str]] = {}
     for name, data in files:

@@ -1,7 +1,7 @@
-"""Which files a load reads: names and patterns as they are given, and what comes through a pipe.
+"""The files of a load: named, matched by a pattern, or copied from a pipe.
 
-A load reads a file more than once: for its digest and its columns, then for its rows. What can be read only once is
-copied to a temporary file first, which is gone when the load ends.
+A load reads a file several times: for its columns, its digest and its rows. A pipe can be read only once, so it is
+copied to a temporary file, which is removed when the load ends.
 """
 
 import csv
@@ -27,14 +27,14 @@ _INPUT_FD: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read, and the name under which messages show it: the two differ for a pipe."""
+    """A file to read, and its name in messages; the two differ for a pipe."""
 
     path: Path
     name: str
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Let errors about the file name it as it was given, and what a parser cannot take be one of the file."""
+        """Raise errors about the file with its given name, and errors of parsers as DataFileErrors."""
         try:
             yield
         except DataFileError as error:
@@ -45,7 +45,7 @@ class Source:
             raise DataFileError(
                 f"its content cannot be read: {error}",
                 file=self.name,
-                hint="Is it of the format that its name tells (--input-format)?",
+                hint="If the file has another format than its name says, pass --input-format.",
             ) from error
 
 
@@ -53,39 +53,40 @@ class Source:
 def sources(
     given: Sequence[str], on_copied: Callable[[str, int], None]
 ) -> Iterator[tuple[Source, ...]]:
-    """Yield the files that `given` names, in its order; those that match a pattern in order of their names.
+    """Yield the files that `given` names, in order; files that match a pattern are sorted by name.
 
     Args:
         given: paths, patterns (`day-*.csv`, `**` for folders within folders), `-` for standard input.
-        on_copied: called while a pipe is copied, with its name and the bytes so far.
+        on_copied: called with a pipe's name and the bytes copied so far.
 
     Raises:
-        DataFileError: a name leads to nothing that has rows, or more comes through a pipe than is kept of one.
-        DefinitionError: none is given, or more than one load may have.
+        DataFileError: a file is missing or has no rows to read, or a pipe is longer than LOAD_PIPE_BYTES_MAX.
+        DefinitionError: no file is named, or more than a load may have.
     """
-    names = list(dict.fromkeys(name for one in given for name in _matches(one)))
+    names = list(dict.fromkeys(name for pattern in given for name in _matches(pattern)))
     if not names:
         raise DefinitionError("No file is named: pass its path, or - for standard input.")
     if len(names) > APPS_COUNT_MAX:
         raise DefinitionError(
-            f"{len(names):,} files are named: a stream counts the batches of {APPS_COUNT_MAX:,} files at most."
-            " Put several into one file."
+            f"{len(names):,} files are named: a load may have {APPS_COUNT_MAX:,} at most. Put several into one file."
         )
     if sum(name in _INPUT_NAMES for name in names) > 1:
-        raise DefinitionError("Standard input is named twice: it can be read once.")
+        raise DefinitionError(
+            "Standard input is named twice: it can be read only once. Name it once."
+        )
     with ExitStack() as stack:
         yield tuple(_source(name, stack, on_copied) for name in names)
 
 
 def _matches(given: str) -> list[str]:
-    """Return the names that a pattern matches, sorted; the name itself where it is none, or is that of a file."""
+    """Return the names that a pattern matches, sorted; the name itself if it is no pattern or names a file."""
     if given in _INPUT_NAMES or not glob.has_magic(given) or os.path.lexists(given):
         return [given]
     matching = glob.glob(given, recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
-    found = sorted(name for name in matching if not Path(name).is_dir())
-    if not found:
+    files = sorted(name for name in matching if not Path(name).is_dir())
+    if not files:
         raise DataFileError("no file matches this pattern", file=given)
-    return found
+    return files
 
 
 def _source(name: str, stack: ExitStack, on_copied: Callable[[str, int], None]) -> Source:
@@ -114,14 +115,14 @@ def _temporary_folder(stack: ExitStack) -> Path:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="psoup-load-")))
     except OSError as error:
         raise DefinitionError(
-            f"There is no folder to copy a pipe to: {error.strerror or error}. Set TMPDIR."
+            f"There is no folder to copy a pipe to: {error.strerror or error}. Set TMPDIR to a folder that can be written."
         ) from error
 
 
 def _copied(
     opened: str | int, name: str, path: Path, on_copied: Callable[[str, int], None]
 ) -> Source:
-    """Copy what comes through a pipe to `path`, up to LOAD_PIPE_BYTES_MAX."""
+    """Copy a pipe to `path`, up to LOAD_PIPE_BYTES_MAX."""
     copied = 0
     on_copied(name, copied)
     try:
@@ -135,7 +136,7 @@ def _copied(
                     raise DataFileError(
                         f"more than {limits.LOAD_PIPE_BYTES_MAX // GIB} GiB came through a pipe",
                         file=name,
-                        hint="Write it to a file, and load that.",
+                        hint="Write the data to a file, and load the file.",
                     )
                 copy.write(block)
                 on_copied(name, copied)
@@ -144,7 +145,7 @@ def _copied(
             raise DataFileError(
                 f"it cannot be copied to {path.parent}: {error.strerror}",
                 file=name,
-                hint="Set TMPDIR to a folder with room for it, or write it to a file and load that.",
+                hint="Set TMPDIR to a folder with enough room, or write the data to a file and load the file.",
             ) from error
         raise _unreadable(name, error) from error
     return Source(path, name)

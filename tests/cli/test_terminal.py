@@ -13,7 +13,7 @@ from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import ServiceProblem
 from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.options import ReadOptions
-from psoup.pipeline.load.plan import LoadFile, LoadPlan, LoadRequest, Look
+from psoup.pipeline.load.plan import LoadFile, LoadPlan, LoadRequest, SurveyProgress
 from psoup.pipeline.load.sources import Source
 from psoup.pipeline.load.transfer import LoadProgress
 
@@ -164,7 +164,7 @@ def test_looking_shows_how_far_the_files_are_read(plan, terminal, monkeypatch):
     monkeypatch.setattr(terminal_load, "LINE_EVERY_S", 0.001)
     out = StringIO()
     console = Console(file=out, width=140, force_terminal=terminal, color_system=None)
-    look = Look()
+    look = SurveyProgress()
     look.total_bytes = 2 * plan.size_bytes
     with looking(console, look, itertools.count().__next__):
         with look.over(plan.files[0].data):

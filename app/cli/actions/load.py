@@ -22,7 +22,7 @@ from psoup.app.cli.terminal.load import (
 )
 from psoup.app.cli.terminal.output import Output, discard, standard_error, standard_output
 from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.load.plan import LoadPlan, LoadRequest, Look, plan_load
+from psoup.pipeline.load.plan import LoadPlan, LoadRequest, SurveyProgress, plan_load
 from psoup.pipeline.load.sources import sources
 from psoup.pipeline.load.transfer import LoadProgress, run_load
 from psoup.pipeline.wording import counted
@@ -48,9 +48,9 @@ def run(
     with PsoupClient(url, token=token) as service, ExitStack() as stack:
         with copying(console) as on_copied:
             found = stack.enter_context(sources(files, on_copied))
-        look = Look()
-        with looking(console, look, time.monotonic):
-            plan = plan_load(service, request, found, look)
+        progress = SurveyProgress()
+        with looking(console, progress, time.monotonic):
+            plan = plan_load(service, request, found, progress)
         show_plan(console, plan)
         for note in notes_of(plan):
             standard_error().print(note)

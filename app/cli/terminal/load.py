@@ -15,7 +15,7 @@ from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from psoup.app.cli.terminal.output import ACCENT, QUIET, files_bar, plain_table
-from psoup.pipeline.load.plan import LoadPlan, Look
+from psoup.pipeline.load.plan import LoadPlan, SurveyProgress
 from psoup.pipeline.load.transfer import LoadProgress
 from psoup.pipeline.wording import counted
 
@@ -46,30 +46,32 @@ def copying(console: Console) -> Iterator[Callable[[str, int], None]]:
 
 
 @contextmanager
-def looking(console: Console, look: Look, clock: Callable[[], float]) -> Iterator[None]:
-    """Show how far the files have been looked at while the block looks: a bar on a terminal, else a line now and then.
+def looking(
+    console: Console, progress: SurveyProgress, clock: Callable[[], float]
+) -> Iterator[None]:
+    """Show the progress of the survey of the files inside the block: a bar on a terminal, else a line at times.
 
-    The block is busy with the files, so another thread looks at `look`.
+    The block is busy with the files, so another thread reads `progress`.
     """
     if console.is_terminal:
         with files_bar(console, done="looked at", stays=False) as bar:
             task = bar.add_task("", total=None, rate="", rows="")
-            with _polled(LOOK_EVERY_S, lambda: _advance(bar, task, look)):
+            with _polled(LOOK_EVERY_S, lambda: _advance(bar, task, progress)):
                 yield
-            _advance(bar, task, look)
+            _advance(bar, task, progress)
         return
     started = clock()
 
     def say() -> None:
-        if clock() - started >= LINE_EVERY_S and look.total_bytes:
-            console.print(f"{look.done_bytes / look.total_bytes:>4.0%} looked at")
+        if clock() - started >= LINE_EVERY_S and progress.total_bytes:
+            console.print(f"{progress.done_bytes / progress.total_bytes:>4.0%} looked at")
 
     with _polled(LINE_EVERY_S, say):
         yield
 
 
-def _advance(bar: Progress, task: TaskID, look: Look) -> None:
-    bar.update(task, total=look.total_bytes or None, completed=look.done_bytes)
+def _advance(bar: Progress, task: TaskID, progress: SurveyProgress) -> None:
+    bar.update(task, total=progress.total_bytes or None, completed=progress.done_bytes)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def checked_text(array: pa.Array) -> pa.Array:
     return array
 
 
-def finite(floats: pa.Array) -> pa.Array:
+def checked_floats(floats: pa.Array) -> pa.Array:
     """Return floats as they are, having refused NaN and infinities."""
     unbounded = pc.invert(pc.is_finite(floats))
     if pc.any(unbounded).as_py():
@@ -98,7 +98,7 @@ def finite(floats: pa.Array) -> pa.Array:
     return floats
 
 
-def dated(times: pa.Array) -> pa.Array:
+def checked_times(times: pa.Array) -> pa.Array:
     """Return timestamps as they are, having refused years that RFC 3339 cannot write."""
     instants = times.cast(pa.int64())
     outside = pc.or_(pc.less(instants, TIMESTAMP_US_MIN), pc.greater(instants, TIMESTAMP_US_MAX))
@@ -117,7 +117,7 @@ def _integers(array: pa.Array) -> pa.Array:
 
 def _floats(array: pa.Array, *, decimal_comma: bool) -> pa.Array:
     written = "2,5" if decimal_comma else "float64"
-    return finite(
+    return checked_floats(
         _cast(
             array,
             lambda part: numerals(part, decimal_comma=decimal_comma).cast(pa.float64()),
@@ -137,7 +137,7 @@ def _truths(array: pa.Array) -> pa.Array:
 
 def _timestamps(array: pa.Array, form: TimeForm) -> pa.Array:
     try:
-        return dated(_cast(array, form.parse, f"expected {form.text} (timestamp)"))
+        return checked_times(_cast(array, form.parse, f"expected {form.text} (timestamp)"))
     except Misfit as misfit:
         hint = ""
         if form is ISO and pc.match_substring_regex(array[misfit.index], _NUMERAL).as_py():

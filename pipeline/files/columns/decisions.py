@@ -26,7 +26,7 @@ def wanted_types(options: ReadOptions, declared: Mapping[str, ColumnType]) -> di
     return {**wanted, **declared}
 
 
-def decided(
+def decide_column(
     survey: ColumnSurvey, line: int | None, options: ReadOptions, wanted: ColumnType | None
 ) -> InferredColumn:
     """Return the column, read as its values allow.

@@ -83,7 +83,7 @@ class InferredColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ValueProfile:
     """What some values of a column look like together.
 
     `largest` is the largest magnitude among integers, `compact` whether all of these are dates like 20180101,
@@ -121,33 +121,33 @@ class ColumnSurvey:
     witness_at: int | None = None
     """Where the witness stands, in the unit of the reader."""
 
-    def outcome(self, look: Look) -> Kind:
+    def outcome(self, profile: ValueProfile) -> Kind:
         """Return what the column would be with values that look so."""
-        joined = widened(self.kind, look.kind)
-        if joined is Kind.FLOAT and max(look.largest, self.largest) > FLOAT64_EXACT_INT_MAX:
+        joined = widened(self.kind, profile.kind)
+        if joined is Kind.FLOAT and max(profile.largest, self.largest) > FLOAT64_EXACT_INT_MAX:
             return Kind.TEXT
-        if joined is Kind.TIMESTAMP and not self._common(look):
+        if joined is Kind.TIMESTAMP and not self._common(profile):
             return Kind.TEXT
         return joined
 
-    def add(self, look: Look, *, witness: str, at: int) -> None:
+    def add(self, profile: ValueProfile, *, witness: str, at: int) -> None:
         """Widen by values that look so; the first of them is `witness`, which stands at `at`."""
-        before, forms = self.kind, self._common(look)
-        self.kind = self.outcome(look)
+        before, forms = self.kind, self._common(profile)
+        self.kind = self.outcome(profile)
         if self.kind is Kind.TEXT and before is not Kind.TEXT:
             self.witness = witness
             if before is not Kind.NOTHING:
                 self.before = before
                 self.witness_at = at
             return
-        self.largest = max(look.largest, self.largest)
-        self.compact = self.compact and look.compact
+        self.largest = max(profile.largest, self.largest)
+        self.compact = self.compact and profile.compact
         self.forms = forms
         if len(witness) > len(self.sample):
             self.sample = witness
 
-    def _common(self, look: Look) -> tuple[TimeForm, ...]:
+    def _common(self, profile: ValueProfile) -> tuple[TimeForm, ...]:
         """Return the forms that read the values so far and those that look so."""
         if self.kind is Kind.NOTHING:
-            return look.forms
-        return tuple(form for form in self.forms if form in look.forms)
+            return profile.forms
+        return tuple(form for form in self.forms if form in profile.forms)

@@ -16,7 +16,7 @@ MARKERS: Final = frozenset(
 
 def without_markers(array: pa.Array) -> pa.Array:
     """Return an array of text with NULL instead of its markers."""
-    return counted(array, {})
+    return count_markers(array, {})
 
 
 def is_marker(value: Any) -> bool:  # noqa: ANN401 (any JSON value)
@@ -24,7 +24,7 @@ def is_marker(value: Any) -> bool:  # noqa: ANN401 (any JSON value)
     return isinstance(value, str) and value in MARKERS
 
 
-def counted(array: pa.Array, counts: dict[str, int]) -> pa.Array:
+def count_markers(array: pa.Array, counts: dict[str, int]) -> pa.Array:
     """Add the markers of an array of text to `counts`, and return it with NULL instead of them."""
     mask = pc.is_in(array, pa.array(sorted(MARKERS), pa.string()))
     if not pc.any(mask).as_py():

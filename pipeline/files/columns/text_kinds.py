@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from psoup.pipeline.files.columns.casting import numerals
-from psoup.pipeline.files.columns.kinds import ColumnSurvey, Kind, Look
+from psoup.pipeline.files.columns.kinds import ColumnSurvey, Kind, ValueProfile
 from psoup.pipeline.files.columns.readings import asked_form
 from psoup.pipeline.files.options import ReadOptions
 from psoup.pipeline.files.times.candidates import (
@@ -24,7 +24,7 @@ _ZERO_FIRST: Final = r"^[+-]?0[0-9xX]"
 _INEXACT_INTEGER: Final = r"^[+-]?\d{16,}$"
 
 
-class TextLooks:
+class TextProfiler:
     """Looks at texts as one file writes them."""
 
     def __init__(
@@ -47,28 +47,28 @@ class TextLooks:
         """
         if survey.kind is Kind.TEXT or array.null_count == len(array):
             return
-        look = self._look(survey, array)
-        if survey.outcome(look) is Kind.TEXT and len(array) > 1:
+        profile = self._profile(survey, array)
+        if survey.outcome(profile) is Kind.TEXT and len(array) > 1:
             middle = len(array) // 2
             self.fold(survey, array[:middle], places[:middle])
             self.fold(survey, array[middle:], places[middle:])
             return
         first = pc.index(array.is_valid(), pa.scalar(value=True)).as_py()
-        survey.add(look, witness=array[first].as_py(), at=places[first])
+        survey.add(profile, witness=array[first].as_py(), at=places[first])
 
-    def _look(self, survey: ColumnSurvey, array: pa.Array) -> Look:
+    def _profile(self, survey: ColumnSurvey, array: pa.Array) -> ValueProfile:
         """Return how every value looks, by the narrowest kind that holds them; the survey's own is tried first."""
         likely = survey.kind
         for kind in (likely, *self._kinds) if likely in self._kinds else self._kinds:
             if kind is Kind.TIMESTAMP:
                 if found := forms_of(array, survey.forms or self._forms):
-                    return Look(kind, forms=found)
+                    return ValueProfile(kind, forms=found)
             elif self._holds(kind, array):
                 if kind is not Kind.INT:
-                    return Look(kind)
+                    return ValueProfile(kind)
                 compact = survey.compact and is_compact(array)
-                return Look(kind, largest=_largest(array), compact=compact)
-        return Look(Kind.TEXT)
+                return ValueProfile(kind, largest=_largest(array), compact=compact)
+        return ValueProfile(Kind.TEXT)
 
     def _holds(self, kind: Kind, array: pa.Array) -> bool:
         try:
@@ -89,14 +89,16 @@ class TextLooks:
         return not pc.any(pc.match_substring_regex(array, _ZERO_FIRST)).as_py()
 
 
-def looks_for(options: ReadOptions, column: str, kinds: Sequence[Kind] = ALL_KINDS) -> TextLooks:
+def profiler_for(
+    options: ReadOptions, column: str, kinds: Sequence[Kind] = ALL_KINDS
+) -> TextProfiler:
     """Return how a column's texts are looked at: for the form of times that is asked for, if any, else for `kinds`."""
     asked = asked_form(options, column)
     if asked is not None:
-        return TextLooks((Kind.TIMESTAMP,), (asked,))
+        return TextProfiler((Kind.TIMESTAMP,), (asked,))
     if options.time_parts and column == options.time:
-        return TextLooks((Kind.TIMESTAMP,), joined_candidates(len(options.time_parts)))
-    return TextLooks(kinds, decimal_comma=options.decimal_comma)
+        return TextProfiler((Kind.TIMESTAMP,), joined_candidates(len(options.time_parts)))
+    return TextProfiler(kinds, decimal_comma=options.decimal_comma)
 
 
 def _largest(integers: pa.Array) -> int:

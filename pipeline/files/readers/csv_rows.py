@@ -17,13 +17,13 @@ from psoup.engine.tuples.arrow import ARROW_TYPES
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import DataFileError
 from psoup.pipeline.files.columns import casting
-from psoup.pipeline.files.columns.decisions import decided
+from psoup.pipeline.files.columns.decisions import decide_column
 from psoup.pipeline.files.columns.hints import misfit_hint
 from psoup.pipeline.files.columns.joined_time import JoinedTime
 from psoup.pipeline.files.columns.kinds import ColumnSurvey, InferredColumn, Kind
-from psoup.pipeline.files.columns.markers import counted
+from psoup.pipeline.files.columns.markers import count_markers
 from psoup.pipeline.files.columns.readings import Reading
-from psoup.pipeline.files.columns.text_kinds import looks_for
+from psoup.pipeline.files.columns.text_kinds import profiler_for
 from psoup.pipeline.files.opening import ByteCount, open_text
 from psoup.pipeline.files.options import SKIPPED, ReadOptions
 from psoup.pipeline.files.readers.csv_head import read_head, records_of
@@ -64,7 +64,7 @@ class CsvRows:
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
         """Return how every column is read, having looked at the whole file; `wanted` types are given."""
         surveys = [ColumnSurvey(name) for name in self.names]
-        looks = {name: looks_for(self._options, name) for name in self.names}
+        profilers = {name: profiler_for(self._options, name) for name in self.names}
         row = 0
         for block in self._blocks():
             places = range(row, row + block.num_rows)
@@ -72,16 +72,16 @@ class CsvRows:
                 survey.nulls += array.null_count
                 kind = wanted.get(survey.name)
                 if kind is ColumnType.STRING or (kind is None and survey.kind is Kind.TEXT):
-                    counted(array, survey.markers)
+                    count_markers(array, survey.markers)
                     continue
-                texts = counted(casting.trimmed_or_null(array), survey.markers)
+                texts = count_markers(casting.trimmed_or_null(array), survey.markers)
                 if kind is None or kind is ColumnType.TIMESTAMP:
-                    looks[survey.name].fold(survey, texts, places)
+                    profilers[survey.name].fold(survey, texts, places)
             row += block.num_rows
         self.total = row
         lines = self._lines_of({s.witness_at for s in surveys if s.witness_at is not None})
         return tuple(
-            decided(
+            decide_column(
                 survey,
                 None if survey.witness_at is None else lines.get(survey.witness_at),
                 self._options,

@@ -7,11 +7,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.files.columns.decisions import decided
+from psoup.pipeline.files.columns.decisions import decide_column
 from psoup.pipeline.files.columns.joined_time import JoinedTime
 from psoup.pipeline.files.columns.kinds import ColumnSurvey, InferredColumn, Kind
-from psoup.pipeline.files.columns.markers import counted
-from psoup.pipeline.files.columns.text_kinds import looks_for
+from psoup.pipeline.files.columns.markers import count_markers
+from psoup.pipeline.files.columns.text_kinds import profiler_for
 from psoup.pipeline.files.options import ReadOptions
 from psoup.pipeline.files.readers.flattening import Flattener, Row
 from psoup.pipeline.files.readers.json_values import fold_values
@@ -75,7 +75,7 @@ class JsonSurvey:
         for name, survey in self.surveys.items():
             survey.nulls = self.rows - self._present.get(name, 0)
             kind = self._wanted.get(name)
-            found.append(decided(survey, survey.witness_at, self._options, kind))
+            found.append(decide_column(survey, survey.witness_at, self._options, kind))
         return tuple(found)
 
     def notes(self, flattener: Flattener | None, *, features: bool) -> tuple[str, ...]:
@@ -119,9 +119,9 @@ class JsonSurvey:
         name = survey.name
         looked_at = self._wanted.get(name, ColumnType.TIMESTAMP) is ColumnType.TIMESTAMP
         if run.kind is str:
-            texts = counted(pa.array(run.values, pa.string()), survey.markers)
+            texts = count_markers(pa.array(run.values, pa.string()), survey.markers)
             if looked_at:
-                looks_for(self._options, name, (Kind.TIMESTAMP,)).fold(survey, texts, run.lines)
+                profiler_for(self._options, name, (Kind.TIMESTAMP,)).fold(survey, texts, run.lines)
             return
         if run.kind is list:
             self._arrays.add(name)

@@ -11,7 +11,7 @@ from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
 from psoup.engine.tuples.arrow import ARROW_TYPES
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.files.columns import casting
-from psoup.pipeline.files.columns.kinds import ColumnSurvey, Kind, Look
+from psoup.pipeline.files.columns.kinds import ColumnSurvey, Kind, ValueProfile
 from psoup.pipeline.files.columns.markers import is_marker
 from psoup.pipeline.files.columns.readings import Reading
 from psoup.pipeline.files.times.candidates import is_compact_day
@@ -27,28 +27,28 @@ def fold_values(survey: ColumnSurvey, values: Sequence[Any], lines: Sequence[int
     """
     if survey.kind is Kind.TEXT:
         return
-    look = _look(survey, values)
-    if survey.outcome(look) is Kind.TEXT and len(values) > 1:
+    profile = _profile(survey, values)
+    if survey.outcome(profile) is Kind.TEXT and len(values) > 1:
         for value, line in zip(values, lines, strict=True):
             fold_values(survey, [value], [line])
         return
-    survey.add(look, witness=json_text(values[0]), at=lines[0])
+    survey.add(profile, witness=json_text(values[0]), at=lines[0])
 
 
-def _look(survey: ColumnSurvey, values: Sequence[Any]) -> Look:
+def _profile(survey: ColumnSurvey, values: Sequence[Any]) -> ValueProfile:
     match values[0]:
         case bool():
-            return Look(Kind.BOOL)
+            return ValueProfile(Kind.BOOL)
         case int():
             largest = max(abs(value) for value in values)
             if largest > INT64_MAX:
-                return Look(Kind.TEXT)
+                return ValueProfile(Kind.TEXT)
             compact = survey.compact and all(map(is_compact_day, values))
-            return Look(Kind.INT, largest=largest, compact=compact)
+            return ValueProfile(Kind.INT, largest=largest, compact=compact)
         case float():
-            return Look(Kind.FLOAT)
+            return ValueProfile(Kind.FLOAT)
         case _:
-            return Look(Kind.TEXT)
+            return ValueProfile(Kind.TEXT)
 
 
 def json_text(value: object) -> str:

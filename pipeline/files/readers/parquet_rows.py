@@ -17,12 +17,12 @@ from psoup.engine.tuples.arrow import ARROW_TYPES
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import DataFileError
 from psoup.pipeline.files.columns import casting
-from psoup.pipeline.files.columns.decisions import decided
+from psoup.pipeline.files.columns.decisions import decide_column
 from psoup.pipeline.files.columns.joined_time import JoinedTime
 from psoup.pipeline.files.columns.kinds import KINDS, ColumnSurvey, InferredColumn, Kind
-from psoup.pipeline.files.columns.markers import counted
+from psoup.pipeline.files.columns.markers import count_markers
 from psoup.pipeline.files.columns.readings import Reading, asked_reading
-from psoup.pipeline.files.columns.text_kinds import looks_for
+from psoup.pipeline.files.columns.text_kinds import profiler_for
 from psoup.pipeline.files.opening import DAMAGE, ByteCount, plain_file
 from psoup.pipeline.files.options import ReadOptions
 from psoup.pipeline.files.times.forms import ISO, Epoch, microseconds
@@ -73,16 +73,18 @@ class ParquetRows:
         """Return how the texts of a column are read."""
         survey = ColumnSurvey(name)
         joined = self._joined is not None and name == self._joined.name
-        looks = looks_for(self._options, name)
+        profiler = profiler_for(self._options, name)
         row = 0
         with self._open() as file:
             wanted = list(self._options.time_parts) if joined else [name]
             for block in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
                 texts = casting.trimmed_or_null(self._array(block, name).cast(pa.string()))
                 survey.nulls += texts.null_count
-                looks.fold(survey, counted(texts, survey.markers), range(row, row + block.num_rows))
+                profiler.fold(
+                    survey, count_markers(texts, survey.markers), range(row, row + block.num_rows)
+                )
                 row += block.num_rows
-        return decided(survey, survey.witness_at, self._options, kind)
+        return decide_column(survey, survey.witness_at, self._options, kind)
 
     def _array(self, block: pa.RecordBatch, name: str) -> pa.Array:
         """Return a column of the file, or the one that is joined from others."""
@@ -195,7 +197,7 @@ def _converted(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
     if kind is ColumnType.TIMESTAMP:
         if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
             if isinstance(reading.form, Epoch):
-                return casting.dated(microseconds(array, reading.form.unit))
+                return casting.checked_times(microseconds(array, reading.form.unit))
             if reading.form is ISO:
                 raise casting.Misfit(
                     0, "a number is no timestamp", "Pass --epoch s|ms|us|ns if it counts from 1970."
@@ -210,12 +212,12 @@ def _converted(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
                 allow_time_truncate=True,
             )
         )
-        return casting.dated(whole.cast(pa.int64()).cast(ARROW_TYPES[kind]))
+        return casting.checked_times(whole.cast(pa.int64()).cast(ARROW_TYPES[kind]))
     if _is_text(array.type):
         return casting.text_as(array.cast(pa.string()), kind, reading)
     converted = array.cast(ARROW_TYPES[kind])
     if kind is ColumnType.FLOAT64:
-        return casting.finite(converted)
+        return casting.checked_floats(converted)
     return casting.checked_text(converted) if kind is ColumnType.STRING else converted
 
 

@@ -26,7 +26,7 @@ _TYPES: Final = {
 """Addresses, sets and everything else are text."""
 
 
-def described(path: Path, options: ReadOptions) -> ReadOptions:
+def zeek_options(path: Path, options: ReadOptions) -> ReadOptions:
     """Return the options with what the header says; what the user says goes first.
 
     Raises:

@@ -10,7 +10,7 @@ import pytest
 
 from psoup.app.cli.common import ExitCode
 from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.dropping import drop_as_seen, take_back
+from psoup.pipeline.dropping import drop_as_seen, undo_declaration
 from psoup.pipeline.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.files.readers import csv_rows
 from tests.children import child
@@ -152,20 +152,20 @@ def test_take_back_drops_the_very_declaration_and_nothing_that_is_used(psoup):
         mine, is_new = service.declare("s", COLUMNS)
         assert is_new
         service.register("SELECT n FROM s", name="q")
-        take_back(service, mine)
+        undo_declaration(service, mine)
         assert service.stream("s") is not None
         (query,) = service.queries()
         service.remove(query["id"])
         service.drop("s")
         theirs, _ = service.declare("s", COLUMNS)
-        take_back(service, mine)
+        undo_declaration(service, mine)
         assert theirs["declared"] == (service.stream("s") or {})["declared"]
         service.append("s", b'{"n":1}', content_type="application/json")
-        take_back(service, theirs)
+        undo_declaration(service, theirs)
         assert 1 == psoup.rows("s")
-        take_back(service, {**theirs, "name": "t"})
+        undo_declaration(service, {**theirs, "name": "t"})
         empty, _ = service.declare("t", COLUMNS)
-        take_back(service, empty)
+        undo_declaration(service, empty)
         assert service.stream("t") is None
 
 

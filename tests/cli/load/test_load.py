@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from psoup.app.cli.common import ExitCode
-from psoup.pipeline.load.plan import LoadRequest, Look, plan_load
+from psoup.pipeline.load.plan import LoadRequest, SurveyProgress, plan_load
 from psoup.pipeline.load.sources import sources
 from psoup.pipeline.load.transfer import run_load
 from tests.children import child
@@ -138,7 +138,7 @@ def test_load_is_done_by_all_only_once_everything_is_acknowledged(psoup, csv_fil
         psoup.service() as service,
         sources([str(csv_file), str(csv_file)], lambda *_: None) as found,
     ):
-        plan = plan_load(service, request, found, Look())
+        plan = plan_load(service, request, found, SurveyProgress())
         run_load(service, plan, lambda done: shares.append(done.fraction))
         assert 500 == (service.stream("s") or {})["rows"]
     assert sorted(shares) == shares

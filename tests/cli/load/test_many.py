@@ -167,7 +167,7 @@ def test_pipe_with_more_than_is_kept_of_one_is_refused(psoup, tmp_path, monkeypa
     result = psoup("load", path, "--stream", "s", code=ExitCode.DATA_FILE)
     writer.join()
     assert "came through a pipe" in result.stderr
-    assert "Write it to a file" in result.stderr
+    assert "Write the data to a file" in result.stderr
 
 
 def test_more_files_than_a_stream_counts_are_refused_before_one_is_read(psoup, tmp_path):

@@ -43,7 +43,7 @@ def test_load_of_another_file_into_the_stream_reads_it_alike(psoup, csv_file):
     assert "note - is NULL in n (1)" in psoup("load", csv_file, *options).stderr
     assert 3 == psoup.rows("s")
     result = psoup("load", csv_file, *options, "--types", "n float64", code=ExitCode.USAGE)
-    assert "Column 'n' is int64 already" in result.stderr
+    assert "declares column 'n' as int64, and --types names" in result.stderr
     assert 3 == psoup.rows("s")
 
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.files.columns.decisions import decided
+from psoup.pipeline.files.columns.decisions import decide_column
 from psoup.pipeline.files.columns.kinds import ColumnSurvey, Kind, widened
-from psoup.pipeline.files.columns.text_kinds import TextLooks
+from psoup.pipeline.files.columns.text_kinds import TextProfiler
 from psoup.pipeline.files.options import ReadOptions
 
 
@@ -16,7 +16,7 @@ def survey_of(*blocks):
     survey = ColumnSurvey("c")
     row = 0
     for block in blocks:
-        TextLooks().fold(survey, pa.array(block, pa.string()), range(row, row + len(block)))
+        TextProfiler().fold(survey, pa.array(block, pa.string()), range(row, row + len(block)))
         row += len(block)
     return survey
 
@@ -49,7 +49,7 @@ def survey_of(*blocks):
 )
 def test_text_looks_values_of_a_column_give_the_narrowest_type(values, expected):
     """Every value fits the type without loss, and no narrower type holds them all."""
-    assert expected == decided(survey_of(values), None, ReadOptions(), None).type
+    assert expected == decide_column(survey_of(values), None, ReadOptions(), None).type
 
 
 def test_text_looks_differential_one_block_or_many_give_one_type():
@@ -70,7 +70,9 @@ def test_text_looks_misfit_deep_in_a_block_is_the_witness():
     values[4_000] = "-"
     survey = survey_of(values)
     assert 3_217 == survey.witness_at
-    assert "'NA' in line 3219 is not int64" == decided(survey, 3_219, ReadOptions(), None).note
+    assert (
+        "'NA' in line 3219 is not int64" == decide_column(survey, 3_219, ReadOptions(), None).note
+    )
 
 
 def test_widened_of_any_three_kinds_is_a_join():
