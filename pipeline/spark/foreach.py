@@ -1,6 +1,6 @@
-"""Writing a stream on Spark 3.5, which has no data sources in Python: a function for `foreachBatch`.
+"""Writes a stream on Spark 3.5, which has no data sources in Python, by a function for `foreachBatch`.
 
-The same promises as `writeStream.format("psoup")`: tasks stage, one commit makes a micro-batch visible, once.
+Makes the same promises as `writeStream.format("psoup")`: tasks stage rows, and one commit makes a micro-batch visible.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,24 +32,24 @@ def foreach_batch(
 
     Args:
         url: of the service.
-        stream: where the rows go.
-        app: the job's name, under which the service counts micro-batches. It belongs to the checkpoint:
-            with a new checkpoint the numbers begin anew, and take a new name.
+        stream: name of the stream.
+        app: name of the job, under which the service knows its micro-batches. Choose a new name with a new checkpoint,
+            because micro-batches are then numbered from 0 again.
         options: those of `format("psoup")`, such as `token` and `createStream`.
 
     Raises:
-        AddressError, OptionError: says which argument cannot be.
+        AddressError, OptionError: names the malformed argument.
     """
     given = {name: _text(value) for name, value in options.items()}
-    told = write_options({**given, "url": url, "stream": stream})
-    if told.txn is not None or not app:
+    checked = write_options({**given, "url": url, "stream": stream})
+    if checked.txn is not None or not app:
         raise OptionError(
-            "A micro-batch is named by app=..., which may not be empty, and numbered by Spark: leave"
+            "The job is named by app=..., which may not be empty, and Spark numbers its micro-batches: leave"
             " out 'txnAppId' and 'txnVersion'."
         )
 
     def write(frame: DataFrame, batch_id: int) -> None:
-        plan = plan_write(told, frame.schema)
+        plan = plan_write(checked, frame.schema)
         receipts = frame.mapInArrow(_staging(plan), _RECEIPT).collect()
         staged = [StagedRows(tuple(receipt.stages), receipt.rows) for receipt in receipts]
         try:
@@ -62,7 +62,7 @@ def foreach_batch(
 
 
 def _staging(plan: WritePlan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what runs in each task: one row comes back for each partition, of the attempt that counts."""
+    """Return the function of a task, which stages a partition and yields one row: its receipt."""
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         staged = stage_rows(plan, batches)

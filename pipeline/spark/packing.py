@@ -1,4 +1,4 @@
-"""Rows into parts that a request may hold: a function of the rows and their batches alone."""
+"""Packs rows into parts of limited size, which depend only on the rows and their batches."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,9 +8,9 @@ import pyarrow as pa
 def packed(
     batches: Iterable[pa.RecordBatch], *, nbytes_max: int, rows_max: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in their order, in batches as large as may be; none without rows.
+    """Yield the rows in order, in batches as large as the limits allow; none without rows.
 
-    A row that is larger by itself is a batch of its own. Holds one batch more than it yields.
+    A single row above `nbytes_max` is a batch of its own. Holds one more batch than it yields.
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
@@ -27,7 +27,7 @@ def packed(
 
 
 def _pieces(batch: pa.RecordBatch, nbytes_max: int, rows_max: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batch, halved until each piece fits; nothing of one without rows."""
+    """Yield the batch, halved until each piece fits; nothing for a batch without rows."""
     rows = batch.num_rows
     if rows > 1 and (batch.nbytes > nbytes_max or rows > rows_max):
         yield from _pieces(batch.slice(0, rows // 2), nbytes_max, rows_max)

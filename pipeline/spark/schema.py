@@ -1,7 +1,7 @@
-"""Spark's columns and psoup's: which type becomes which, and what to do where none does.
+"""Spark's column types and psoup's, in both directions.
 
-Both ways: what is written is checked against the stream's declaration before a row is sent, what is read
-gets the type that holds every value.
+A DataFrame is checked against the stream's declaration before a row is sent. Columns that are read get the Spark type
+that holds every value.
 """
 
 from collections.abc import Sequence
@@ -56,46 +56,46 @@ _EXPRESSIONS: Final[dict[str, str]] = {
     "struct": 'to_json("{0}")',
     "variant": 'to_json("{0}")',
 }
-"""How a column of a type that no stream has becomes one that some stream has, by the type's name."""
+"""Expressions that turn a column of an unsupported type into a supported one, by the type's name."""
 
 
 def psoup_type(given: DataType) -> ColumnType | None:
-    """Return the type that a Spark column is written as, None where psoup has none for it."""
+    """Return the psoup type of a Spark column; None: unsupported."""
     return _WRITTEN_AS.get(type(given))
 
 
 def spark_type(kind: ColumnType) -> DataType:
-    """Return the Spark type that a psoup column is read as."""
+    """Return the Spark type of a psoup column."""
     return _READ_AS[kind]
 
 
 def struct_type(columns: Sequence[ColumnSchema]) -> StructType:
-    """Return psoup's columns as Spark's."""
+    """Return the Spark schema of psoup's columns."""
     return StructType([StructField(c.name, spark_type(c.type), c.nullable) for c in columns])
 
 
 def arrow_schema_of(columns: Sequence[ColumnSchema]) -> pa.Schema:
-    """Return the exact Arrow schema of rows of these columns."""
+    """Return the Arrow schema of these columns."""
     return pa.schema([pa.field(c.name, ARROW_TYPES[c.type], nullable=c.nullable) for c in columns])
 
 
 def as_declared(batch: pa.RecordBatch, declared: pa.Schema) -> pa.RecordBatch:
-    """Return Spark's rows with the declared columns: their order, their types, times in UTC.
+    """Return Spark's rows with the declared columns, in order, cast to their types, times in UTC.
 
     Raises:
-        pyarrow.ArrowInvalid: a value does not fit, which `check_columns` has ruled out.
+        pyarrow.ArrowInvalid: a value does not fit; `check_columns` excludes that.
     """
     arrays = [batch.column(field.name).cast(field.type) for field in declared]
     return pa.RecordBatch.from_arrays(arrays, schema=declared)
 
 
 def columns_to_declare(schema: StructType, *, time: str | None) -> tuple[ColumnSchema, ...]:
-    """Return the columns of a stream made for a DataFrame.
+    """Return the columns of a new stream for a DataFrame.
 
-    NULL is allowed where Spark allows it, but not in the time column.
+    A column allows NULL if Spark's does; the time column does not.
 
     Raises:
-        SchemaMismatchError: names every column whose type psoup does not have, and what to make of it.
+        SchemaMismatchError: names every column of an unsupported type, with an expression to convert it.
     """
     lines = [
         _line(field.name, field.dataType, None, f"psoup has no such type: {_fix(field, None)}")
@@ -114,10 +114,10 @@ def columns_to_declare(schema: StructType, *, time: str | None) -> tuple[ColumnS
 
 
 def check_columns(stream: str, declared: Sequence[ColumnSchema], schema: StructType) -> None:
-    """Refuse a DataFrame whose columns are not exactly the stream's, in whatever order.
+    """Refuse a DataFrame whose columns are not exactly the stream's, in any order.
 
     Raises:
-        SchemaMismatchError: one line for every column, with both types and what to do.
+        SchemaMismatchError: has a line for every column, with both types and what to do.
     """
     types = {column.name: column.type for column in declared}
     lines = []
@@ -147,7 +147,7 @@ def _line(name: str, given: DataType | None, kind: ColumnType | None, verdict: s
 
 
 def _fix(field: StructField, wanted: ColumnType | None, *, names: Sequence[str] = ()) -> str:
-    """Return what to write for a column that does not fit; `wanted` None = the stream lacks it."""
+    """Return code that mends a column that does not fit; `wanted` None: the stream lacks the column."""
     if wanted is not None:
         cast = f'col("{field.name}").cast("{_READ_AS[wanted].simpleString()}")'
         return f'.withColumn("{field.name}", {cast})'

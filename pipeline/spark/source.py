@@ -1,7 +1,7 @@
-"""The data source `psoup`: what `spark.read`, `readStream`, `write` and `writeStream` find by its name.
+"""The data source `psoup`, which `spark.read`, `readStream`, `write` and `writeStream` find by its name.
 
-Spark makes one in several processes, and asks each for something else; none of them is the user's. So
-nothing is kept here but the options, and Spark is given readers and writers that can be pickled.
+Spark makes instances in several processes, none of which is the user's, and uses each for another purpose. So an
+instance holds only the options, and returns readers and writers that can be pickled.
 """
 
 from pyspark.sql.datasource import (
@@ -26,12 +26,12 @@ class DefaultSource(DataSource):
     @classmethod
     @override
     def name(cls) -> str:
-        """Return what stands in `format(...)`."""
+        """Return the name for `format(...)`."""
         return "psoup"
 
     @override
     def schema(self) -> StructType:
-        """Return the columns of what is read, asking the service."""
+        """Return the columns to read, which the service is asked for."""
         return schema_to_read(self.options)
 
     @override
@@ -41,7 +41,7 @@ class DefaultSource(DataSource):
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return the reader of what arrives in a stream."""
+        """Return the reader of a stream's batches."""
         return PsoupStreamReader(self.options, schema)
 
     @override

@@ -1,8 +1,8 @@
-"""Rows of a DataFrame on their way into a stream: staged by many tasks, made visible by one commit.
+"""Writes rows of a DataFrame into a stream: many tasks stage them, one commit makes them visible.
 
-What is staged counts for nothing until a commit names it, so tasks that are repeated, overtaken or killed
-need no undoing: what no commit names ends by itself within an hour. Knows nothing of Spark's data source
-interface, which Spark 3.5 does not have.
+Staged rows are invisible until a commit names them, so tasks that are repeated, overtaken or killed need no undoing:
+the service drops parts that no commit names within an hour. Independent of Spark's data source interface, which Spark
+3.5 does not have.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,18 +29,18 @@ from psoup.pipeline.spark.schema import (
 )
 
 PART_BYTES_MAX: Final = 8 << 20
-"""Of one staged part as Arrow: a quarter of what a request may hold, so that tasks send while Spark reads."""
+"""Size of one staged part as Arrow: a quarter of the limit of a request, so that tasks send while Spark reads."""
 SMALLER: Final = (
     "Make micro-batches smaller: maxFilesPerTrigger or maxBytesPerTrigger for files,"
     " maxOffsetsPerTrigger for Kafka, rowsPerSecond for rate; and with availableNow as well"
 )
-"""What to do where a micro-batch is larger than a commit may be."""
+"""Advice for a micro-batch that is larger than a commit may be."""
 _ERRORS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """Where rows go and as what: all that a task has to know."""
+    """The stream of a write, its columns, and the connection: all that a task needs."""
 
     connection: Connection
     stream: str
@@ -50,31 +50,31 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """What one task has staged: the handles, in the order of its rows, and how many these are."""
+    """The parts that one task has staged: their handles, in the order of its rows, and the number of rows."""
 
     stages: tuple[str, ...]
     rows: int
 
 
 def open_client(connection: Connection) -> PsoupClient:
-    """Return a client that waits for the service as long as the option `retrySeconds` says."""
+    """Return a client that retries as long as the option `retrySeconds` says."""
     retry = RetryPolicy(budget_s=connection.retry_s, from_the_start=True)
     return PsoupClient(connection.url, token=connection.token, retry=retry)
 
 
 def plan_write(options: WriteOptions, schema: StructType) -> WritePlan:
-    """Return the plan of a write: the stream is there, and the DataFrame has its columns.
+    """Check the stream and the DataFrame's columns; return the plan of a write.
 
-    Declares the stream where it is not there and `createStream` says so.
+    Declares the stream if it does not exist and `createStream` is true.
 
     Raises:
-        DefinitionError: there is no such stream, or it is dated by another column.
+        DefinitionError: there is no such stream, or its time column is another one.
         SchemaMismatchError: the columns differ.
         ServiceProblem, ServiceUnreachableError: the service refused, or does not answer.
     """
     with open_client(options.connection) as service:
-        found = service.stream(options.stream)
-        if found is None:
+        description = service.stream(options.stream)
+        if description is None:
             if not options.create:
                 raise DefinitionError(
                     f"There is no stream {options.stream!r} at {options.connection.url}. Declare it"
@@ -82,32 +82,32 @@ def plan_write(options: WriteOptions, schema: StructType) -> WritePlan:
                     " the column that dates a row."
                 )
             columns = columns_to_declare(schema, time=options.time)
-            found, _ = service.declare(options.stream, _definition(options, columns))
-    if options.time is not None and found.get("time") != options.time:
+            description, _ = service.declare(options.stream, _definition(options, columns))
+    if options.time is not None and description.get("time") != options.time:
         raise DefinitionError(
-            f"Stream {options.stream!r} is dated by {found.get('time')!r}, the option 'time' says"
-            f" {options.time!r}: leave it out, or write to another stream."
+            f"The time column of stream {options.stream!r} is {description.get('time')!r}, and the option 'time' names"
+            f" {options.time!r}: leave the option out, or write to another stream."
         )
-    columns = columns_of(found)
+    columns = columns_of(description)
     check_columns(options.stream, columns, schema)
     return WritePlan(options.connection, options.stream, columns, options.compression)
 
 
 def stage_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> StagedRows:
-    """Send rows as parts of at most 8 MiB; return the handles under which they wait for a commit.
+    """Stage rows in parts of at most 8 MiB; return their handles, which a commit needs.
 
-    Where it fails, what it has staged is discarded as far as the service can be told.
+    A failure discards the parts staged so far, if the service answers.
 
     Raises:
-        WriteRefusedError: a row is not one of this stream; says which value.
-        ServiceProblem, ServiceUnreachableError: the service refused, or for too long.
+        WriteRefusedError: a row does not fit the stream; names the value.
+        ServiceProblem, ServiceUnreachableError: the service refused, or did not answer in time.
     """
     stages: list[str] = []
     rows = 0
     with open_client(plan.connection) as service:
         try:
             for part in _parts(plan, batches):
-                stages.append(_staged(service, plan, part))
+                stages.append(_stage(service, plan, part))
                 rows += part.num_rows
         except BaseException:
             discard_stages(plan, stages)
@@ -116,11 +116,11 @@ def stage_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> StagedRows
 
 
 def commit_stages(plan: WritePlan, txn: Txn, staged: Sequence[StagedRows]) -> None:
-    """Make what was staged visible, all at once; nothing where there are no rows, or where it was done.
+    """Make the staged rows visible at once. Does nothing without rows, or if they are committed already.
 
     Raises:
-        WriteRefusedError: the commit cannot be, now or later; says what that means for the job.
-        ServiceProblem, ServiceUnreachableError: the service refused otherwise, or for too long.
+        WriteRefusedError: the service refused the commit for good; says what the job has to do.
+        ServiceProblem, ServiceUnreachableError: the service refused for now, or did not answer in time.
     """
     stages = [stage for part in staged for stage in part.stages]
     if not stages:
@@ -140,9 +140,9 @@ def commit_stages(plan: WritePlan, txn: Txn, staged: Sequence[StagedRows]) -> No
 
 
 def discard_stages(plan: WritePlan, stages: Sequence[str]) -> None:
-    """Discard what was staged and not committed, as far as the service answers at once.
+    """Discard staged parts that were not committed, if the service answers at once.
 
-    What is left ends by itself within an hour, so nothing is raised and nothing is waited for.
+    Never raises and never retries: the service drops the others within an hour.
     """
     connection = plan.connection
     with PsoupClient(
@@ -165,14 +165,14 @@ def _definition(options: WriteOptions, columns: tuple[ColumnSchema, ...]) -> dic
 
 
 def _parts(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in their order, in the stream's columns, in batches as large as a part may be."""
+    """Yield the rows in order, with the stream's columns, in batches of the size of a part."""
     declared = arrow_schema_of(plan.columns)
     fitting = (as_declared(batch, declared) for batch in batches)
     return packed(fitting, nbytes_max=PART_BYTES_MAX, rows_max=limits.BATCH_ROWS_MAX)
 
 
-def _staged(service: PsoupClient, plan: WritePlan, part: pa.RecordBatch) -> str:
-    """Send one part; return its handle."""
+def _stage(service: PsoupClient, plan: WritePlan, part: pa.RecordBatch) -> str:
+    """Stage one part; return its handle."""
     body, encoding = compressed(encode_batch(part), plan.compression)
     try:
         receipt = service.stage(plan.stream, body, content_type=ARROW_STREAM, encoding=encoding)
@@ -184,9 +184,9 @@ def _staged(service: PsoupClient, plan: WritePlan, part: pa.RecordBatch) -> str:
 
 
 def compressed(body: bytes, compression: Compression) -> tuple[bytes, str | None]:
-    """Return a body as it is sent, and its encoding.
+    """Return a body, compressed if asked for, and its encoding.
 
-    Rows that are nearly all alike pack better than the service believes of honest rows: sent as they are.
+    Rows that are nearly all alike are not compressed: the service refuses bodies that expand too much.
     """
     if compression is Compression.NONE:
         return body, None
@@ -197,8 +197,8 @@ def compressed(body: bytes, compression: Compression) -> tuple[bytes, str | None
 
 
 def _rejected(plan: WritePlan, problem: ServiceProblem) -> WriteRefusedError:
-    found = problem.body.get("errors")
-    errors = found if isinstance(found, list) else []
+    listed = problem.body.get("errors")
+    errors = listed if isinstance(listed, list) else []
     shown = "; ".join(
         f"column {str(error.get('pointer', '')).lstrip('/')!r}: {error.get('code')},"
         f" expected {error.get('expected')}, got {error.get('got')}"
@@ -207,24 +207,24 @@ def _rejected(plan: WritePlan, problem: ServiceProblem) -> WriteRefusedError:
     total = problem.body.get("errors_total", len(errors))
     return WriteRefusedError(
         f"Stream {plan.stream!r} rejects {total} values of the DataFrame: {shown}. Nothing of this"
-        " write is stored: filter such rows out, or change them, before writing."
+        " write is stored: filter these rows out, or change them, before writing."
     )
 
 
 def _meaning(problem: ServiceProblem, size: str) -> str | None:
-    """Return what a refused commit means and what to do; None = waiting might have helped."""
+    """Return what a refused commit means and what to do; None: the refusal is temporary."""
     match problem.problem:
         case "txn-content-differs":
             return (
                 "Other rows were stored under this version before. Either the source does not give the"
                 " same rows again when a micro-batch is repeated, or two jobs write under one name, or"
-                " a checkpoint was put back to an earlier state: find out which, then go on with a"
+                " a checkpoint was restored to an earlier state: find out which, then go on with a"
                 " new checkpoint, or a new txnAppId."
             )
         case "stage-missing":
             return (
-                "Parts of it are gone: the write took longer than staged rows are kept, or the stream"
-                " was dropped or declared anew meanwhile. Start the job again; where the write is"
+                "Some of its parts are gone: the write took longer than staged rows are kept, or the stream"
+                " was dropped or declared anew meanwhile. Start the job again; if the write is"
                 f" slow: {SMALLER}."
             )
         case _ if problem.status in {413, 422}:

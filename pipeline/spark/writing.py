@@ -1,8 +1,8 @@
-"""`df.write` and `df.writeStream` into a stream: what Spark calls in its tasks, and once at the end.
+"""The writers of `df.write` and `df.writeStream`: Spark calls them in its tasks, and once at the end.
 
-A task's process knows its query and micro-batch by Spark's local properties; the process that commits knows
-the number of the micro-batch alone, and has a writer made anew. So all that a commit needs rides in the
-messages of the tasks, and Spark passes on those of the attempts that count.
+A task's process learns its query and micro-batch from Spark's local properties. The process that commits knows only
+the number of the micro-batch, and has a new writer. So the messages of the tasks carry all that a commit needs; Spark
+hands over those of the attempts that count.
 """
 
 import uuid
@@ -32,36 +32,36 @@ from psoup.pipeline.spark.staging import (
 )
 
 QUERY_ID_PROPERTY: Final = "sql.streaming.queryId"
-"""Where Spark keeps `StreamingQuery.id`, which the checkpoint fixes. Not documented: a test guards it."""
+"""Spark's property with `StreamingQuery.id`, which the checkpoint fixes. Undocumented, so a test guards it."""
 BATCH_ID_PROPERTY: Final = "streaming.sql.batchId"
 
 
 @dataclass(frozen=True)
 class WrittenPartition(WriterCommitMessage):
-    """What a task of a batch write tells the commit."""
+    """Message of a task of a batch write to the commit."""
 
     staged: StagedRows
 
 
 @dataclass(frozen=True)
 class WrittenMicroBatchPartition(WrittenPartition):
-    """What a task of a micro-batch tells the commit: also which query it was, and which micro-batch."""
+    """Message of a task of a micro-batch to the commit, with its query and micro-batch."""
 
     query_id: str
     batch_id: int
 
 
 class PsoupWriter(DataSourceArrowWriter):
-    """One `df.write`: visible all at once, or not at all.
+    """One `df.write`, whose rows become visible at once or not at all.
 
-    Made once, where the write is planned; the tasks and the commit get copies.
+    Made once, when the write is planned; tasks and commit get copies.
     """
 
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-        """Look at the stream, or declare it.
+        """Check the stream, or declare it.
 
         Raises:
-            OptionError: something that a batch write cannot do.
+            OptionError: a batch write does not support an option.
             PipelineError: as `plan_write`.
         """
         _refuse_overwriting(options.stream, overwrite=overwrite)
@@ -77,22 +77,22 @@ class PsoupWriter(DataSourceArrowWriter):
     @override
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make the rows of all partitions visible."""
-        commit_stages(self._plan, self._txn, [one.staged for one in _written(messages)])
+        commit_stages(self._plan, self._txn, [message.staged for message in _written(messages)])
 
     @override
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Discard what is known to be staged; a commit that took place stays."""
+        """Discard the parts that the messages name; a commit that took place stays."""
         discard_stages(self._plan, _stages(messages))
 
 
 class PsoupStreamWriter(DataSourceStreamArrowWriter):
-    """One micro-batch of a `df.writeStream`: visible all at once, and once."""
+    """One micro-batch of a `df.writeStream`, whose rows become visible at once, and once."""
 
     def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-        """Look at the stream, or declare it.
+        """Check the stream, or declare it.
 
         Raises:
-            OptionError: something that a streaming query cannot do.
+            OptionError: a streaming query does not support an option.
             PipelineError: as `plan_write`.
         """
         _refuse_overwriting(options.stream, overwrite=overwrite)
@@ -111,14 +111,14 @@ class PsoupStreamWriter(DataSourceStreamArrowWriter):
 
     @override
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Make the rows of the micro-batch visible, unless they are."""
+        """Make the rows of the micro-batch visible, unless they are visible already."""
         written = _written(messages)
-        if not any(one.staged.stages for one in written):
+        if not any(message.staged.stages for message in written):
             return
         query_ids = {
-            (one.query_id, one.batch_id)
-            for one in written
-            if isinstance(one, WrittenMicroBatchPartition)
+            (message.query_id, message.batch_id)
+            for message in written
+            if isinstance(message, WrittenMicroBatchPartition)
         }
         if len(query_ids) != 1 or next(iter(query_ids))[1] != batchId:
             raise WriteRefusedError(
@@ -126,27 +126,27 @@ class PsoupStreamWriter(DataSourceStreamArrowWriter):
                 " expected one query and this number. Nothing was stored."
             )
         txn = Txn(app_of(next(iter(query_ids))[0]), batchId)
-        commit_stages(self._plan, txn, [one.staged for one in written])
+        commit_stages(self._plan, txn, [message.staged for message in written])
 
     @override
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        """Discard what is known to be staged; a commit that took place stays.
+        """Discard the parts that the messages name; a commit that took place stays.
 
-        Spark calls it also where the commit was carried out and its answer was lost.
+        Spark also calls this if the commit took place and its answer was lost.
         """
         discard_stages(self._plan, _stages(messages))
 
 
 def app_of(query_id: str) -> str:
-    """Return the producer's name of a streaming query: another one where its checkpoint is deleted."""
+    """Return the name of a streaming query's producer. It changes if the checkpoint is deleted."""
     return f"spark:{query_id}"
 
 
 def micro_batch_of_task() -> tuple[str, int]:
-    """Return `StreamingQuery.id` and the number of the micro-batch that this task belongs to.
+    """Return `StreamingQuery.id` and the number of the micro-batch of this task.
 
     Raises:
-        WriteRefusedError: Spark does not say, as an unknown version of it might.
+        WriteRefusedError: this version of Spark does not provide them.
     """
     task = TaskContext.get()
     query_id = None if task is None else task.getLocalProperty(QUERY_ID_PROPERTY)
@@ -173,4 +173,4 @@ def _written(messages: Sequence[WriterCommitMessage | None]) -> list[WrittenPart
 
 
 def _stages(messages: Sequence[WriterCommitMessage | None]) -> list[str]:
-    return [stage for one in _written(messages) for stage in one.staged.stages]
+    return [stage for message in _written(messages) for stage in message.staged.stages]

@@ -1,6 +1,6 @@
-"""A stream's batches past a position, as one process lists them again and again; and the hold that keeps them.
+"""A stream's batches past a position, listed repeatedly by one process; and the hold that keeps them in the log.
 
-The service lists what is there, and says up to where something is gone: so it is known whether a batch was missed.
+The service lists the batches that it has, and says up to where it has forgotten some: so a lost batch is noticed.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ ARRIVAL_COLUMNS: Final = (
     ColumnSchema("_seq", ColumnType.INT64, nullable=False),
     ColumnSchema("_arrival", ColumnType.TIMESTAMP, nullable=False),
 )
-"""A row's tuple id, and its batch's position and arrival, before the columns of the stream."""
+"""Tuple id of a row, position and arrival of its batch; they precede the columns of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedBatch:
-    """A batch that is there: its position, and the bytes of its rows."""
+    """A batch that the log has: its position, and the size of its rows in bytes."""
 
     seq: int
     nbytes: int
@@ -31,13 +31,14 @@ class ListedBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReadThrough:
-    """Where a reader stands: in which history, and behind which batch.
+    """The position of a reader.
 
     Attributes:
-        gen: the history.
-        seq: nothing up to this position is read any more.
-        batches: how many were read on the way here from where it stood before; 0 = this is where it began.
-        begin: where that was. Spark keeps it but for the first micro-batch, whose begin it asks for anew at a restart.
+        gen: generation of the log.
+        seq: batches up to this position are read.
+        batches: number of batches from the reader's previous position to this one; 0: this is its first position.
+        begin: the previous position. Spark keeps it for every micro-batch but the first, whose begin it asks for anew
+            at a restart.
     """
 
     gen: int
@@ -47,7 +48,7 @@ class ReadThrough:
 
 
 def columns_arriving(service: PsoupClient, stream: str) -> tuple[ColumnSchema, ...]:
-    """Return the columns of a stream's rows as they are read, `ARRIVAL_COLUMNS` first.
+    """Return the columns with which Spark reads a stream's rows, `ARRIVAL_COLUMNS` first.
 
     Raises:
         ReadRefusedError: there is no such stream, or as `with_arrival`.
@@ -59,23 +60,23 @@ def columns_arriving(service: PsoupClient, stream: str) -> tuple[ColumnSchema, .
 
 
 def with_arrival(columns: Sequence[ColumnSchema]) -> tuple[ColumnSchema, ...]:
-    """Return `ARRIVAL_COLUMNS` and, behind them, those of a stream.
+    """Return `ARRIVAL_COLUMNS`, then the columns of a stream.
 
     Raises:
-        ReadRefusedError: the stream has a column of such a name. Spark does not tell a letter's case.
+        ReadRefusedError: the stream has a column of such a name. Spark ignores the case of names.
     """
-    added = {one.name for one in ARRIVAL_COLUMNS}
+    added = {column.name for column in ARRIVAL_COLUMNS}
     for column in columns:
         if column.name.lower() in added:
             raise ReadRefusedError(
                 f"The stream has a column {column.name!r} of its own, and Spark reads its rows with {sorted(added)} in"
-                " front of them: declare it under another name to read or archive it with Spark."
+                " front of them. To read or archive the stream with Spark, declare it with another name for the column."
             )
     return (*ARRIVAL_COLUMNS, *columns)
 
 
 class Arrivals:
-    """Lists one stream's batches, and fails where some are gone that were never listed."""
+    """Lists the batches of one stream, and fails if some were forgotten before they were listed."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Arrivals:
         fail_on_loss: bool = True,
         loss_known_through: int = 0,
     ) -> None:
-        """Ask nothing yet. Batches up to `loss_known_through` may be gone unread without a failure."""
+        """Send no request yet. Batches up to `loss_known_through` may be lost without a failure."""
         self._service = service
         self._stream = stream
         self._fail_on_loss = fail_on_loss
@@ -93,35 +94,35 @@ class Arrivals:
         self._is_held = False
 
     def first(self) -> JsonObject:
-        """Return `gen`, the applied `seq`, and `forgotten_through`: past that nothing is gone."""
+        """Return `gen`, the applied `seq`, and `forgotten_through`: no batch past it is lost."""
         return self._service.batch_list(self._stream, limit=1)
 
     def hold_all(self) -> None:
-        """Hold the stream before anything of it is listed."""
+        """Hold all batches of the stream, before they are listed."""
         self._service.hold(self._stream, 0)
         self._is_held = True
 
     def hold_on(self, start: ReadThrough) -> None:
-        """Go on holding what is past `start`, with the hold of an earlier process or else a new one.
+        """Hold the batches past `start`: with the hold of an earlier process, else with a new one.
 
         Raises:
-            GenerationChangedError: the history is another one than that of `start`.
+            GenerationChangedError: the log is of another generation than `start`.
         """
         if not self._is_held:
             self._service.hold(self._stream, start.seq, gen=start.gen)
             self._is_held = True
 
     def release(self, through: ReadThrough) -> None:
-        """Let go of the batches up to `through`.
+        """Release the batches up to `through`.
 
         Raises:
-            GenerationChangedError: the history is another one than that of `through`.
-            ReadRefusedError: somebody has ended the hold, and that is respected.
+            GenerationChangedError: the log is of another generation than `through`.
+            ReadRefusedError: somebody has ended the hold; it is not renewed.
         """
         if self._service.held(self._stream) is None:
             raise ReadRefusedError(
                 f"Stream {self._stream!r} is not held any more: somebody else has ended the hold, or dropped the"
-                " stream. Run the query again to hold it anew; it says whether something was missed."
+                " stream. Run the query again to hold the stream anew; it says whether batches were lost."
             )
         self._service.hold(self._stream, through.seq, gen=through.gen)
 
@@ -131,25 +132,27 @@ class Arrivals:
         """Return the batches past `start` and up to `up_to`, the first `most` of them, ascending.
 
         Raises:
-            GenerationChangedError: the history is another one than that of `start`.
-            ReadRefusedError: batches are gone that were not read.
+            GenerationChangedError: the log is of another generation than `start`.
+            ReadRefusedError: batches were lost before they were read.
 
         Cost: one request for every 1,000 batches.
         """
-        found: list[ListedBatch] = []
+        batches: list[ListedBatch] = []
         after = start.seq
         limit = LIST_ROWS_MAX if most is None else min(most, LIST_ROWS_MAX)
         while True:
             page = self._service.batch_list(self._stream, after=after, limit=limit)
             check_generation(start.gen, page["gen"])
-            found += [ListedBatch(int(one["seq"]), int(one["bytes"])) for one in page["batches"]]
-            after = found[-1].seq if found else after
-            is_past = (most is not None and len(found) >= most) or (
+            batches += [
+                ListedBatch(int(listed["seq"]), int(listed["bytes"])) for listed in page["batches"]
+            ]
+            after = batches[-1].seq if batches else after
+            is_past = (most is not None and len(batches) >= most) or (
                 up_to is not None and after >= up_to
             )
             if page["next"] is None or is_past:
                 break
-        # Told behind the list: whatever went meanwhile, or before, is at or before that position.
+        # Read after the list: batches forgotten meanwhile, or before, lie at or before this position.
         forgotten = int(page["forgotten_through"])
         if self._fail_on_loss and forgotten > max(start.seq, self._loss_known_through):
             raise ReadRefusedError(
@@ -158,4 +161,4 @@ class Arrivals:
                 f' .option("lossKnownThrough", "{forgotten}") for these, or .option("failOnDataLoss", "false") for'
                 ' all to come; to miss nothing, read with .option("hold", "true") from the beginning.'
             )
-        return [one for one in found if up_to is None or one.seq <= up_to][:most]
+        return [batch for batch in batches if up_to is None or batch.seq <= up_to][:most]

@@ -1,4 +1,4 @@
-"""What a read may be told: which answer of which query, or which stream's rows from where on."""
+"""The options of a read: of a query's answer, and of a stream's batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ _OF_ANSWERS: Final = ("query", "sql", "meta", "now", "minSeq", "pageRows", "push
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """What `spark.read` was told: one of `query` and `sql` is given.
+    """Options of `spark.read`. Either `query` or `sql` is given.
 
     Attributes:
-        query: handle or name of a standing query; empty where `sql` is given.
-        sql: text of a query that is registered for the read alone.
+        query: handle or name of a standing query; empty if `sql` is given.
+        sql: text of a query that is registered for this read.
         meta: whether `_id` and `_x` are read as well.
-        now: the instant to answer for; None = NOW.
-        min_seq: the position that the answer is not from before; None = whichever is applied.
-        page_rows: rows of a page, which is what one task reads.
+        now: the instant to answer for; None: NOW.
+        min_seq: the earliest position to answer for; None: the applied one.
+        page_rows: rows of a page; a task reads one page.
         pushdown: whether Spark's filters become part of the query.
     """
 
@@ -45,23 +45,23 @@ class AnswerOptions:
 
     @property
     def parameters(self) -> dict[str, str | int]:
-        """The parameters of the invocation."""
+        """Return the parameters of the invocation."""
         given = {"now": self.now, "min_seq": self.min_seq, "meta": None if self.meta else 0}
         return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalOptions:
-    """What `spark.readStream` was told.
+    """Options of `spark.readStream`.
 
     Attributes:
-        stream: whose rows are read.
-        starting: the position of the first batch to read; `earliest` = the first that is there, `latest` = the
-            next one to come. Counts for a query without a checkpoint.
-        batches_per_trigger: batches of a micro-batch at most; None = all that are there.
-        hold: whether batches wait in the service until this query has committed them.
-        fail_on_loss: whether the query fails where batches are gone that it has not read.
-        loss_known_through: up to this position they may be, and that is known.
+        stream: the stream to read.
+        starting: position of the first batch to read; `earliest`: the first that the log has, `latest`: the next one
+            to arrive. Used only without a checkpoint.
+        batches_per_trigger: batches of a micro-batch, at most; None: all that the log has.
+        hold: whether the service keeps batches until this query has committed them.
+        fail_on_loss: whether the query fails if batches are lost before it reads them.
+        loss_known_through: batches up to this position may be lost without a failure.
     """
 
     connection: Connection
@@ -73,20 +73,20 @@ class ArrivalOptions:
     loss_known_through: int = 0
 
     def may_lack(self, seq: int) -> bool:
-        """Return whether the batch at this position may be gone unread, and the query goes on."""
+        """Return whether the query goes on if the batch at this position is lost."""
         return not self.fail_on_loss or seq <= self.loss_known_through
 
 
 def reads_stream(given: Mapping[str, str]) -> bool:
-    """Return whether the options are those of a stream's rows, not of a query's answer."""
+    """Return whether the options name a stream to read, not a query."""
     return read_options(given).text("stream") is not None
 
 
 def answer_options(given: Mapping[str, str]) -> AnswerOptions:
-    """Return what `spark.read` was told.
+    """Return the options of `spark.read`.
 
     Raises:
-        AddressError, OptionError: says which option cannot be, and what it may be.
+        AddressError, OptionError: names the malformed option, and what is expected.
     """
     options = read_options(given)
     _refuse(options, _OF_STREAMS, 'a stream\'s rows: spark.read takes .option("query", ...), or'
@@ -113,10 +113,10 @@ def answer_options(given: Mapping[str, str]) -> AnswerOptions:
 
 
 def arrival_options(given: Mapping[str, str]) -> ArrivalOptions:
-    """Return what `spark.readStream` was told.
+    """Return the options of `spark.readStream`.
 
     Raises:
-        AddressError, OptionError: says which option cannot be, and what it may be.
+        AddressError, OptionError: names the malformed option, and what is expected.
     """
     options = read_options(given)
     _refuse(options, _OF_ANSWERS, 'a query\'s answer: readStream takes .option("stream", "trades")')

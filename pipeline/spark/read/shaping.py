@@ -1,4 +1,4 @@
-"""Rows of the service as Spark takes them: exactly the columns that were declared, in their order and types."""
+"""Rows of the service in the form that Spark needs: exactly the declared columns, in their order and types."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,10 +15,10 @@ _ARROW: Final = {spark_type(kind).simpleString(): ARROW_TYPES[kind] for kind in 
 
 
 def check_declared(schema: StructType, columns: Sequence[ColumnSchema]) -> None:
-    """Refuse declared columns that are not among `columns`, with their types.
+    """Refuse declared columns that are missing in `columns`, or have other types there.
 
     Raises:
-        SchemaMismatchError: names each one, what it is, and what it was declared as.
+        SchemaMismatchError: names each one with both types.
     """
     kinds = {column.name: column.type for column in columns}
     lines = []
@@ -39,26 +39,29 @@ def check_declared(schema: StructType, columns: Sequence[ColumnSchema]) -> None:
 
 
 def arrow_schema_declared(schema: StructType) -> pa.Schema:
-    """Return the Arrow schema that Spark compares the first batch with, for columns that `check_declared` took."""
+    """Return the Arrow schema of the declared columns, with which Spark compares the first batch."""
     return pa.schema(
-        [pa.field(one.name, _ARROW[one.dataType.simpleString()], one.nullable) for one in schema]
+        [
+            pa.field(field.name, _ARROW[field.dataType.simpleString()], field.nullable)
+            for field in schema
+        ]
     )
 
 
 def rows_declared(batch: pa.RecordBatch, declared: pa.Schema) -> pa.RecordBatch:
-    """Return the rows in exactly the declared columns.
+    """Return the rows with exactly the declared columns.
 
     Raises:
-        SchemaMismatchError: a column is not there, or of another type.
+        SchemaMismatchError: a column is missing, or has another type.
     """
     arrays = []
     for field in declared:
-        place = batch.schema.get_field_index(field.name)
-        column = None if place < 0 else batch.column(place)
+        index = batch.schema.get_field_index(field.name)
+        column = None if index < 0 else batch.column(index)
         if column is None or column.type != field.type:
-            found = "not there" if column is None else str(column.type)
+            present = "not there" if column is None else str(column.type)
             raise SchemaMismatchError(
-                f"Column {field.name!r} was declared as {field.type} and is {found}: the stream was declared"
+                f"Column {field.name!r} was declared as {field.type} and is {present}: the stream was declared"
                 " anew since. Load again."
             )
         arrays.append(column)

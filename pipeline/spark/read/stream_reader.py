@@ -1,7 +1,7 @@
-"""`spark.readStream`: a stream's batches in the order in which the service took them, each of them once.
+"""`spark.readStream`: the batches of a stream in the order of the log, each once.
 
-An offset says behind which batch of which history the reader stands. What lies between two offsets is the same
-whenever it is read, so Spark may read it as often as it has to.
+An offset is the position of a batch, and the generation of the log. The batches between two offsets are always the
+same, so Spark may read them as often as it has to.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ from psoup.pipeline.spark.read.shaping import arrow_schema_declared, check_decla
 from psoup.pipeline.spark.staging import open_client
 
 Offset = dict[str, Any]
-"""The members of a `ReadThrough`: what Spark keeps in the checkpoint, as JSON."""
+"""The members of a `ReadThrough`, which Spark keeps in the checkpoint as JSON."""
 
 PARTITION_BYTES: Final = 16 * MIB
-"""Batches of one task, about: some hundred milliseconds of work."""
+"""Size of the batches of one task, about: some hundred milliseconds of work."""
 PARTITION_BATCHES: Final = 1_000
-"""Of one task at most: each is a request, a millisecond or more."""
+"""Batches of one task, at most: each is a request of a millisecond or more."""
 
 
 @dataclass(frozen=True)
 class BatchesPartition(InputPartition):
-    """Batches that one task reads, by their positions in one history."""
+    """Batches that one task reads: generation of the log, and their positions."""
 
     gen: int
     seqs: tuple[int, ...]
@@ -47,34 +47,34 @@ class BatchesPartition(InputPartition):
 class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the batches of one stream.
 
-    With the option `hold` the service keeps every batch until this query has processed it, and nothing can be
-    missed. A stream has one such hold: one query a stream may ask for it, and whoever gives that query up for good
-    ends the hold (DELETE /v1/streams/{name}/archive), or the log grows. Without it retention may drop batches that
-    were not read yet; the query then fails, also where they were planned to be read (`failOnDataLoss`).
+    With the option `hold` the service keeps every batch until this query has processed it, so that none is lost. A
+    stream has one such hold, for one query. Whoever gives that query up for good has to end the hold (DELETE
+    /v1/streams/{name}/archive), or the log grows. Without `hold`, retention may drop batches before they are read; the
+    query then fails, even after they were planned (`failOnDataLoss`).
 
-    One process asks for offsets and partitions, tasks in others read. Spark copies the reader before it asks it
-    anything, so the connection is opened with the first question.
+    One process plans offsets and partitions; tasks in other processes read. Spark copies the reader before it uses it,
+    so the first request opens the connection.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
-        """Keep what to read. Asks nothing yet.
+        """Keep the options. Sends no request yet.
 
         Raises:
-            OptionError: the options do not say what to read.
+            OptionError: an option is malformed, or the stream is not named.
         """
         self._options = arrival_options(given)
         self._schema = schema
         self._service: PsoupClient | None = None
         self._arrivals: Arrivals | None = None
         self._target: int | None = None
-        """Where a query with availableNow ends: what arrives later is left to the next one."""
+        """Position at which a query with availableNow ends; later batches are left to the next one."""
         self._listed: tuple[ReadThrough, list[ListedBatch]] | None = None
-        """What the last `latestOffset` found, and behind what: `partitions` is mostly asked for just that."""
+        """Batches that the last `latestOffset` listed, and its start: `partitions` mostly needs the same ones."""
 
     @override
     def initialOffset(self) -> Offset:
-        """Return the offset before the first batch to read; holds the stream first, where that was asked for."""
-        arrivals, starting = self._asked(), self._options.starting
+        """Return the offset before the first batch to read. With `hold`, hold the stream first."""
+        arrivals, starting = self._opened(), self._options.starting
         if self._options.hold:
             arrivals.hold_all()
         first = arrivals.first()
@@ -87,37 +87,37 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return how much a micro-batch may read. Spark has no limit by batches: a file stands for one."""
+        """Return the limit of a micro-batch. Spark has no limit of batches, so its limit of files stands for it."""
         most = self._options.batches_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxFiles(most)
 
     @override
     def prepareForTriggerAvailableNow(self) -> None:
-        """Let the query end with what is there now."""
-        self._target = int(self._asked().first()["seq"])
+        """End the query at the present position."""
+        self._target = int(self._opened().first()["seq"])
 
     @override
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """Return the offset of the last batch to read now: `start` itself where there is none.
+        """Return the offset of the last batch to read now; `start` itself if there is none.
 
         Raises:
-            GenerationChangedError: the history is another one than that of `start`.
-            ReadRefusedError: batches that were not read are gone.
+            GenerationChangedError: the log is of another generation than `start`.
+            ReadRefusedError: batches were lost before they were read.
         """
         most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
         begin = ReadThrough(**start)
-        found = self._asked(begin).past(begin, up_to=self._target, most=most)
-        self._listed = begin, found
-        if not found:
+        batches = self._opened(begin).past(begin, up_to=self._target, most=most)
+        self._listed = begin, batches
+        if not batches:
             return start
-        return asdict(ReadThrough(begin.gen, found[-1].seq, len(found), begin.seq))
+        return asdict(ReadThrough(begin.gen, batches[-1].seq, len(batches), begin.seq))
 
     @override
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Return the batches past `start` and up to `end`, about PARTITION_BYTES of them each.
+        """Return the batches past `start` and up to `end` in partitions of about PARTITION_BYTES.
 
         Raises:
-            GenerationChangedError, ReadRefusedError: as `latestOffset`; or not all of the batches are there any more.
+            GenerationChangedError, ReadRefusedError: as `latestOffset`; or some of the batches are lost.
         """
         begin, until = ReadThrough(**start), ReadThrough(**end)
         if begin == until:
@@ -126,24 +126,24 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if until.begin is not None:
             begin = replace(begin, seq=until.begin)
         if self._listed is not None and self._listed[0].seq == begin.seq:
-            found = [one for one in self._listed[1] if one.seq <= until.seq]
+            batches = [batch for batch in self._listed[1] if batch.seq <= until.seq]
         else:
-            found = self._asked(begin).past(begin, up_to=until.seq)
-        if len(found) != until.batches and not self._options.may_lack(begin.seq + 1):
+            batches = self._opened(begin).past(begin, up_to=until.seq)
+        if len(batches) != until.batches and not self._options.may_lack(begin.seq + 1):
             raise ReadRefusedError(
                 f"Of the {until.batches} batches of stream {self._options.stream!r} past position {begin.seq} and up"
-                f" to {until.seq} only {len(found)} are there: retention dropped the others before they were read."
+                f" to {until.seq} only {len(batches)} are there: retention dropped the others before they were read."
                 ' Add .option("hold", "true"), so that the next query misses nothing.'
             )
-        return [BatchesPartition(begin.gen, seqs) for seqs in grouped(found)]
+        return [BatchesPartition(begin.gen, seqs) for seqs in grouped(batches)]
 
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition, a RecordBatch for each batch of the stream.
 
         Raises:
-            GenerationChangedError: a batch is one of another history.
-            ReadRefusedError: a batch is gone that may not be.
+            GenerationChangedError: the log is of another generation than the partition.
+            ReadRefusedError: a batch is lost, which the options do not allow.
             SchemaMismatchError: the stream was declared anew, with other columns.
         """
         if not isinstance(partition, BatchesPartition):
@@ -160,20 +160,20 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @override
     def commit(self, end: Offset) -> None:
-        """Let the service forget what has been processed, where it holds the stream for this query."""
+        """With `hold`, let the service forget the batches that are processed."""
         if self._options.hold:
             through = ReadThrough(**end)
-            self._asked(through).release(through)
+            self._opened(through).release(through)
 
     @override
     def stop(self) -> None:
-        """Close the connection. The hold stays: the query may go on from its checkpoint."""
+        """Close the connection. The hold stays, because the query may go on from its checkpoint."""
         if self._service is not None:
             self._service.close()
         self._service = self._arrivals = None
 
     def _check_loss(self, service: PsoupClient, gen: int, seq: int) -> None:
-        """Raise unless a batch that is not there may be gone, and was dropped from this stream, of this history."""
+        """Raise unless a missing batch may be lost, and the stream and the generation of the log are unchanged."""
         stream = self._options.stream
         if not self._options.may_lack(seq):
             raise ReadRefusedError(
@@ -183,10 +183,10 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         check_generation(gen, int(service.batch_list(stream, limit=1)["gen"]))
         check_declared(self._schema, columns_arriving(service, stream))
 
-    def _asked(self, start: ReadThrough | None = None) -> Arrivals:
-        """Return the stream's arrivals; on the first call open the connection, and compare the columns.
+    def _opened(self, start: ReadThrough | None = None) -> Arrivals:
+        """Return the stream's arrivals; the first call opens the connection and compares the columns.
 
-        A query that goes on from a checkpoint, at `start`, takes its hold up again.
+        A query that goes on from a checkpoint, at `start`, renews its hold.
         """
         options = self._options
         if self._arrivals is None:
@@ -204,14 +204,14 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def grouped(batches: Sequence[ListedBatch]) -> Iterator[tuple[int, ...]]:
-    """Yield the positions of batches that follow each other: about PARTITION_BYTES, at most PARTITION_BATCHES."""
+    """Yield groups of consecutive batches, as positions: about PARTITION_BYTES, at most PARTITION_BATCHES each."""
     group: list[int] = []
     nbytes = 0
-    for one in batches:
-        if group and (nbytes + one.nbytes > PARTITION_BYTES or len(group) == PARTITION_BATCHES):
+    for batch in batches:
+        if group and (nbytes + batch.nbytes > PARTITION_BYTES or len(group) == PARTITION_BATCHES):
             yield tuple(group)
             group, nbytes = [], 0
-        group.append(one.seq)
-        nbytes += one.nbytes
+        group.append(batch.seq)
+        nbytes += batch.nbytes
     if group:
         yield tuple(group)
