@@ -1,4 +1,4 @@
-"""The URL of a service and the token for it, looked at before anything is sent."""
+"""Checks the URL and the token of a service, before anything is sent."""
 
 import httpx
 
@@ -30,7 +30,7 @@ def checked_url(given: str) -> str:
 
 
 def is_same_origin(one: httpx.URL, other: httpx.URL) -> bool:
-    """Return whether both are of one scheme, host and port: what one may be told the other may be told as well."""
+    """Return whether both have the same scheme, host and port, so that the token may go to both."""
     return _origin(one) == _origin(other)
 
 
@@ -40,14 +40,14 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def checked_token(given: str) -> str:
-    """Return the token: a header carries ASCII without blanks and control characters.
+    """Return the token, whose characters a header can carry.
 
     Raises:
-        AddressError: it has others. The token is not shown.
+        AddressError: it has characters other than printable ASCII. The message does not show the token.
     """
     if not all("!" <= character <= "~" for character in given):
         raise AddressError(
             "The token holds a character that no key has: expected ASCII letters, digits and signs,"
-            " without blanks and line ends. Look at --token or PSOUP_TOKEN."
+            " without blanks and line ends. Correct --token or PSOUP_TOKEN."
         )
     return given

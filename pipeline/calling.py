@@ -1,4 +1,4 @@
-"""The one way out of this package: a request to a psoup service, repeated as its contract allows.
+"""Sends requests to a psoup service, and repeats them as its contract allows. All requests of this package go here.
 
 Retries what the contract calls retryable and nothing else, honours `Retry-After`, and gives up when
 its budget of waiting is spent. A request that must not happen twice (rows without a transaction, a
@@ -23,7 +23,7 @@ JsonObject = dict[str, Any]
 ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 90.0
-"""Longer than any deadline of the service: it answers first, with a reason."""
+"""Longer than any deadline of the service, which therefore answers first, with a reason."""
 RETRY_BUDGET_S: Final = 30.0
 RETRY_FIRST_S: Final = 0.1
 RETRY_LONGEST_S: Final = 5.0
@@ -31,7 +31,7 @@ RETRY_LONGEST_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to keep trying. `sleep` waits seconds, `clock` counts them; tests pass their own.
+    """How long to retry. `sleep` waits seconds and `clock` returns them; tests pass their own.
 
     A service that never answered is not waited for, unless `from_the_start`: its address is more likely wrong than
     slow. A job, though, outlives restarts of its service.
@@ -43,7 +43,7 @@ class RetryPolicy:
     from_the_start: bool = False
 
     def pause_s(self, attempt: int, retry_after: str | None) -> float:
-        """Return the wait before attempt `attempt` + 1: what the service asked, else doubling."""
+        """Return the pause before attempt `attempt` + 1: that of `Retry-After`, else one that doubles."""
         doubling: float = min(RETRY_FIRST_S * 2**attempt, RETRY_LONGEST_S)
         if retry_after is not None and retry_after.isdecimal():
             return max(float(retry_after), doubling)
@@ -51,7 +51,7 @@ class RetryPolicy:
 
 
 class Caller:
-    """Sends requests to a psoup service at a URL. Use as a context manager: it holds connections."""
+    """Sends requests to a psoup service at a URL. Use it as a context manager: it holds connections."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class Caller:
         retry: RetryPolicy | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """Connect to nothing yet; the first call does.
+        """Open no connection yet; the first request does.
 
         Raises:
-            AddressError: `url` or `token` cannot be.
+            AddressError: `url` or `token` is malformed.
         """
         self.url = checked_url(url)
         self._retry = retry or RetryPolicy()
@@ -83,7 +83,7 @@ class Caller:
         )
 
     def __enter__(self) -> Self:
-        """Return the service."""
+        """Return self."""
         return self
 
     def __exit__(
@@ -123,7 +123,7 @@ class Caller:
 
         Raises:
             ForeignAddressError: `path` is an address of another scheme, host or port; nothing was sent.
-            ServiceProblem: the answer is a problem that waiting does not cure, or did not.
+            ServiceProblem: the service refused, for good or until the last attempt.
             ServiceUnreachableError: nothing answers.
         """
         if json is not None:
@@ -153,7 +153,7 @@ class Caller:
     def _attempt(
         self, send: httpx.Request, *, repeatable: bool
     ) -> tuple[httpx.Response | ServiceProblem | ServiceUnreachableError, str | None]:
-        """Return the answer, or what went wrong and the `Retry-After` that came with it."""
+        """Return the answer, or the error with its `Retry-After`."""
         try:
             answer = self._http.send(send)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -182,14 +182,14 @@ class Caller:
 
 
 def _certificates(url: str) -> ssl.SSLContext | bool:
-    """Return by which authorities a service's certificate is verified: the system's, or those of SSL_CERT_FILE."""
+    """Return the authorities that verify a service's certificate: the system's, or those of SSL_CERT_FILE."""
     return ssl.create_default_context() if url.lower().startswith("https:") else True
 
 
 def may_repeat(
     failure: ServiceProblem | ServiceUnreachableError, *, repeatable: bool, answered: bool
 ) -> bool:
-    """Return whether another attempt is allowed and has a point."""
+    """Return whether another attempt is allowed and may succeed."""
     if isinstance(failure, ServiceUnreachableError):
         return repeatable and answered
     if not failure.retryable:
@@ -198,7 +198,7 @@ def may_repeat(
 
 
 def json_object(answer: httpx.Response) -> JsonObject:
-    """Return the JSON object that was answered. Raises ServiceUnreachableError where it is none: psoup answers so."""
+    """Return the JSON object of an answer. Raises ServiceUnreachableError for another body, which is not psoup's."""
     try:
         body = orjson.loads(answer.content)
     except orjson.JSONDecodeError:
@@ -218,7 +218,7 @@ def _problem(answer: httpx.Response) -> JsonObject:
 
 
 def following_page(answer: httpx.Response) -> str | None:
-    """Return the address of the next page: in the envelope, or in `Link` where there is none."""
+    """Return the address of the next page, from `Link` or from the envelope; None: this is the last page."""
     address: object = answer.links.get("next", {}).get("url")
     if address is None and answer.headers.get("Content-Type", "").startswith("application/json"):
         address = orjson.loads(answer.content).get("next")

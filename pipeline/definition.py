@@ -1,4 +1,4 @@
-"""A stream's definition as `PUT /v1/streams/{name}` takes it: from text, from a file, from a service."""
+"""The definition of a stream, as the body of `PUT /v1/streams/{name}`: from options, a file, or a description."""
 
 import dataclasses
 import re
@@ -23,22 +23,22 @@ _SQL_TYPES["text"] = ColumnType.STRING
 
 
 def check_stream_name(name: str) -> None:
-    """Refuse what cannot name a stream: it would lead to another path of the service, or to none.
+    """Refuse a malformed name of a stream, which would lead to another path of the service.
 
     Raises:
-        DefinitionError: says what a name is.
+        DefinitionError: says what is expected.
     """
     if not STREAM_NAME.fullmatch(name):
         raise DefinitionError(
-            f"{name!r} is no name of a stream: expected a letter or _ and up to 63 letters, digits or _."
+            f"{name!r} is not a name of a stream: expected a letter or _ and up to 63 letters, digits or _."
         )
 
 
 def read_definition(given: str) -> dict[str, Any]:
-    """Return the definition that `--schema` gives: columns written out, or the path of a JSON file.
+    """Return the definition in `--schema`: columns written out, or the path of a JSON file.
 
     Raises:
-        DefinitionError: neither; says where.
+        DefinitionError: it is neither; says where it is malformed.
     """
     if given.endswith(".json") or (" " not in given.strip() and Path(given).is_file()):
         return _from_file(Path(given))
@@ -46,7 +46,7 @@ def read_definition(given: str) -> dict[str, Any]:
 
 
 def parse_columns(text: str) -> tuple[ColumnSchema, ...]:
-    """Return the columns of `name type [not null], ...`; a name with blanks stands in double quotes.
+    """Parse `name type [not null], ...`; a name with blanks is in double quotes.
 
     Raises:
         DefinitionError: names the first piece that is not a column.
@@ -74,14 +74,14 @@ def definition_from(
     unit: TimeUnit | None = None,
     **members: object | None,
 ) -> dict[str, Any]:
-    """Return the definition that the options of a command line make.
+    """Return the definition that the options of a command line describe.
 
     Args:
         columns: `name:type` of each.
         schema: instead of them, as `read_definition` takes it.
-        not_null: names of columns that allow no NULL; the time column is one by itself.
-        unit: what integers count that are sent for any of the timestamps.
-        members: others, such as `time` and `retention`; None = not given. They go before those of a JSON file.
+        not_null: names of columns that allow no NULL; the time column never does.
+        unit: unit of integers that are sent for timestamps.
+        members: others, such as `time` and `retention`; None: not given. They override those of a JSON file.
 
     Raises:
         DefinitionError: neither or both of `columns` and `schema`, or one of them is unclear.
@@ -91,14 +91,14 @@ def definition_from(
             "Pass the columns by --column name:type, once for each, or by --schema."
         )
     given = (
-        {"columns": [_spelt_column(one) for one in columns]}
+        {"columns": [_column_option(text) for text in columns]}
         if schema is None
         else read_definition(schema)
     )
     named = {name: value for name, value in members.items() if value is not None}
     time = named.get("time", given.get("time"))
-    found = columns_of({**given, "time": time})
-    unknown = [name for name in not_null if name not in {column.name for column in found}]
+    declared = columns_of({**given, "time": time})
+    unknown = [name for name in not_null if name not in {column.name for column in declared}]
     if unknown:
         raise DefinitionError(f"--not-null names {unknown[0]!r}, which is none of the columns.")
     made = [
@@ -107,13 +107,13 @@ def definition_from(
             nullable=column.nullable and column.name not in not_null,
             unit=unit if unit and column.type is ColumnType.TIMESTAMP else column.unit,
         )
-        for column in found
+        for column in declared
     ]
     kept = {name: value for name, value in given.items() if name != "columns"}
     return definition_body(made, **{**kept, **named})
 
 
-def _spelt_column(given: str) -> dict[str, str]:
+def _column_option(given: str) -> dict[str, str]:
     name, colon, kind = given.rpartition(":")
     if not (name and colon and kind):
         raise DefinitionError(f"--column is {given!r}: expected name:type, such as ts:timestamp.")
@@ -124,26 +124,28 @@ def columns_of(definition: Mapping[str, Any]) -> tuple[ColumnSchema, ...]:
     """Return the columns of a definition, or of a service's description of a stream.
 
     Raises:
-        DefinitionError: a member is missing or not what it has to be.
+        DefinitionError: a member is missing or malformed.
     """
     time = definition.get("time")
     columns = definition.get("columns")
     if not isinstance(columns, Sequence) or isinstance(columns, str) or not columns:
         raise DefinitionError('The definition has no list "columns".')
-    found = []
+    parsed = []
     for column in columns:
         if not isinstance(column, Mapping) or not isinstance(column.get("name"), str):
-            raise DefinitionError(f'{column!r} is no column: write {{"name": ..., "type": ...}}.')
+            raise DefinitionError(
+                f'{column!r} is not a column: write {{"name": ..., "type": ...}}.'
+            )
         name = column["name"]
         nullable = column.get("nullable")
         nullable = name != time if nullable is None else bool(nullable)
         kind = _type_named(str(column.get("type")), name)
-        found.append(ColumnSchema(name, kind, nullable, _unit_named(column.get("unit"), name)))
-    return tuple(found)
+        parsed.append(ColumnSchema(name, kind, nullable, _unit_named(column.get("unit"), name)))
+    return tuple(parsed)
 
 
 def definition_body(columns: Sequence[ColumnSchema], **members: object | None) -> dict[str, Any]:
-    """Return the body of PUT for these columns and those of `members` that are not None."""
+    """Return the body of PUT, with these columns and the `members` that are not None."""
     body: dict[str, Any] = {"columns": [_column_body(column) for column in columns]}
     return body | {name: value for name, value in members.items() if value is not None}
 
@@ -158,7 +160,7 @@ def _column_body(column: ColumnSchema) -> dict[str, Any]:
 
 
 def _unit_named(given: object, column: str) -> TimeUnit | None:
-    """Return the unit that integers for a timestamp count in; None where the definition names none."""
+    """Return the unit of integers for a timestamp; None: the definition has none."""
     try:
         return None if given is None else TimeUnit(str(given))
     except ValueError:
@@ -169,7 +171,7 @@ def _unit_named(given: object, column: str) -> TimeUnit | None:
 
 
 def _type_named(given: str, column: str) -> ColumnType:
-    """Return the type by its name on the wire, or by its name in SQL."""
+    """Return the type with this name, on the wire or in SQL."""
     kind = _SQL_TYPES.get(given.lower())
     if kind is not None:
         return kind

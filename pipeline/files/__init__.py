@@ -1,14 +1,14 @@
-"""Files of rows as streams of record batches: CSV, Zeek, NDJSON, JSON, GeoJSON and Parquet, plain or compressed.
+"""Reads files of rows as record batches: CSV, Zeek, NDJSON, JSON, GeoJSON and Parquet, plain or compressed.
 
 Read it in this order:
 
-- `options`, `option_texts`: what the user says of a file, and how it is written on a command line;
+- `options`, `option_texts`: the options of a file, and how they are written on a command line;
 - `opening`: the bytes, decompressed as they are read;
-- `times`, `columns`: how times are written, and how a column is read;
-- `readers`: one for each format;
-- `sorting`, `notes`: rows in order of their time, and what the user is told;
-- `data_file`: the front door, one file;
-- `merging`: the columns of several files as one.
+- `times`, `columns`: the formats of times, and how the values of a column are read;
+- `readers`: a reader for each format;
+- `sorting`, `notes`: rows in time order, and notes for the user;
+- `data_file`: one file, the entry to all of the above;
+- `merging`: the columns of several files together.
 
 Nothing here holds a whole file in memory.
 """

@@ -1,7 +1,7 @@
-"""`DataFile`, the front door: one file of rows, whatever its format and compression.
+"""`DataFile`: one file of rows, of any format and compression.
 
-The rows and their order depend on the file's content and the options alone, and so do the batches:
-that is what lets an interrupted load be repeated.
+Rows, their order and their batches depend only on the file's content and the options, so that an interrupted load can
+be repeated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import DataFileError, NoRowsError
 from psoup.pipeline.files.columns.decisions import wanted_types
 from psoup.pipeline.files.columns.kinds import InferredColumn
-from psoup.pipeline.files.columns.readings import Reading, asked_reading
+from psoup.pipeline.files.columns.readings import Reading, given_reading
 from psoup.pipeline.files.notes import ambiguity
 from psoup.pipeline.files.opening import ByteCount, digest_of, format_of
 from psoup.pipeline.files.options import FileFormat, ReadOptions
@@ -31,22 +31,22 @@ _EVERY_ROW: Final = (
 
 
 class Rows(Protocol):
-    """What each format's reader does."""
+    """The reader of a format."""
 
     names: tuple[str, ...]
     notes: tuple[str, ...]
-    """What was decided about the file as a whole that the user may not expect."""
+    """Sentences about decisions for the whole file that the user may not expect."""
     total: int | None
-    """How many rows there are; None = not known before they are surveyed."""
+    """Number of rows; None: not known before a survey."""
 
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
-        """Return every column as it is read; those of `wanted` have these types, whatever they look like."""
+        """Return how every column is read; columns in `wanted` get these types, whatever their values look like."""
         ...
 
     def read(
         self, columns: Sequence[ColumnSchema], readings: Mapping[str, Reading]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as batches of `columns`, each read as `readings` say."""
+        """Yield the rows as batches of `columns`, each read as its entry in `readings` says."""
         ...
 
     def line_of(self, row: int) -> int | None:
@@ -55,13 +55,13 @@ class Rows(Protocol):
 
 
 class DataFile:
-    """One file of rows. Opening it reads its head; `survey` and `batches` read it whole."""
+    """One file of rows. The constructor reads its head; `survey` and `batches` read the whole file."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         """Read the file's head.
 
         Raises:
-            DataFileError: it cannot be read, or not as `options` say.
+            DataFileError: the file cannot be read, or not with these options.
         """
         self.path = path
         try:
@@ -80,23 +80,23 @@ class DataFile:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that the head of the file names; empty for JSON, whose rows name their own."""
+        """Return the columns that the head of the file names; empty for JSON, whose rows name their own."""
         return self._rows.names
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are; None = not known before a pass over the file."""
+        """Return the number of rows; None: not known before a pass over the file."""
         return self._rows.total
 
     @property
     def bytes_read(self) -> int:
-        """How far the pass that runs now has read the file, in bytes on disk."""
+        """Return the bytes on disk that the running pass has read."""
         return min(self._count.read, self.size_bytes)
 
     def fraction(self, rows: int) -> float:
-        """Return how much of the file is done when `rows` of its rows are, in 0 to 1.
+        """Return the fraction of the file, 0 to 1, that its first `rows` rows make up.
 
-        Exact where the number of rows is known; else told by the bytes read, which run ahead.
+        Exact if the number of rows is known; else estimated by the bytes read, which run ahead.
         """
         if self._rows.total is not None:
             return rows / max(self._rows.total, 1)
@@ -109,60 +109,60 @@ class DataFile:
     def survey(
         self, declared: Mapping[str, ColumnType] | None = None
     ) -> tuple[InferredColumn, ...]:
-        """Return every column with the narrowest type that holds all its values, or the one it is given.
+        """Return every column with its declared type, or the narrowest type that holds all its values.
 
-        What the whole file shows then decides how `batches` reads it, unless `settle` says otherwise.
+        `batches` then reads the columns as the survey says, unless `settle` changes that.
 
         Args:
-            declared: the types of the stream's columns, where it has them.
+            declared: types of the stream's columns; None: not declared.
 
         Raises:
-            NoRowsError: the file has no rows that tell the types.
+            NoRowsError: the file has no rows from which to infer types.
             DataFileError: the file is damaged.
         """
         wanted = wanted_types(self.options, declared or {})
-        found = self._rows.survey(wanted)
-        typed = self.format is FileFormat.PARQUET  # by itself, with rows or without
-        if declared is None and (not found or not (typed or self._rows.total)):
-            example = ", ".join(f"{column.name} string" for column in found) or "name type, ..."
+        columns = self._rows.survey(wanted)
+        typed = self.format is FileFormat.PARQUET  # its schema has types, even without rows
+        if declared is None and (not columns or not (typed or self._rows.total)):
+            example = ", ".join(f"{column.name} string" for column in columns) or "name type, ..."
             raise NoRowsError(
                 "it has no rows to tell the columns' types from",
                 file=str(self.path),
                 hint=f'Pass --schema "{example}" with the types there will be.',
             )
-        self._surveyed = found
-        return found
+        self._surveyed = columns
+        return columns
 
-    def settle(self, found: Sequence[InferredColumn], types: Mapping[str, ColumnType]) -> None:
-        """Read the file as the survey of all files of a load found it, having looked for times that are none.
+    def settle(self, columns: Sequence[InferredColumn], types: Mapping[str, ColumnType]) -> None:
+        """Fix how `batches` reads the file, given all files of the load; check its times.
 
         Args:
-            found: the columns of this file, read as the other files allow.
-            types: of the columns of all files.
+            columns: the columns of this file, after the files have agreed on the order of day and month.
+            types: of the columns of all files together.
 
         Raises:
-            DataFileError: times may mean two things, are not written as they are to be read, or are missing.
+            DataFileError: times are ambiguous, have another format, or are missing.
         """
-        self._surveyed = tuple(found)
-        times = [c for c in found if types[c.name] is ColumnType.TIMESTAMP]
+        self._surveyed = tuple(columns)
+        times = [c for c in columns if types[c.name] is ColumnType.TIMESTAMP]
         for column in times:
             if column.ambiguous:
                 raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
         time = self.options.time
-        if any(c.misfits for c in times) or (time in types and self._is_undated(found)):
-            # Reading says which value it is, and where, before anything is sent.
-            columns = [ColumnSchema(name, kind, name != time) for name, kind in types.items()]
-            for _ in self._checked(columns):
+        if any(c.misfits for c in times) or (time in types and self._lacks_times(columns)):
+            # Read the file before anything is sent: the error names the value and its line.
+            schema = [ColumnSchema(name, kind, name != time) for name, kind in types.items()]
+            for _ in self._checked(schema):
                 pass
 
-    def _is_undated(self, found: Sequence[InferredColumn]) -> bool:
-        """Return whether a row lacks its time."""
-        own = next((c for c in found if c.name == self.options.time), None)
+    def _lacks_times(self, columns: Sequence[InferredColumn]) -> bool:
+        """Return whether a row has no time."""
+        own = next((c for c in columns if c.name == self.options.time), None)
         return own is None or bool(own.nulls or own.markers)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was decided about the file as a whole that the user may not expect, in sentences."""
+        """Return sentences about decisions for the whole file that the user may not expect."""
         log = self.format is FileFormat.ZEEK
         header = (
             ("fields, types and what is NULL are those that the log's header names",) if log else ()
@@ -170,7 +170,7 @@ class DataFile:
         return (*header, *self._rows.notes)
 
     def check_columns(self, columns: Sequence[ColumnSchema]) -> None:
-        """Refuse columns of the file that are none of `columns`, before a row is read.
+        """Refuse columns of the file that are not in `columns`, before a row is read.
 
         Raises:
             DataFileError: names the first such column.
@@ -189,27 +189,27 @@ class DataFile:
     def batches(
         self, columns: Sequence[ColumnSchema], *, rows: int, sort: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as record batches of exactly `rows` rows, the last one of fewer.
+        """Yield the rows as record batches of exactly `rows` rows; the last one may have fewer.
 
         Args:
-            columns: names and types; columns the file does not have are NULL.
-            rows: in one batch.
-            sort: in order of the time column, which `options.time` names.
+            columns: names and types; columns that the file lacks are NULL.
+            rows: number of rows of a batch.
+            sort: whether to sort by the time column, `options.time`.
 
         Raises:
-            DataFileError: a value does not fit its column, or a column that allows no NULL has one.
+            DataFileError: a value does not fit its column, or is NULL where the column allows none.
         """
         self.check_columns(columns)
-        found = self._checked(columns)
+        batches = self._checked(columns)
         if sort:
             if self.options.time is None:
                 msg = "sorting needs options.time"
                 raise ValueError(msg)
-            found = sorted_by(found, self.options.time, rows=rows)
-        return _recut(found, rows)
+            batches = sorted_by(batches, self.options.time, rows=rows)
+        return _recut(batches, rows)
 
     def line_of(self, row: int) -> int | None:
-        """Return the line of row `row` (counted from 0, in the file's order)."""
+        """Return the line of row `row`, counted from 0 in the file's order."""
         return self._rows.line_of(row)
 
     def _checked(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
@@ -230,8 +230,8 @@ class DataFile:
         self._rows.total = row
 
     def _read(self, columns: Sequence[ColumnSchema]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, as many from the front as the options allow, read as the survey decided."""
-        readings = {c.name: asked_reading(self.options, c.name) for c in columns}
+        """Yield the first rows, up to the option `limit`, read as the survey says."""
+        readings = {c.name: given_reading(self.options, c.name) for c in columns}
         readings |= {c.name: c.reading for c in self._surveyed}
         batches = self._rows.read(columns, readings)
         if self.options.limit is None:
@@ -255,7 +255,7 @@ class DataFile:
 
 
 def _recut(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows in batches of exactly `rows`, however the reader cut them."""
+    """Yield the same rows in batches of exactly `rows` rows."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

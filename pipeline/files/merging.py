@@ -1,4 +1,4 @@
-"""The columns of several files as one: each of the narrowest type that holds its values in all of them."""
+"""Merges the columns of several files: each gets the narrowest type that holds its values in all files."""
 
 import dataclasses
 from collections import Counter
@@ -16,13 +16,13 @@ from psoup.pipeline.files.times.forms import TimeForm
 _NAMED_MAX: Final = 8
 
 Survey = tuple[str, DataFile, Sequence[InferredColumn]]
-"""The name that messages show, the file, and its columns as it shows them."""
+"""The file's name in messages, the file, and its inferred columns."""
 
 
 def agree_on_dates(surveys: Sequence[Sequence[InferredColumn]]) -> list[list[InferredColumn]]:
-    """Return the columns of each file with dates that may mean two things read as the other files write them.
+    """Return the columns of each file; ambiguous dates are read in the format of the other files.
 
-    Only where exactly one of the two ways is what the values of another file allow; other columns stay as they are.
+    Only if the values of other files allow exactly one of the formats; all other columns stay unchanged.
     """
     decided: dict[str, set[TimeForm]] = {}
     for columns in surveys:
@@ -36,16 +36,16 @@ def agree_on_dates(surveys: Sequence[Sequence[InferredColumn]]) -> list[list[Inf
 
 
 def merge_columns(surveys: Sequence[Survey]) -> tuple[InferredColumn, ...]:
-    """Return the columns of all files, in the order in which they first appear.
+    """Return the columns of all files, in the order of their first appearance.
 
-    A file in which a column has no value says nothing about its type.
+    A file in which a column has no value does not influence the column's type.
     """
     names = dict.fromkeys(column.name for _, _, columns in surveys for column in columns)
     return tuple(_column(name, surveys) for name in names)
 
 
 def shared_notes(files: Sequence[tuple[str, DataFile]]) -> tuple[str, ...]:
-    """Return what was decided about each file as a whole: once for all, with a name where it holds for some."""
+    """Return the notes on whole files: each once, with the names of its files unless it holds for all."""
     places: dict[str, list[str]] = {}
     for name, data in files:
         for note in data.notes:
@@ -57,10 +57,10 @@ def shared_notes(files: Sequence[tuple[str, DataFile]]) -> tuple[str, ...]:
 
 
 def check_headers(files: Sequence[tuple[str, DataFile]]) -> None:
-    """Refuse files whose heads name other columns than the first one's; their order may differ.
+    """Refuse files whose heads name other columns than the first file's; the order may differ.
 
     Raises:
-        DataFileError: names two files, and the columns that only one of them has.
+        DataFileError: names two files and the columns that only one of them has.
     """
     headed = [(name, data) for name, data in files if data.names]
     for name, data in headed[1:]:
@@ -117,12 +117,12 @@ def _column(name: str, surveys: Sequence[Survey]) -> InferredColumn:
 
 
 def _type(columns: Sequence[InferredColumn]) -> ColumnType:
-    """Return the narrowest type that holds what each of the files holds."""
+    """Return the narrowest type that holds the column's values in all files."""
     if len({column.type for column in columns}) == 1:
         return columns[0].type
     kind = Kind.NOTHING
     for column in columns:
-        # Dates like 20180101 are integers where another file has integers that are none.
+        # Dates like 20180101 are integers if another file has integers that are no dates.
         kind = widened(kind, Kind.TEXT if column.type is ColumnType.STRING else column.kind)
     if kind is Kind.FLOAT and max(c.largest for c in columns) > FLOAT64_EXACT_INT_MAX:
         kind = Kind.TEXT
@@ -130,7 +130,7 @@ def _type(columns: Sequence[InferredColumn]) -> ColumnType:
 
 
 def _why(kind: ColumnType, telling: Sequence[tuple[str, InferredColumn]]) -> tuple[str, str]:
-    """Return the note on a column of times or of text, and the value that made it text; else both empty."""
+    """Return the note on a column of times or of text, and the value that made it text; both empty for others."""
     if kind is ColumnType.TIMESTAMP:
         ways = dict.fromkeys(column.note for _, column in telling)
         return ("each file is read as it writes them" if len(ways) > 1 else next(iter(ways))), ""
@@ -148,7 +148,7 @@ def _why(kind: ColumnType, telling: Sequence[tuple[str, InferredColumn]]) -> tup
 
 
 def _warning(kind: ColumnType, telling: Sequence[tuple[str, InferredColumn]]) -> str:
-    """Return what the user should know: which file writes times otherwise than the first, or what is undecided."""
+    """Return a warning: which file writes times in another format than the first, or what is undecided."""
     first = telling[0][1]
     if kind is ColumnType.TIMESTAMP:
         for file, column in telling:

@@ -1,4 +1,4 @@
-"""What a user should read before the first row is sent: what was taken for NULL, and how times are read."""
+"""Notes for the user before the first row is sent: which words are read as NULL, and in which format times are read."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from psoup.pipeline.files.times.forms import ISO
 
 
 def notes_on(columns: Sequence[InferredColumn]) -> tuple[str, ...]:
-    """Return what was decided about columns, in sentences: a marker once, with all its columns."""
+    """Return sentences about decisions for columns; a marker is named once, with all its columns."""
     return (*_markers(columns), *_times(columns), *(c.warning for c in columns if c.warning))
 
 
 def ambiguity(column: InferredColumn) -> str:
-    """Return why the times of a column are not read, and the options that choose how."""
+    """Return why the times of a column are ambiguous, and the options that decide."""
     ways = " or ".join(f"'{written_as(form, column.sample)}'" for form in column.ambiguous)
     return (
         f"no value tells the day from the month, as in {column.sample!r}: pass --time-format {ways},"
@@ -23,22 +23,24 @@ def ambiguity(column: InferredColumn) -> str:
 
 
 def _markers(columns: Sequence[InferredColumn]) -> list[str]:
-    """Return each marker with the columns in which it is NULL, and those of text in which it is not."""
+    """Return a sentence for each marker: the columns in which it is NULL, and text columns in which it is not."""
     empty: dict[str, list[str]] = {}
     kept: dict[str, list[str]] = {}
     for column in columns:
         where = kept if column.type is ColumnType.STRING else empty
         for marker, count in column.markers.items():
             where.setdefault(marker, []).append(f"{column.name} ({count:,})")
-    found = []
+    sentences = []
     for marker, places in sorted(empty.items()):
-        said = f'{marker} is NULL in {", ".join(places)}; --types "COLUMN string" keeps it as text'
+        sentence = (
+            f'{marker} is NULL in {", ".join(places)}; --types "COLUMN string" keeps it as text'
+        )
         if marker in kept:
-            said += (
+            sentence += (
                 f"; it stays text in {', '.join(kept[marker])}, unless --null {marker} is passed"
             )
-        found.append(said)
-    return found
+        sentences.append(sentence)
+    return sentences
 
 
 def _times(columns: Sequence[InferredColumn]) -> list[str]:

@@ -1,6 +1,6 @@
-"""A file's bytes: how it is compressed (told by its first bytes), which format, how far one has read.
+"""Opens files: recognises compression by the first bytes and the format by the name, and counts the bytes read.
 
-Decompresses while reading, block by block: the memory needed does not depend on the file's size.
+Files are decompressed block by block, so memory does not depend on their size.
 """
 
 import bz2
@@ -24,7 +24,7 @@ from psoup.pipeline.errors import DataFileError
 from psoup.pipeline.files.options import FileFormat
 
 DAMAGE: Final = (EOFError, OSError, zlib.error, lzma.LZMAError)
-"""What the decompressors raise over bytes that are cut short or were never theirs."""
+"""Raised by decompressors for truncated or foreign bytes."""
 
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip",
@@ -39,7 +39,7 @@ _MARKS: Final = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Byte order marks; the longer first where one begins with another."""
+"""Byte order marks. A mark that begins with another one stands before it."""
 _COMPRESSED_SUFFIXES: Final = frozenset({".gz", ".xz", ".bz2", ".zst", ".zstd"})
 
 
@@ -67,10 +67,10 @@ def plain_suffix(path: Path) -> str:
 
 
 def format_of(path: Path) -> FileFormat:
-    """Return the format that the file's name tells.
+    """Return the format that the suffix of the file's name stands for.
 
     Raises:
-        DataFileError: the name tells none.
+        DataFileError: the suffix is unknown.
     """
     try:
         return _FORMATS[plain_suffix(path)]
@@ -83,16 +83,16 @@ def format_of(path: Path) -> FileFormat:
 
 
 class ByteCount:
-    """How far a file, as it lies on disk, has been read; for progress."""
+    """Counts the bytes on disk that have been read, for progress."""
 
     def __init__(self) -> None:
-        """Start at nothing."""
+        """Start at 0."""
         self._file: io.FileIO | None = None
         self._ended_at = 0
 
     @property
     def read(self) -> int:
-        """Bytes read in the pass that runs now, or in the last one."""
+        """Return the bytes read in the running pass, or in the last one."""
         file = self._file
         if file is None or file.closed:
             return self._ended_at
@@ -100,7 +100,7 @@ class ByteCount:
 
     @contextmanager
     def watch(self, path: Path) -> Iterator["io.BufferedReader[io.FileIO]"]:
-        """Open the file for one pass and follow it."""
+        """Open the file for one pass, and count the bytes that it reads."""
         with path.open("rb", buffering=0) as file, io.BufferedReader(file, MIB) as raw:
             self._file = file
             try:
@@ -112,9 +112,7 @@ class ByteCount:
 
 @contextmanager
 def open_bytes(path: Path, count: ByteCount) -> Iterator[IO[bytes]]:
-    """Open a file for reading its plain bytes, decompressed where it is compressed.
-
-    Damage found while reading leaves as DataFileError.
+    """Open a file for reading its decompressed bytes.
 
     Raises:
         DataFileError: the file cannot be read, or is damaged.
@@ -147,15 +145,15 @@ def _plain(raw: "io.BufferedReader[io.FileIO]", start: bytes) -> IO[bytes]:
 
 @contextmanager
 def open_text(path: Path, count: ByteCount, charset: str | None) -> Iterator[IO[bytes]]:
-    """Open a file for reading its text as UTF-8 without a byte order mark, decompressed where it is compressed.
+    """Open a file for reading its decompressed text as UTF-8 without a byte order mark.
 
     Args:
         path: of the file.
-        count: follows the bytes on disk.
-        charset: of the text; None = the one that a byte order mark names, else UTF-8, which is not checked here.
+        count: counts the bytes on disk.
+        charset: of the text; None: the one of the byte order mark, else UTF-8, which is not validated here.
 
     Raises:
-        DataFileError: the file cannot be read, is damaged, or is not encoded so.
+        DataFileError: the file cannot be read, is damaged, or has another encoding.
     """
     with open_bytes(path, count) as plain:
         start = cast("io.BufferedReader", plain).peek(4)[:4]
@@ -175,7 +173,7 @@ def open_text(path: Path, count: ByteCount, charset: str | None) -> Iterator[IO[
 
 
 class _Recoded(io.RawIOBase):
-    """Bytes of another encoding as UTF-8."""
+    """Recodes bytes of another encoding to UTF-8."""
 
     def __init__(self, plain: IO[bytes], charset: str) -> None:
         self._plain = plain
@@ -198,7 +196,7 @@ class _Recoded(io.RawIOBase):
 
 @contextmanager
 def plain_file(path: Path, count: ByteCount) -> Iterator[Path]:
-    """Yield the path of the plain bytes, for what reads them out of order; compressed files are unpacked to disk first.
+    """Yield the path of a decompressed file, for random access; a compressed file is unpacked to disk first.
 
     Raises:
         DataFileError: the file cannot be read, or is damaged.
@@ -214,7 +212,7 @@ def plain_file(path: Path, count: ByteCount) -> Iterator[Path]:
 
 
 def digest_of(path: Path, count: ByteCount) -> str:
-    """Return the SHA-256 of the file as it lies on disk, in hexadecimal digits; `count` follows.
+    """Return the SHA-256 of the bytes on disk, in hexadecimal digits; `count` counts them.
 
     Raises:
         DataFileError: the file cannot be read.

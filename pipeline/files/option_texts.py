@@ -1,4 +1,4 @@
-"""Options as they are written on the command line: a joined time, formats of columns, lists, an encoding."""
+"""Parses options of the command line: a joined time, formats of times, types, lists, an encoding, a delimiter."""
 
 import codecs
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from psoup.pipeline.files.options import EpochUnit
 from psoup.pipeline.files.times.formats import TimeFormat
 
 JOINED_NAME: Final = "ts"
-"""Of a joined time that is given none."""
+"""Name of a joined time column that is given none."""
 
 
 def time_options(time: str | None, formats: Sequence[str] | None) -> dict[str, Any]:
-    """Return the options `time`, `time_parts` and `time_formats` of what is asked with --time and --time-format.
+    """Return the options `time`, `time_parts` and `time_formats`, given --time and --time-format.
 
     Raises:
-        DefinitionError: they cannot be, or do not go together.
+        DefinitionError: one is malformed, or they contradict each other.
     """
     column, parts = time_of(time)
     return {
@@ -29,7 +29,7 @@ def time_options(time: str | None, formats: Sequence[str] | None) -> dict[str, A
 
 
 def time_of(given: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """Return the time column, and the columns it is joined from: of `date`, `year+month+day` or `at=date+clock`.
+    """Parse `date`, `year+month+day` or `at=date+clock`; return the time column, and the columns it is joined from.
 
     Raises:
         DefinitionError: a name is empty.
@@ -47,43 +47,43 @@ def time_of(given: str | None) -> tuple[str | None, tuple[str, ...]]:
 
 
 def time_formats_of(given: Sequence[str], *, time: str | None) -> tuple[tuple[str, str], ...]:
-    """Return the columns that are timestamps with their formats: of `FORMAT`, for the time column, or `COLUMN=FORMAT`.
+    """Parse `FORMAT` (of the time column) or `COLUMN=FORMAT`; return the formats by column.
 
     Raises:
-        DefinitionError: a format cannot be, no time column is named for it, or a column has two.
+        DefinitionError: a format is malformed, its column is not named, or a column has two formats.
     """
-    found: dict[str, str] = {}
-    for one in given:
-        column, equals, text = one.partition("=")
+    formats: dict[str, str] = {}
+    for option in given:
+        column, equals, text = option.partition("=")
         if not equals or "%" in column:
-            column, text = time or "", one
+            column, text = time or "", option
         if not column:
             raise DefinitionError(
-                f"--time-format is {one!r} for no column: name the time column with --time,"
+                f"--time-format is {option!r} for no column: name the time column with --time,"
                 " or write COLUMN=FORMAT."
             )
-        if column in found:
-            raise DefinitionError(f"--time-format is given twice for {column!r}.")
+        if column in formats:
+            raise DefinitionError(f"--time-format is given twice for {column!r}: pass one.")
         if text not in set(EpochUnit):
             TimeFormat(text)
-        found[column] = text
-    return tuple(found.items())
+        formats[column] = text
+    return tuple(formats.items())
 
 
 def types_of(given: str | None) -> tuple[tuple[str, ColumnType], ...]:
-    """Return the types of single columns, written as those of a schema.
+    """Parse the types of single columns, which are written as in a schema.
 
     Raises:
         DefinitionError: names the first piece that is not a column.
     """
-    return tuple((one.name, one.type) for one in parse_columns(given)) if given else ()
+    return tuple((column.name, column.type) for column in parse_columns(given)) if given else ()
 
 
 def charset_of(given: str | None) -> str | None:
-    """Return the name of an encoding of text.
+    """Return Python's name of a text encoding.
 
     Raises:
-        DefinitionError: there is none of this name.
+        DefinitionError: there is no such encoding.
     """
     if given is None:
         return None
@@ -102,14 +102,16 @@ def names_of(given: str | None) -> tuple[str, ...]:
 
 
 def delimiter_of(given: str | None) -> str | None:
-    """Return the character between fields, of itself or of the word `tab`.
+    """Return the character between fields, given itself or the word `tab`.
 
     Raises:
-        DefinitionError: it is not one character, or one that stands for something else.
+        DefinitionError: it is not one ASCII character, or is a quote or line end.
     """
-    found = {"tab": "\t", "\\t": "\t"}.get(given or "", given)
-    if found is not None and (len(found) != 1 or not found.isascii() or found in '"\r\n'):
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(given or "", given)
+    if delimiter is not None and (
+        len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'
+    ):
         raise DefinitionError(
             f"--delimiter is {given!r}: expected one character of ASCII that is no quote and no line end, or tab."
         )
-    return found
+    return delimiter

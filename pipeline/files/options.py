@@ -1,6 +1,6 @@
-"""How a file is to be read: what the user says about it, beside what it says itself.
+"""The options with which a file is read.
 
-Loads nothing heavy: the command line reads its choices from here.
+Imports nothing heavy: `psoup --help` reads the choices from here.
 """
 
 from collections.abc import Collection
@@ -13,13 +13,13 @@ from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.errors import DataFileError
 
 BATCH_ROWS_DEFAULT: Final = 20_000
-"""Rows sent at once: small enough for progress, large enough that a request costs little."""
+"""Rows of a batch: few enough for smooth progress, and enough to make the cost of a request small."""
 SKIPPED: Final = "-"
-"""In a list of column names: this field is left out."""
+"""In a list of column names: leave this field out."""
 
 
 class FileFormat(StrEnum):
-    """How rows are written in a file."""
+    """The format of a file of rows."""
 
     CSV = "csv"
     NDJSON = "ndjson"
@@ -30,7 +30,7 @@ class FileFormat(StrEnum):
 
 
 class EpochUnit(StrEnum):
-    """What a number in a timestamp column counts since 1970-01-01 UTC."""
+    """The unit of numbers in a timestamp column, counted from 1970-01-01 UTC."""
 
     SECONDS = "s"
     MILLISECONDS = "ms"
@@ -39,62 +39,62 @@ class EpochUnit(StrEnum):
 
     @property
     def microseconds(self) -> float:
-        """The unit's length in microseconds."""
+        """Return the unit's length in microseconds."""
         return {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}[self.value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """All of it decides which rows come out, so all of it belongs to a load's identity."""
+    """Options that decide which rows a file has."""
 
     format: FileFormat | None = None
-    """None = as the file's name tells."""
+    """None: by the file's name."""
     delimiter: str | None = None
-    """Between the fields of a CSV; None = as its first records tell."""
+    """The delimiter of a CSV; None: by its first records."""
     charset: str | None = None
-    """How text is encoded; None = UTF-8, or UTF-16 where a byte order mark says so."""
+    """Encoding of text; None: that of a byte order mark, else UTF-8."""
     comment: str | None = None
-    """Records of a CSV that begin with it are left out."""
+    """Records of a CSV that begin with this text are ignored."""
     quotes: bool = True
-    """Whether a CSV may have fields in quotes."""
+    """Whether fields of a CSV may be quoted."""
     decimal_comma: bool = False
     """Whether numbers of a CSV are written 2,5."""
     nulls: tuple[str, ...] = ()
-    """Values that are NULL in columns of every type: unquoted cells of a CSV, strings of JSON; `nan` in Parquet."""
+    """Texts that mean NULL in columns of every type: unquoted cells of a CSV, strings of JSON; `nan` in Parquet."""
     header: bool = True
     """Whether the first record of a CSV names its columns."""
     columns: tuple[str, ...] | None = None
     """Names for the fields of a CSV, in order, instead of the header's; `-` leaves one out."""
     skip: frozenset[str] = frozenset()
-    """Columns to leave out, by name."""
+    """Names of columns to leave out."""
     flatten: bool = True
-    """Whether the members of an object inside a JSON row become columns; else its text is one."""
+    """Whether members of an object inside a JSON row become columns; otherwise the object's text is one column."""
     types: tuple[tuple[str, ColumnType], ...] = ()
-    """Types of single columns, instead of those the file shows."""
+    """Types of single columns, instead of inferred ones."""
     epoch: EpochUnit | None = None
-    """What numbers in timestamp columns count."""
+    """Unit of numbers in timestamp columns."""
     time: str | None = None
-    """The time column: a timestamp, whatever its values look like."""
+    """The time column, which is read as a timestamp in any case."""
     time_parts: tuple[str, ...] = ()
-    """Columns that the time column is joined from, in order; empty where it is one of the file's."""
+    """Columns from which the time column is joined, in order; empty: it is a column of the file."""
     time_formats: tuple[tuple[str, str], ...] = ()
-    """Columns that are timestamps, each with its format as of strptime, or the unit it counts in."""
+    """Timestamp columns, each with its strptime format or the unit of its numbers."""
     limit: int | None = None
-    """Rows read from the front of the file; None = all."""
+    """Number of rows to read from the front of the file; None: all."""
 
     def check_columns(self, path: Path, names: Collection[str]) -> None:
-        """Refuse options that name a column which is none of the file's: one to skip, spelt wrongly, would go in.
+        """Refuse options that name an unknown column: a column to skip would be loaded if its name is misspelt.
 
         Raises:
-            DataFileError: names the first such column and those there are, or the joined column's name is taken.
+            DataFileError: names the unknown column and the known ones; or the name of the joined time is taken.
         """
-        asked: dict[str, Collection[str]] = {
+        named: dict[str, Collection[str]] = {
             "--skip-columns": self.skip,
             "--types": {name for name, _ in self.types},
             "--time": set(self.time_parts),
             "--time-format": {name for name, _ in self.time_formats} - {self.time},
         }
-        for option, wanted in asked.items():
+        for option, wanted in named.items():
             if unknown := sorted(set(wanted).difference(names)):
                 raise DataFileError(
                     f"there is no such column for {option}; there are {', '.join(names)}",

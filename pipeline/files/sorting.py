@@ -1,7 +1,7 @@
-"""Rows in order of their time, for files that are not: newest first, or by something else.
+"""Sorts rows by time, outside of memory.
 
-The rows go to a temporary file once and are read back in order, so memory holds 16 bytes a row and
-not the rows. Rows of one time keep the file's order.
+The rows are written to a temporary file once and read back in order, so memory holds 16 bytes a row. Rows of the same
+time keep the file's order.
 """
 
 import tempfile
@@ -19,12 +19,12 @@ _CHUNK_ROWS: Final = 65_536
 def sorted_by(
     batches: Iterator[pa.RecordBatch], column: str, *, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows in order of `column`, which holds timestamps and no NULL.
+    """Yield the rows sorted by `column`, which holds timestamps and no NULL.
 
     Args:
-        batches: consumed whole before the first is yielded.
-        column: the name of the time column.
-        rows: how many to yield at a time.
+        batches: read to the end before the first batch is yielded.
+        column: name of the time column.
+        rows: number of rows of a yielded batch.
 
     Cost: O(n log n) time; 16 bytes of memory and one temporary copy on disk per row.
     """

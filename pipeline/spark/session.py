@@ -1,4 +1,4 @@
-"""The one place that builds a Spark session: with a Java, and with the settings that are needed every time."""
+"""Builds all Spark sessions, with a Java and the settings that each of them needs."""
 
 import importlib.util
 import os
@@ -41,18 +41,18 @@ def open_session(
     ui: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return the Spark session of this process, starting it where there is none: about 5 s.
+    """Return the Spark session of this process; start it if there is none, which takes about 5 s.
 
-    Under `spark-submit` the Java, the master and the resources are those given there.
+    Under `spark-submit`, its own Java, master and resources are used.
 
     Args:
-        name: of the application, as Spark shows it.
-        master: where it runs; None = as `spark-submit` says, else all cores of this machine.
-        ui: whether Spark's own web pages are served, at the port that Spark chooses.
-        settings: Spark's, over those of this module. Those of the JVM (memory) count at the start alone.
+        name: of the application in Spark's displays.
+        master: Spark's master; None: that of `spark-submit`, else all cores of this machine.
+        ui: whether to serve Spark's web pages, at a port that Spark chooses.
+        settings: of Spark, which override those of this module. Settings of the JVM (memory) count only at its start.
 
     Raises:
-        JavaMissingError: there is no Java to start it with.
+        JavaMissingError: no Java was found.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     builder = SparkSession.builder.appName(name)
@@ -72,9 +72,9 @@ def open_session(
 
 
 def close_session(session: SparkSession) -> None:
-    """Stop the session, and end the JVM where this process has started it.
+    """Stop the session, and end its JVM if this process has started it.
 
-    Spark itself leaves that running until the process ends.
+    Spark itself leaves the JVM running until the process ends.
     """
     with warnings.catch_warnings(), suppress(Py4JError, OSError):
         warnings.simplefilter("ignore", RuntimeWarning)  # of a JVM that has ended by itself
@@ -91,7 +91,7 @@ def close_session(session: SparkSession) -> None:
 
 
 def _for_workers(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with what Python workers need: this interpreter, and the connector."""
+    """Return the environment for Python workers, with this interpreter and the path of the connector."""
     found = importlib.util.find_spec(CONNECTOR)
     places = environment.get("PYTHONPATH", "").split(os.pathsep)
     if found is not None and found.origin is not None:
@@ -105,7 +105,7 @@ def _for_workers(environment: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _changed(environment: Mapping[str, str]) -> Iterator[None]:
-    """Make this the process's environment, which the JVM takes over at its start, for as long as that lasts."""
+    """Replace the process's environment while the context is open; a JVM that starts meanwhile inherits it."""
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(environment)

@@ -1,12 +1,12 @@
-"""One column of a file: what its values look like, how it is read, and its values as arrays.
+"""One column of a file: the kind of its values, how they are read, and arrays of them.
 
 Read it in this order:
 
 - `readings`: how the values of a column are read;
-- `kinds`, `text_kinds`: which type holds every value, and what texts look like;
-- `markers`: words for nothing, such as NA;
-- `decisions`: from what a column showed to how it is read;
+- `kinds`, `text_kinds`: the type that holds every value, and the kinds of texts;
+- `markers`: words for NULL, such as NA;
+- `decisions`: how a column is read, given its survey;
 - `casting`: text to arrays of the five types;
-- `joined_time`: a time column joined from several;
-- `hints`: the type to ask for where a value does not fit.
+- `joined_time`: a time column joined from several columns;
+- `hints`: the type to ask for if a value does not fit.
 """

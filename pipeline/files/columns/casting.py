@@ -1,6 +1,6 @@
-"""Arrays of text to arrays of the five types, strictly: a value that does not fit is found and named.
+"""Casts arrays of text to arrays of the five types, and finds the first value that does not fit.
 
-NULL stays NULL. Whitespace around numbers, booleans and timestamps is not part of them.
+NULL stays NULL. Whitespace around numbers, booleans and timestamps is ignored.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from psoup.pipeline.files.times.forms import ISO, TimeForm
 _NUMERAL: Final = r"^[+-]?\d+(\.\d*)?$"
 
 
-class Misfit(Exception):  # noqa: N818 - a place, turned into an error by whoever knows the line
-    """The value at `index` of an array does not fit; `reason` says why, `hint` what to pass."""
+class Misfit(Exception):  # noqa: N818 - a position, which a reader turns into an error with a line
+    """The value at `index` of an array does not fit; `reason` says why, `hint` which option helps."""
 
     def __init__(self, index: int, reason: str, hint: str = "") -> None:
-        """Keep the place."""
+        """Keep index, reason and hint."""
         super().__init__(index, reason, hint)
         self.index = index
         self.reason = reason
@@ -30,7 +30,7 @@ class Misfit(Exception):  # noqa: N818 - a place, turned into an error by whoeve
 
 
 def text_as(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
-    """Return an array of text as one of type `kind`; where that is not text, words for nothing are NULL.
+    """Return an array of text cast to type `kind`; unless that is text, words for NULL are NULL.
 
     Raises:
         Misfit: the first value that does not fit.
@@ -50,10 +50,10 @@ def text_as(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
 
 
 def numerals(array: pa.Array, *, decimal_comma: bool) -> pa.Array:
-    """Return numbers written as text with a decimal point.
+    """Return texts of numbers with a decimal point instead of a decimal comma.
 
     Raises:
-        pa.ArrowInvalid: they are to have a comma, and one has a point.
+        pa.ArrowInvalid: with `decimal_comma`, a number has a point.
     """
     if not decimal_comma:
         return array
@@ -64,16 +64,16 @@ def numerals(array: pa.Array, *, decimal_comma: bool) -> pa.Array:
 
 
 def trimmed_or_null(array: pa.Array) -> pa.Array:
-    """Return text without the whitespace around it; what is empty then is NULL.
+    """Return text without surrounding whitespace; empty text becomes NULL.
 
-    Only for columns that are not text: there a quoted empty cell can mean nothing else.
+    Only for columns that are not text, in which a quoted empty cell can only mean NULL.
     """
     trimmed = pc.utf8_trim_whitespace(array)
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
 
 
 def checked_text(array: pa.Array) -> pa.Array:
-    """Return text as it is, having refused what no stream takes: NUL, and more than 8 KiB."""
+    """Return the texts unchanged. Raises Misfit for NUL, and for more than STRING_BYTES_MAX."""
     longest = pc.max(pc.binary_length(array)).as_py() or 0
     if longest > STRING_BYTES_MAX:
         index = _first(pc.greater(pc.binary_length(array), STRING_BYTES_MAX))
@@ -87,7 +87,7 @@ def checked_text(array: pa.Array) -> pa.Array:
 
 
 def checked_floats(floats: pa.Array) -> pa.Array:
-    """Return floats as they are, having refused NaN and infinities."""
+    """Return the floats unchanged. Raises Misfit for NaN and infinities."""
     unbounded = pc.invert(pc.is_finite(floats))
     if pc.any(unbounded).as_py():
         raise Misfit(
@@ -99,7 +99,7 @@ def checked_floats(floats: pa.Array) -> pa.Array:
 
 
 def checked_times(times: pa.Array) -> pa.Array:
-    """Return timestamps as they are, having refused years that RFC 3339 cannot write."""
+    """Return the timestamps unchanged. Raises Misfit for years that RFC 3339 cannot write."""
     instants = times.cast(pa.int64())
     outside = pc.or_(pc.less(instants, TIMESTAMP_US_MIN), pc.greater(instants, TIMESTAMP_US_MAX))
     if pc.any(outside).as_py():
@@ -108,7 +108,7 @@ def checked_times(times: pa.Array) -> pa.Array:
 
 
 def _integers(array: pa.Array) -> pa.Array:
-    """Return integers; 17850.0 is one."""
+    """Return integers; 17850.0 counts as one."""
     try:
         return array.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -127,7 +127,7 @@ def _floats(array: pa.Array, *, decimal_comma: bool) -> pa.Array:
 
 
 def _truths(array: pa.Array) -> pa.Array:
-    """Return booleans; T and F are some."""
+    """Return booleans; T and F count as such."""
     try:
         return array.cast(pa.bool_())
     except pa.ArrowInvalid:
@@ -141,9 +141,9 @@ def _timestamps(array: pa.Array, form: TimeForm) -> pa.Array:
     except Misfit as misfit:
         hint = ""
         if form is ISO and pc.match_substring_regex(array[misfit.index], _NUMERAL).as_py():
-            hint = "Where it counts from 1970, pass --epoch s|ms|us|ns."
+            hint = "If it counts from 1970, pass --epoch s|ms|us|ns."
         elif misfit.hint == "":
-            hint = "Where times are written otherwise, pass --time-format; it is strptime's."
+            hint = "If times have another format, pass it by --time-format, as of strptime."
         raise Misfit(misfit.index, misfit.reason, hint) from None
 
 

@@ -1,4 +1,4 @@
-"""From what a column showed to how it is read: its type, the form of its times, and what the user should know."""
+"""Decides how a column is read, given its survey: its type, the format of its times, and warnings."""
 
 import dataclasses
 import re
@@ -7,7 +7,7 @@ from typing import Final
 
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.files.columns.kinds import KINDS, TYPES, ColumnSurvey, InferredColumn, Kind
-from psoup.pipeline.files.columns.readings import Reading, asked_form, asked_reading
+from psoup.pipeline.files.columns.readings import Reading, given_form, given_reading
 from psoup.pipeline.files.options import ReadOptions
 from psoup.pipeline.files.times.candidates import COMPACT, is_date_name
 from psoup.pipeline.files.times.formats import TimeFormat
@@ -18,7 +18,7 @@ _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 
 
 def wanted_types(options: ReadOptions, declared: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
-    """Return the types that columns have whatever their values look like: declared, else of the options."""
+    """Return the types that are fixed before a survey: declared ones, else those of the options."""
     wanted = dict(options.types)
     wanted |= dict.fromkeys((name for name, _ in options.time_formats), ColumnType.TIMESTAMP)
     if options.time is not None:
@@ -29,13 +29,13 @@ def wanted_types(options: ReadOptions, declared: Mapping[str, ColumnType]) -> di
 def decide_column(
     survey: ColumnSurvey, line: int | None, options: ReadOptions, wanted: ColumnType | None
 ) -> InferredColumn:
-    """Return the column, read as its values allow.
+    """Return the column, with the type and format that its values allow.
 
     Args:
         survey: of all its values.
-        line: where the survey's witness stands.
-        options: a format or a unit that they name for the column goes first.
-        wanted: the column's type; None = what the survey shows.
+        line: of the survey's witness.
+        options: a format or a unit in them takes precedence.
+        wanted: the column's type; None: the inferred one.
     """
     forms, ambiguous = _forms(survey, options, wanted)
     kind = wanted
@@ -56,7 +56,7 @@ def decide_column(
         witness=survey.witness if survey.before is not Kind.NOTHING else "",
         markers=dict(survey.markers),
         reading=reading,
-        sample="" if _is_asked(options, survey.name, forms[0]) else survey.sample,
+        sample="" if _is_given(options, survey.name, forms[0]) else survey.sample,
         warning=_warning(survey, kind, ambiguous) if wanted is None else "",
         misfits=kind is ColumnType.TIMESTAMP and _misfits(survey, forms[0]),
         ambiguous=ambiguous,
@@ -64,7 +64,7 @@ def decide_column(
 
 
 def read_as(column: InferredColumn, form: TimeForm) -> InferredColumn:
-    """Return a column whose times may mean several things, read in one of these ways."""
+    """Return a column with ambiguous times, read in the given format."""
     return dataclasses.replace(
         column,
         type=ColumnType.TIMESTAMP,
@@ -76,41 +76,41 @@ def read_as(column: InferredColumn, form: TimeForm) -> InferredColumn:
 
 
 def written_as(form: TimeForm, sample: str) -> str:
-    """Return the text of a form as `sample` is written."""
+    """Return the text of a format, completed by the time of day of `sample`."""
     return form.full_text(sample) if isinstance(form, TimeFormat) else form.text
 
 
-def _is_asked(options: ReadOptions, column: str, form: TimeForm) -> bool:
-    """Return whether the options say how a column's times are written."""
-    return asked_form(options, column) is not None or isinstance(form, Epoch)
+def _is_given(options: ReadOptions, column: str, form: TimeForm) -> bool:
+    """Return whether the options give the format of a column's times."""
+    return given_form(options, column) is not None or isinstance(form, Epoch)
 
 
 def _forms(
     survey: ColumnSurvey, options: ReadOptions, wanted: ColumnType | None
 ) -> tuple[tuple[TimeForm, ...], tuple[TimeForm, ...]]:
-    """Return the form of the column's times, first of a tuple, and all of them where they differ in what they read."""
-    asked = asked_form(options, survey.name)
-    if asked is not None:
-        return (asked,), ()
+    """Return the format of the column's times, and, if several are possible, all of them."""
+    given = given_form(options, survey.name)
+    if given is not None:
+        return (given,), ()
     dates = wanted is ColumnType.TIMESTAMP or (wanted is None and is_date_name(survey.name))
     if dates and survey.kind is Kind.INT and survey.compact and options.epoch is None:
         return (COMPACT,), ()
     if not survey.forms:
-        return (asked_reading(options, survey.name).form,), ()
+        return (given_reading(options, survey.name).form,), ()
     if survey.forms[0] is ISO or len(survey.forms) == 1:
         return survey.forms[:1], ()
     return survey.forms[:1], survey.forms
 
 
 def _misfits(survey: ColumnSurvey, form: TimeForm) -> bool:
-    """Return whether the form does not read all values of a column."""
+    """Return whether the format cannot read some value of a column."""
     if form is ISO:
         return survey.kind not in {Kind.NOTHING, Kind.TIMESTAMP}
     return survey.kind is Kind.TEXT
 
 
 def _note(survey: ColumnSurvey, line: int | None, kind: ColumnType, reading: Reading) -> str:
-    """Return what the table of columns says beside the column."""
+    """Return the note on a column in the table of columns."""
     if kind is ColumnType.TIMESTAMP and reading.form is not ISO:
         return f"read as {written_as(reading.form, survey.sample)}"
     if survey.before is Kind.NOTHING or kind is not ColumnType.STRING:

@@ -1,4 +1,4 @@
-"""What to pass for a value that does not fit its column: the type that holds it, before the one that holds anything."""
+"""The option to pass if a value does not fit its column: the narrowest type that holds the value."""
 
 import re
 from typing import Final
@@ -8,16 +8,16 @@ from psoup.engine.tuples.schema import ColumnType
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _TOKEN_LENGTH_MAX: Final = 24
-"""A longer value is hardly a word for NULL."""
+"""A longer value is unlikely to be a word for NULL."""
 
 
 def misfit_hint(column: str, kind: ColumnType, value: str, *, nulls: bool) -> str:
-    """Return what to pass where `value`, as it stands in the file, does not fit a column of type `kind`.
+    """Return the option to pass if `value` does not fit a column of type `kind`.
 
     Args:
-        column: its name.
+        column: name of the column.
         kind: its type.
-        value: as text.
+        value: the text in the file.
         nulls: whether the format has words that mean NULL (`--null`).
     """
     if kind is ColumnType.STRING:

@@ -1,6 +1,6 @@
-"""A time column joined from several: year, month, day and hour; or a date and a clock.
+"""A time column joined from several columns: year, month, day and hour; or a date and a clock.
 
-Its text is that of the parts with blanks between them, and is read like any other column's.
+Its text is the texts of the parts, joined by blanks, and is read like that of any other column.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from psoup.pipeline.files.options import ReadOptions
 
 @dataclass(frozen=True, slots=True)
 class JoinedTime:
-    """The column `name`: NULL in rows in which a part is."""
+    """The column `name`, which is NULL in rows in which a part is NULL."""
 
     name: str
     parts: tuple[str, ...]

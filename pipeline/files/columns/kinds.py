@@ -1,13 +1,12 @@
-"""Which of the five types holds every value of a column: a lattice, folded over the whole file.
+"""The type that holds every value of a column: a lattice of kinds, folded over the whole file.
 
-Each value has a narrowest kind; kinds only ever widen, and every wider one holds what the narrower
-held without loss:
+Each value has a narrowest kind. Kinds only widen, and a wider kind holds all values of a narrower one without loss:
 
     nothing < bool < text      nothing < timestamp < text      nothing < int < float < text
 
-Numbers that begin with a zero (postcodes, account numbers) are text: as a number 00501 is another
-value. An integer that a float64 cannot hold exactly turns a column of floats into text. Times stay times
-as long as one way of writing them reads them all.
+Numbers that begin with a zero (postcodes, account numbers) are text, because 00501 is not the number 501. An integer
+that float64 cannot hold exactly turns a column of floats into text. A column holds times as long as one format reads
+all of them.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from psoup.pipeline.files.times.forms import TimeForm
 
 
 class Kind(IntEnum):
-    """What values look like."""
+    """The kind of values, as their texts look."""
 
     NOTHING = 0
     BOOL = 1
@@ -43,7 +42,7 @@ TYPES: Final = {Kind.NOTHING: ColumnType.STRING} | {kind: name for name, kind in
 
 
 def widened(one: Kind, other: Kind) -> Kind:
-    """Return the narrowest kind that holds both."""
+    """Return the narrowest kind that holds the values of both."""
     if one is other or other is Kind.NOTHING:
         return one
     if one is Kind.NOTHING:
@@ -55,39 +54,42 @@ def widened(one: Kind, other: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """One column as a file shows it, or several together, or as it was asked for.
+    """A column of one file or of several files, with its inferred or given type.
 
-    `nulls` counts its empty cells, `markers` the words for nothing: NULL but in text. `witness` is the value that made
-    it text after others had looked narrower; `note` says so with its line, or how its times are read.
+    `nulls` counts empty cells, `markers` the words for NULL, which are values in a text column. `witness` is the value
+    that made the column text after narrower values; `note` names its line, or the format of the column's times.
     """
 
     name: str
     type: ColumnType
     nulls: int
     kind: Kind = Kind.NOTHING
-    """What the type was told by; NOTHING where there is no value."""
+    """The kind from which the type was inferred; NOTHING: the column has no value."""
     largest: int = 0
-    """The largest magnitude among its integers."""
+    """The largest magnitude of its integers."""
     note: str = ""
     witness: str = ""
     markers: Mapping[str, int] = field(default_factory=dict)
     reading: Reading = field(default_factory=Reading)
     sample: str = ""
-    """A value that told how its times are read; empty where the options say it."""
+    """A value from which the format of its times was inferred; empty: the options give the format."""
     warning: str = ""
-    """A sentence about what was not decided, and which option decides it."""
+    """A sentence about an open decision, and the option that decides it."""
     misfits: bool = False
-    """Whether it is a timestamp with values that are none: to be found by reading it."""
+    """Whether a timestamp column has values that are no times; reading the file finds them."""
     ambiguous: tuple[TimeForm, ...] = ()
-    """The ways of reading its times, where there are several."""
+    """The formats of its times, if several are possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueProfile:
-    """What some values of a column look like together.
+    """The profile of some values of a column.
 
-    `largest` is the largest magnitude among integers, `compact` whether all of these are dates like 20180101,
-    `forms` are the ways of writing times that read every one of them.
+    Attributes:
+        kind: the narrowest kind that holds all of them.
+        largest: the largest magnitude of integers.
+        compact: whether all integers are dates like 20180101.
+        forms: the formats of times that read all of them.
     """
 
     kind: Kind
@@ -98,31 +100,31 @@ class ValueProfile:
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """The kind of one column so far, fed with values in their order."""
+    """The kind of one column so far, given its values in order."""
 
     name: str
     kind: Kind = Kind.NOTHING
     nulls: int = 0
     """Empty cells."""
     markers: dict[str, int] = field(default_factory=dict)
-    """How often each word for nothing was seen; none of them counts for the kind."""
+    """Number of occurrences of each word for NULL; these do not influence the kind."""
     largest: int = 0
-    """The largest magnitude among the integers."""
+    """The largest magnitude of the integers."""
     compact: bool = True
     """Whether all integers so far are dates like 20180101."""
     forms: tuple[TimeForm, ...] = ()
-    """The ways of writing times that read all values so far, or all before the witness."""
+    """The formats of times that read all values so far, or all before the witness."""
     sample: str = ""
-    """The longest of the values that the kind was told by."""
+    """The longest value from which the kind was inferred."""
     before: Kind = Kind.NOTHING
-    """What the column was before it became text; NOTHING where it was never narrower."""
+    """The kind of the column before it became text; NOTHING: it was never narrower."""
     witness: str = ""
-    """The value that made it text then."""
+    """The value that made the column text."""
     witness_at: int | None = None
-    """Where the witness stands, in the unit of the reader."""
+    """Position of the witness, in the reader's unit."""
 
     def outcome(self, profile: ValueProfile) -> Kind:
-        """Return what the column would be with values that look so."""
+        """Return the kind of the column with values of this profile."""
         joined = widened(self.kind, profile.kind)
         if joined is Kind.FLOAT and max(profile.largest, self.largest) > FLOAT64_EXACT_INT_MAX:
             return Kind.TEXT
@@ -131,7 +133,7 @@ class ColumnSurvey:
         return joined
 
     def add(self, profile: ValueProfile, *, witness: str, at: int) -> None:
-        """Widen by values that look so; the first of them is `witness`, which stands at `at`."""
+        """Add values of this profile; the first of them is `witness`, at position `at`."""
         before, forms = self.kind, self._common(profile)
         self.kind = self.outcome(profile)
         if self.kind is Kind.TEXT and before is not Kind.TEXT:
@@ -147,7 +149,7 @@ class ColumnSurvey:
             self.sample = witness
 
     def _common(self, profile: ValueProfile) -> tuple[TimeForm, ...]:
-        """Return the forms that read the values so far and those that look so."""
+        """Return the formats that read the values so far and those of this profile."""
         if self.kind is Kind.NOTHING:
             return profile.forms
         return tuple(form for form in self.forms if form in profile.forms)

@@ -1,4 +1,4 @@
-"""How the values of one column are read: decided by the options, and by what the whole column shows."""
+"""How the values of one column are read, by the options and by the survey of the column."""
 
 from dataclasses import dataclass
 
@@ -9,27 +9,27 @@ from psoup.pipeline.files.times.forms import ISO, Epoch, TimeForm
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How texts become values of the column's type."""
+    """How texts are read as values of the column's type."""
 
     form: TimeForm = ISO
-    """How times are written."""
+    """Format of times."""
     decimal_comma: bool = False
-    """Whether numbers are written 2,5."""
+    """Whether numbers have a decimal comma, as in 2,5."""
 
 
-def asked_reading(options: ReadOptions, column: str) -> Reading:
-    """Return how a column is read by the options alone."""
-    form = asked_form(options, column)
+def given_reading(options: ReadOptions, column: str) -> Reading:
+    """Return how a column is read if only the options decide."""
+    form = given_form(options, column)
     if form is None:
         form = ISO if options.epoch is None else Epoch(options.epoch)
     return Reading(form, options.decimal_comma)
 
 
-def asked_form(options: ReadOptions, column: str) -> TimeForm | None:
-    """Return the form of times that the options name for this very column, or None.
+def given_form(options: ReadOptions, column: str) -> TimeForm | None:
+    """Return the format of times that the options give for this column, or None.
 
     Raises:
-        DefinitionError: the format cannot be.
+        DefinitionError: the format is malformed.
     """
     for name, text in options.time_formats:
         if name == column:

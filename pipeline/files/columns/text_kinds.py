@@ -1,4 +1,4 @@
-"""What texts look like: whole arrays against one kind after the other."""
+"""The kinds of texts: whole arrays are tried against one kind after another."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from psoup.pipeline.files.columns.casting import numerals
 from psoup.pipeline.files.columns.kinds import ColumnSurvey, Kind, ValueProfile
-from psoup.pipeline.files.columns.readings import asked_form
+from psoup.pipeline.files.columns.readings import given_form
 from psoup.pipeline.files.options import ReadOptions
 from psoup.pipeline.files.times.candidates import (
     CANDIDATES,
@@ -19,13 +19,13 @@ from psoup.pipeline.files.times.candidates import (
 from psoup.pipeline.files.times.forms import TimeForm
 
 ALL_KINDS: Final = (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TIMESTAMP)
-"""What a cell of a CSV may be. A string of JSON is a timestamp or text: numbers are written without quotes there."""
+"""Kinds of a cell of a CSV. A string of JSON is a timestamp or text, because JSON writes numbers without quotes."""
 _ZERO_FIRST: Final = r"^[+-]?0[0-9xX]"
 _INEXACT_INTEGER: Final = r"^[+-]?\d{16,}$"
 
 
 class TextProfiler:
-    """Looks at texts as one file writes them."""
+    """Profiles the texts of a column."""
 
     def __init__(
         self,
@@ -34,16 +34,16 @@ class TextProfiler:
         *,
         decimal_comma: bool = False,
     ) -> None:
-        """Look for `kinds`, and for times written as one of `forms`."""
+        """Try `kinds`, and for times the formats `forms`."""
         self._kinds = tuple(kinds)
         self._forms = tuple(forms)
         self._decimal_comma = decimal_comma
 
     def fold(self, survey: ColumnSurvey, array: pa.Array, places: Sequence[int]) -> None:
-        """Fold an array of text without markers, standing at `places`, into a column's survey.
+        """Fold an array of text without markers, at positions `places`, into a column's survey.
 
-        Where the values are not of one kind, halves are looked at one after the other, so that the first
-        value that does not fit is found. Cost: O(values), a logarithm more along the way to that one.
+        If the values are of several kinds, the halves are folded one after the other, which finds the first value that
+        does not fit. Cost: O(values), times a logarithm on the way to that value.
         """
         if survey.kind is Kind.TEXT or array.null_count == len(array):
             return
@@ -57,12 +57,12 @@ class TextProfiler:
         survey.add(profile, witness=array[first].as_py(), at=places[first])
 
     def _profile(self, survey: ColumnSurvey, array: pa.Array) -> ValueProfile:
-        """Return how every value looks, by the narrowest kind that holds them; the survey's own is tried first."""
+        """Return the profile of the values, by the narrowest kind that holds all; the survey's kind is tried first."""
         likely = survey.kind
         for kind in (likely, *self._kinds) if likely in self._kinds else self._kinds:
             if kind is Kind.TIMESTAMP:
-                if found := forms_of(array, survey.forms or self._forms):
-                    return ValueProfile(kind, forms=found)
+                if forms := forms_of(array, survey.forms or self._forms):
+                    return ValueProfile(kind, forms=forms)
             elif self._holds(kind, array):
                 if kind is not Kind.INT:
                     return ValueProfile(kind)
@@ -92,16 +92,16 @@ class TextProfiler:
 def profiler_for(
     options: ReadOptions, column: str, kinds: Sequence[Kind] = ALL_KINDS
 ) -> TextProfiler:
-    """Return how a column's texts are looked at: for the form of times that is asked for, if any, else for `kinds`."""
-    asked = asked_form(options, column)
-    if asked is not None:
-        return TextProfiler((Kind.TIMESTAMP,), (asked,))
+    """Return the profiler of a column's texts: for the format of times in the options, else for `kinds`."""
+    given = given_form(options, column)
+    if given is not None:
+        return TextProfiler((Kind.TIMESTAMP,), (given,))
     if options.time_parts and column == options.time:
         return TextProfiler((Kind.TIMESTAMP,), joined_candidates(len(options.time_parts)))
     return TextProfiler(kinds, decimal_comma=options.decimal_comma)
 
 
 def _largest(integers: pa.Array) -> int:
-    """Return the largest magnitude among integers written as text."""
+    """Return the largest magnitude of integers written as text."""
     extremes = pc.min_max(integers.cast(pa.int64()))
     return max(abs(int(extremes["min"].as_py())), abs(int(extremes["max"].as_py())))

@@ -1,4 +1,4 @@
-"""How a CSV is written, told by its first records: the delimiter, and a name for each field."""
+"""The head of a CSV: delimiter and column names, inferred from its first records."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from psoup.pipeline.files.options import SKIPPED, ReadOptions
 from psoup.pipeline.files.readers.csv_records import Dialect, comments_blanked
 
 SAMPLE_BYTES: Final = MIB
-"""Looked at to tell the delimiter; the header is shorter."""
+"""Bytes from which the delimiter is inferred; a header has to be shorter."""
 _SAMPLE_RECORDS: Final = 20
 _NAME_SHOWN: Final = 24
 _TAB: Final = "\t"
@@ -26,15 +26,15 @@ _HASHED: Final = re.compile(r"#\s*(\S.*)")
 
 @dataclass(frozen=True, slots=True)
 class CsvHead:
-    """What is known of a CSV before its rows are read."""
+    """The head of a CSV, known before its rows are read."""
 
     dialect: Dialect
     header_lines: int
     """Lines up to the end of the header."""
     fields: tuple[str, ...]
-    """A name for each field of a record, `-` where it is left out."""
+    """A name for each field of a record; `-`: the field is left out."""
     notes: tuple[str, ...]
-    """What was decided that the user may not expect."""
+    """Sentences about decisions that the user may not expect."""
 
 
 def read_head(path: Path, options: ReadOptions) -> CsvHead:
@@ -69,7 +69,7 @@ def read_head(path: Path, options: ReadOptions) -> CsvHead:
 
 
 def _front(path: Path, options: ReadOptions) -> str:
-    """Return the whole lines at the front of a file, as far as they are looked at.
+    """Return the whole lines within the first SAMPLE_BYTES of a file.
 
     Raises:
         DataFileError: the file cannot be read, or its first line is longer than that.
@@ -88,7 +88,7 @@ def _front(path: Path, options: ReadOptions) -> str:
 
 
 def _dialect(path: Path, options: ReadOptions, text: str) -> tuple[Dialect, list[str]]:
-    """Return how records are written, and a note where the delimiter is not the usual one."""
+    """Return the dialect of the records, and a note if the delimiter is not the usual one."""
     usual = _TAB if plain_suffix(path) == ".tsv" else ","
     dialect = Dialect(options.delimiter or usual, options.quotes, options.comment)
     if options.delimiter is not None:
@@ -97,12 +97,12 @@ def _dialect(path: Path, options: ReadOptions, text: str) -> tuple[Dialect, list
     if likely == dialect:
         return dialect, []
     return likely, [
-        f"{_DELIMITERS[likely.delimiter]} separates the fields; pass --delimiter where that is wrong"
+        f"{_DELIMITERS[likely.delimiter]} separates the fields; pass --delimiter if that is wrong"
     ]
 
 
 def records_of(text: io.TextIOBase, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line at which it begins, cells) of each record that is neither empty nor a comment."""
+    """Yield (first line, cells) of each record that is neither empty nor a comment."""
     # Python refuses fields that are shorter than a record may be.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * SAMPLE_BYTES))
     reader = csv.reader(
@@ -118,13 +118,13 @@ def records_of(text: io.TextIOBase, dialect: Dialect) -> Iterator[tuple[int, lis
 
 
 def _within(record: Sequence[str], dialect: Dialect) -> str | None:
-    """Return a delimiter that stands within a record of a single field, or None."""
-    others = (one for one in _DELIMITERS if one != dialect.delimiter)
-    return next((one for one in others if len(record) == 1 and one in record[0]), None)
+    """Return another delimiter that a record of a single field contains, or None."""
+    others = (delimiter for delimiter in _DELIMITERS if delimiter != dialect.delimiter)
+    return next((other for other in others if len(record) == 1 and other in record[0]), None)
 
 
 def _likely(text: str, usual: Dialect, options: ReadOptions) -> Dialect:
-    """Return the usual dialect, or that of another delimiter where only that one makes records of equal length."""
+    """Return the usual dialect, or that of another delimiter if only that one makes records of equal length."""
     for delimiter in (usual.delimiter, *(one for one in _DELIMITERS if one != usual.delimiter)):
         tried = Dialect(delimiter, usual.quoted, usual.comment)
         counts = []
@@ -192,9 +192,9 @@ def _field_names(
 
 
 def _suggested(names: Sequence[str], fields: int) -> str:
-    """Return a list to paste: the header's names, with `-` for fields it does not name.
+    """Return a list to paste: the header's names, with `-` for fields without a name.
 
-    Where one name is missing it is the first, as R and pandas write the row's own label.
+    If one name is missing, it is the first one: R and pandas write row labels without a name.
     """
     missing = [SKIPPED] * max(fields - len(names), 0)
     shown = [*missing, *(name or SKIPPED for name in names)][:fields]

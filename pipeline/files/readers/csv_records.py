@@ -14,7 +14,7 @@ from psoup.pipeline.errors import DataFileError
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How records are written. A comment is a record that begins with `comment`."""
+    """The dialect of records. A comment is a record that begins with `comment`."""
 
     delimiter: str
     quoted: bool = True
@@ -24,7 +24,7 @@ class Dialect:
 def whole_records(
     plain: IO[bytes], dialect: Dialect, *, block_bytes: int, file: str
 ) -> Iterator[bytes]:
-    """Yield the text of `plain` in blocks that end where a record ends, the last one wherever the text does.
+    """Yield the text of `plain` in blocks that end with a record; the last one ends with the text.
 
     Args:
         plain: read to its end, `block_bytes` at a time.
@@ -45,14 +45,14 @@ def whole_records(
     rest, line = b"", 1
     while read := plain.read(block_bytes):
         text = rest + read
-        found = records.match(text)
-        end = 0 if found is None else found.end()
+        match = records.match(text)
+        end = 0 if match is None else match.end()
         if end == 0 and len(text) >= block_bytes:
             raise DataFileError(
                 f"this record is longer than {block_bytes:,} bytes",
                 file=file,
                 line=line,
-                hint="Is a quote missing at the end of a field?",
+                hint="Check whether a quote is missing at the end of a field.",
             )
         block, rest = text[:end], text[end:]
         line += block.count(b"\n")
@@ -63,7 +63,7 @@ def whole_records(
 
 
 def comments_blanked(lines: Iterable[str], dialect: Dialect) -> Iterator[str]:
-    """Yield lines of text with an empty one instead of each comment: for readers that go line by line."""
+    """Yield lines of text, with an empty line instead of each comment, for readers that count lines."""
     for line in lines:
         yield "\n" if dialect.comment and line.startswith(dialect.comment) else line
 
@@ -89,7 +89,7 @@ def _record(dialect: Dialect) -> bytes:
 
 
 def _comment(dialect: Dialect) -> bytes:
-    """Return the expression that matches one whole comment: nothing where there are none."""
+    """Return the expression that matches one whole comment; it is empty if there are no comments."""
     if dialect.comment is None:
         return rb"(?!)"
     return re.escape(dialect.comment.encode()) + rb"[^\r\n]*+(?:\r\n|[\r\n])"

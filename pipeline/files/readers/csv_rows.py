@@ -32,7 +32,7 @@ from psoup.pipeline.files.readers.csv_records import whole_records
 BLOCK_BYTES: Final = MIB
 """Text read at a time; a record is shorter."""
 _WRONG_FIELDS: Final = "columns, got"
-"""A part of what Arrow says of a record with more or fewer fields than there are names."""
+"""Part of Arrow's message about a record with more or fewer fields than names."""
 
 
 class CsvRows:
@@ -62,7 +62,7 @@ class CsvRows:
             self.names = (self._joined.name, *self.names)
 
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
-        """Return how every column is read, having looked at the whole file; `wanted` types are given."""
+        """Read the whole file; return how every column is read. `wanted` types are fixed."""
         surveys = [ColumnSurvey(name) for name in self.names]
         profilers = {name: profiler_for(self._options, name) for name in self.names}
         row = 0
@@ -93,7 +93,7 @@ class CsvRows:
     def read(
         self, columns: Sequence[ColumnSchema], readings: Mapping[str, Reading]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as batches of `columns`; those the file does not have are NULL.
+        """Yield the rows as batches of `columns`; columns that the file lacks are NULL.
 
         Raises:
             DataFileError: a value does not fit its column.
@@ -105,7 +105,7 @@ class CsvRows:
             yield pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
     def line_of(self, row: int) -> int | None:
-        """Return the line at which row `row`, counted from 0, begins. Cost: reads up to there."""
+        """Return the line at which row `row`, counted from 0, begins. Cost: reads the file up to it."""
         return self._lines_of({row}).get(row)
 
     def _column(
@@ -189,7 +189,7 @@ class CsvRows:
         return batches
 
     def _refusal(self, error: pa.ArrowInvalid) -> DataFileError:
-        """Return the error of a file that cannot be split into cells, with the line."""
+        """Return the error about a file that cannot be split into cells, with the line."""
         if _WRONG_FIELDS in str(error):
             for line, record in self._records():
                 if len(record) != len(self._head.fields):
@@ -197,7 +197,7 @@ class CsvRows:
                         f"expected {len(self._head.fields)} fields, this record has {len(record)}",
                         file=str(self._path),
                         line=line,
-                        hint="Is the delimiter right (--delimiter)? Is a quote missing?",
+                        hint="Check the delimiter (--delimiter), and whether a quote is missing.",
                     )
         with open_text(self._path, ByteCount(), self._options.charset) as plain:
             for line, text in enumerate(plain, start=1):
@@ -208,12 +208,12 @@ class CsvRows:
                         "the text is not UTF-8",
                         file=str(self._path),
                         line=line,
-                        hint="Pass --charset with what it is, such as latin-1 or cp1252.",
+                        hint="Pass its encoding, such as latin-1 or cp1252, by --charset.",
                     )
         return DataFileError(f"it is not a CSV: {error}", file=str(self._path))
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield (line at which it begins, cells) of each record after the header."""
+        """Yield (first line, cells) of each record after the header."""
         with open_text(self._path, ByteCount(), self._options.charset) as plain:
             text = io.TextIOWrapper(plain, encoding="utf-8", errors="replace", newline="")
             for line, record in records_of(text, self._head.dialect):
@@ -222,14 +222,14 @@ class CsvRows:
             text.detach()
 
     def _lines_of(self, rows: Collection[int]) -> dict[int, int]:
-        """Return the line at which each of these rows begins."""
-        found: dict[int, int] = {}
+        """Return the first line of each of these rows."""
+        lines: dict[int, int] = {}
         if not rows:
-            return found
+            return lines
         last = max(rows)
         for row, (line, _) in enumerate(self._records()):
             if row in rows:
-                found[row] = line
+                lines[row] = line
             if row >= last:
                 break
-        return found
+        return lines

@@ -11,55 +11,57 @@ Row = Mapping[str, Any]
 
 
 class Flattener:
-    """Makes rows flat, and remembers which members were objects."""
+    """Flattens rows, and counts the members that were objects."""
 
     def __init__(self, keep: Collection[str], skip: Collection[str]) -> None:
-        """Leave objects called as in `keep` whole, and leave out members called as in `skip`."""
+        """Keep objects named in `keep` whole, and leave out members named in `skip`."""
         self._keep = keep
         self._skip = skip
         self.parents: dict[str, str] = {}
-        """Of each column that came out of an object: the object's name."""
+        """The object from which a column came, by the column's name."""
         self.objects: Counter[str] = Counter()
-        """In how many rows each of them was an object."""
+        """Number of rows in which a member was an object, by its name."""
 
     def row(self, row: Row) -> Row:
-        """Return a row without objects, but for those that stay whole.
+        """Return a row without objects, except those that stay whole.
 
         Raises:
-            ValueError: two members would be one column; names it.
+            ValueError: two members would become one column, which it names.
         """
-        found: dict[str, Any] = {}
-        self._add(row, "", found)
-        return found
+        flat: dict[str, Any] = {}
+        self._add(row, "", flat)
+        return flat
 
     def ancestors(self, name: str) -> set[str]:
-        """Return the names of the objects that a column came out of."""
-        found = set()
-        while (name := self.parents.get(name, "")) and name not in found:
-            found.add(name)
-        return found
+        """Return the names of the objects that contain a column."""
+        objects = set()
+        while (name := self.parents.get(name, "")) and name not in objects:
+            objects.add(name)
+        return objects
 
-    def _add(self, members: Row, parent: str, found: dict[str, Any]) -> None:
+    def _add(self, members: Row, parent: str, flat: dict[str, Any]) -> None:
         for member, value in members.items():
             name = f"{parent}_{member}" if parent else member
-            if name in found:
+            if name in flat:
                 raise ValueError(name)
             if parent:
                 self.parents[name] = parent
             whole = name in self._keep or name in self._skip
             if isinstance(value, dict) and not whole:
                 self.objects[name] += 1
-                self._add(value, name, found)
+                self._add(value, name, flat)
             else:
-                found[name] = value
+                flat[name] = value
 
 
 def depth_of(row: Row) -> int:
-    """Return how deep objects and arrays are nested in a row: 1 where there are none."""
+    """Return the depth of nested objects and arrays in a row; 1: there are none."""
     depth = 0
     layer: list[Any] = [row]
     while layer:
         depth += 1
-        children = (one.values() if isinstance(one, dict) else one for one in layer)
-        layer = [child for some in children for child in some if isinstance(child, dict | list)]
+        children = (node.values() if isinstance(node, dict) else node for node in layer)
+        layer = [
+            child for members in children for child in members if isinstance(child, dict | list)
+        ]
     return depth

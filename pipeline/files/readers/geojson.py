@@ -1,4 +1,4 @@
-"""A GeoJSON feature as a row: its properties, its id, and where it is."""
+"""A GeoJSON feature as a row: its properties, its id and its geometry."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _HEAD_BYTES: Final = 65_536
 _COLLECTION: Final = re.compile(rb'\s*\{.*"type"\s*:\s*"FeatureCollection"', re.DOTALL)
 
 WHOLE: Final = "geometry"
-"""The member that stays an object: it is not flattened."""
+"""The member that stays an object and is not flattened."""
 _AXES: Final = ("lon", "lat", "depth")
 
 
@@ -49,7 +49,7 @@ def feature_row(feature: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(geometry: object) -> dict[str, Any]:
-    """Return the columns that say where a feature is; none where nothing does."""
+    """Return the columns of a feature's position; none if it has no geometry."""
     if not isinstance(geometry, dict):
         return {}
     coordinates = geometry.get("coordinates")

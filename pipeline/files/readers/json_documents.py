@@ -1,6 +1,6 @@
-"""The objects of a JSON document one after the other, each with its line: never the document as a whole.
+"""Reads the objects of a JSON document one by one, each with its line, without holding the document.
 
-An array of objects, one object, several in a row; or the features of a GeoJSON FeatureCollection.
+A document is an array of objects, one object, several objects in a row, or a GeoJSON FeatureCollection.
 """
 
 import codecs
@@ -13,17 +13,17 @@ from psoup.engine.limits import MIB, ROW_BYTES_MAX
 
 BLANKS: Final = " \t\r\n"
 ELEMENT_CHARACTERS_MAX: Final = 4 * ROW_BYTES_MAX + MIB
-"""Of one element: far more than a row may have, so that damage does not pull the whole file into memory."""
+"""Size of one element, far above that of a row: damage does not pull the whole file into memory."""
 
 
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class DocumentError(ValueError):
-    """A document is not what it has to be; `line` says where."""
+    """A document is malformed, at `line`."""
 
     def __init__(self, reason: str, line: int) -> None:
-        """Keep the place."""
+        """Keep reason and line."""
         super().__init__(reason)
         self.reason = reason
         self.line = line
@@ -79,7 +79,7 @@ def features(plain: IO[bytes]) -> Iterator[tuple[int, object]]:
 
 
 def _array(window: "Window") -> Iterator[tuple[int, object]]:
-    """Yield the elements of the array that begins here, and move behind it."""
+    """Yield the elements of the array that begins here, and move past it."""
     window.advance(1)
     while (begins := window.skip(BLANKS + ",")) and begins != "]":
         yield window.line, window.decode()
@@ -89,10 +89,10 @@ def _array(window: "Window") -> Iterator[tuple[int, object]]:
 
 
 class Window:
-    """A piece of a document's text: grows until one element is whole, drops what was decoded."""
+    """A window into a document's text: it grows until one element is whole, and drops decoded text."""
 
     def __init__(self, plain: IO[bytes]) -> None:
-        """Begin at the front."""
+        """Begin at the start of the document."""
         self._plain = plain
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._json = json.JSONDecoder(parse_constant=_no_constant)

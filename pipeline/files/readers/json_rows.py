@@ -37,7 +37,7 @@ _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class JsonRows:
-    """The rows of one file of JSON objects. `names` is empty: only a survey knows them all."""
+    """The rows of one file of JSON objects. `names` is empty, because only a survey knows all names."""
 
     def __init__(
         self, path: Path, options: ReadOptions, count: ByteCount, form: FileFormat
@@ -54,21 +54,21 @@ class JsonRows:
         self.notes: tuple[str, ...] = ()
 
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
-        """Return how every member is read, in the order in which they first appear; `wanted` types are given."""
+        """Read the whole file; return how every member is read, by first appearance. `wanted` types are fixed."""
         flattener = self._flattener(wanted)
-        found = JsonSurvey(self._options, wanted)
+        survey = JsonSurvey(self._options, wanted)
         for line, row in self._rows(flattener):
-            found.add(line, row)
-            if len(found.surveys) > COLUMNS_COUNT_MAX:
+            survey.add(line, row)
+            if len(survey.surveys) > COLUMNS_COUNT_MAX:
                 raise self._refusal(
-                    f"more than {COLUMNS_COUNT_MAX} members have been seen by here",
+                    f"the rows up to here have more than {COLUMNS_COUNT_MAX} members",
                     line,
                     hint="Pass --skip-columns a,b to leave some out, or --no-flatten to keep objects whole.",
                 )
-        columns = found.columns(flattener)
-        self._options.check_columns(self._path, found.seen)
-        self.total = found.rows
-        self.notes = found.notes(flattener, features=self._form is FileFormat.GEOJSON)
+        columns = survey.columns(flattener)
+        self._options.check_columns(self._path, survey.seen)
+        self.total = survey.rows
+        self.notes = survey.notes(flattener, features=self._form is FileFormat.GEOJSON)
         return columns
 
     def read(
@@ -101,14 +101,14 @@ class JsonRows:
             yield self._batch(columns, readings, rows, lines)
 
     def line_of(self, row: int) -> int | None:
-        """Return the line at which row `row`, counted from 0, begins. Cost: reads up to there."""
+        """Return the line at which row `row`, counted from 0, begins. Cost: reads the file up to it."""
         for index, (line, _) in enumerate(self._rows(None)):
             if index == row:
                 return line
         return None
 
     def _flattener(self, names: Iterable[str]) -> Flattener | None:
-        """Return what makes rows flat, but for columns called `names`; None where objects stay whole."""
+        """Return the flattener of rows, which keeps columns in `names` whole; None: objects are not flattened."""
         if not self._options.flatten:
             return None
         whole = {WHOLE} if self._form is FileFormat.GEOJSON else set()
@@ -140,7 +140,7 @@ class JsonRows:
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
     def _rows(self, flattener: Flattener | None) -> Iterator[tuple[int, Row]]:
-        """Yield (line, row): the objects of the file, flat, each with the line at which it begins."""
+        """Yield (first line, row) of each object of the file, flattened."""
         with open_text(self._path, self._count, self._options.charset) as plain:
             try:
                 for line, value in self._values(plain):
@@ -151,7 +151,7 @@ class JsonRows:
                 raise self._refusal(error.reason, error.line) from None
 
     def _flat(self, value: Row, line: int, flattener: Flattener | None) -> Row:
-        """Return the row that an object of the file stands for."""
+        """Return the row of an object of the file."""
         row = value
         nested = not _SCALARS.issuperset(map(type, value.values()))
         if nested and depth_of(value) > JSON_DEPTH_MAX:

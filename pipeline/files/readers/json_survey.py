@@ -1,4 +1,4 @@
-"""What the members of JSON rows look like over a whole file, and which of them were objects or arrays."""
+"""The survey of JSON rows over a whole file: the kinds of members, and which of them were objects or arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _BLOCK_ROWS: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Values of one type of JSON that follow each other in a column, and the lines they stand at."""
+    """Consecutive values of a column that have one JSON type, with their lines."""
 
     kind: type
     values: list[Any] = field(default_factory=list)
@@ -29,10 +29,10 @@ class _Run:
 
 
 class JsonSurvey:
-    """Fed with rows in their order; `columns` reads it off once all are in."""
+    """Takes rows in order; `columns` returns the result once all rows are added."""
 
     def __init__(self, options: ReadOptions, wanted: Mapping[str, ColumnType]) -> None:
-        """Begin with nothing seen; columns of `wanted` have their types already."""
+        """Begin with no rows. The types of columns in `wanted` are fixed."""
         self._options = options
         self._wanted = wanted
         self._nulls = frozenset(options.nulls)
@@ -46,12 +46,12 @@ class JsonSurvey:
 
     @property
     def seen(self) -> list[str]:
-        """The names of all members of the file, those to be left out last."""
+        """Return the names of all members of the file; those to leave out come last."""
         joined = "" if self._joined is None else self._joined.name
         return [*(name for name in self.surveys if name != joined), *sorted(self._skipped)]
 
     def add(self, line: int, row: Row) -> None:
-        """Fold a flat row that begins at `line`."""
+        """Add a flat row that begins at `line`."""
         self.rows += 1
         for name, value in row.items():
             if name in self._options.skip:
@@ -67,7 +67,7 @@ class JsonSurvey:
             self._fold_runs()
 
     def columns(self, flattener: Flattener | None) -> tuple[InferredColumn, ...]:
-        """Return how every member is read. Members that are objects in some rows alone are text in all."""
+        """Return how every member is read. A member that is an object only in some rows is text in all."""
         self._fold_runs()
         if flattener is not None:
             self._merge_mixed(flattener)
@@ -79,7 +79,7 @@ class JsonSurvey:
         return tuple(found)
 
     def notes(self, flattener: Flattener | None, *, features: bool) -> tuple[str, ...]:
-        """Return what was made of objects and arrays, in sentences."""
+        """Return sentences about the treatment of objects and arrays."""
         found = []
         if features:
             found.append(
@@ -100,7 +100,7 @@ class JsonSurvey:
         return tuple(found)
 
     def _fold(self, survey: ColumnSurvey, value: Any, line: int) -> None:  # noqa: ANN401 (any JSON value)
-        """Take a value up into the run of its column, whose values are of one type."""
+        """Add a value to the run of its column, whose values have one JSON type."""
         run = self._runs.get(survey.name)
         if run is None or run.kind is not type(value):
             if run is not None:
@@ -110,7 +110,7 @@ class JsonSurvey:
         run.lines.append(line)
 
     def _fold_runs(self) -> None:
-        """Fold the values gathered so far, a column at a time."""
+        """Fold the gathered values into the surveys, one column after another."""
         for name, run in self._runs.items():
             self._fold_run(self.surveys[name], run)
         self._runs.clear()
@@ -129,7 +129,7 @@ class JsonSurvey:
             fold_values(survey, run.values, run.lines)
 
     def _merge_mixed(self, flattener: Flattener) -> None:
-        """Leave an object's columns, or where it is something else in other rows, one column of text instead."""
+        """Keep an object's columns; or, if it is no object in other rows, one column of text instead."""
         children = {name: flattener.ancestors(name) for name in self.surveys}
         mixed = {name for name in flattener.objects if self._present.get(name)}
         for name, above in children.items():

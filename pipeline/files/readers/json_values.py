@@ -1,4 +1,4 @@
-"""Values of JSON: what they look like, and as arrays of the five types."""
+"""JSON values: their kinds, and arrays of the five types."""
 
 import math
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ INT64_MAX: Final = 2**63 - 1
 
 
 def fold_values(survey: ColumnSurvey, values: Sequence[Any], lines: Sequence[int]) -> None:
-    """Fold values of one type of JSON that are neither strings nor null, standing at `lines`, into a survey.
+    """Fold values of one JSON type, neither strings nor null, at `lines`, into a survey.
 
-    Where they do not fit the column together, they are looked at one by one, to find the first that does not.
+    If the values do not fit the column together, halves are folded, which finds the first value that does not fit.
     """
     if survey.kind is Kind.TEXT:
         return
@@ -52,14 +52,14 @@ def _profile(survey: ColumnSurvey, values: Sequence[Any]) -> ValueProfile:
 
 
 def json_text(value: object) -> str:
-    """Return a string as it is, and any other value as JSON."""
+    """Return a string unchanged, and any other value as JSON text."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def array_of(
     values: Sequence[Any], kind: ColumnType, reading: Reading, nulls: frozenset[str]
 ) -> pa.Array:
-    """Return JSON values as an array of the type; strings of `nulls` are NULL, and words for nothing but in text.
+    """Return JSON values as an array of the type; strings in `nulls` are NULL, as are words for NULL unless in text.
 
     Raises:
         Misfit: the first value that is not of the type.
@@ -88,7 +88,7 @@ def _timestamps(values: Sequence[Any], reading: Reading) -> pa.Array:
             values,
             lambda v: isinstance(v, str),
             "expected an ISO 8601 text (timestamp)",
-            hint="Where numbers count from 1970, pass --epoch s|ms|us|ns.",
+            hint="If numbers count from 1970, pass --epoch s|ms|us|ns.",
         )
     texts = [None if value is None else json_text(value) for value in values]
     return casting.text_as(pa.array(texts, pa.string()), ColumnType.TIMESTAMP, reading)

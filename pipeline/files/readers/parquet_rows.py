@@ -21,7 +21,7 @@ from psoup.pipeline.files.columns.decisions import decide_column
 from psoup.pipeline.files.columns.joined_time import JoinedTime
 from psoup.pipeline.files.columns.kinds import KINDS, ColumnSurvey, InferredColumn, Kind
 from psoup.pipeline.files.columns.markers import count_markers
-from psoup.pipeline.files.columns.readings import Reading, asked_reading
+from psoup.pipeline.files.columns.readings import Reading, given_reading
 from psoup.pipeline.files.columns.text_kinds import profiler_for
 from psoup.pipeline.files.opening import DAMAGE, ByteCount, plain_file
 from psoup.pipeline.files.options import ReadOptions
@@ -56,7 +56,7 @@ class ParquetRows:
             self.names = (self._joined.name, *self.names)
 
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
-        """Return the columns as the file declares them. Text is looked at where it is wanted as something else."""
+        """Return the columns with the file's types. Text columns with another wanted type are surveyed."""
         found = []
         for name in self.names:
             own = self._types.get(name, ColumnType.STRING)
@@ -65,12 +65,12 @@ class ParquetRows:
                 found.append(self._surveyed(name, kind))
             else:
                 told = KINDS[kind] if self.total else Kind.NOTHING
-                reading = asked_reading(self._options, name)
+                reading = given_reading(self._options, name)
                 found.append(InferredColumn(name, kind, 0, told, reading=reading))
         return tuple(found)
 
     def _surveyed(self, name: str, kind: ColumnType) -> InferredColumn:
-        """Return how the texts of a column are read."""
+        """Survey the texts of a column; return how they are read."""
         survey = ColumnSurvey(name)
         joined = self._joined is not None and name == self._joined.name
         profiler = profiler_for(self._options, name)
@@ -87,7 +87,7 @@ class ParquetRows:
         return decide_column(survey, survey.witness_at, self._options, kind)
 
     def _array(self, block: pa.RecordBatch, name: str) -> pa.Array:
-        """Return a column of the file, or the one that is joined from others."""
+        """Return a column of the file, or the time column joined from others."""
         if self._joined is not None and name == self._joined.name:
             parts = {part: _column_of(block, part).cast(pa.string()) for part in self._joined.parts}
             return self._joined.of_columns(parts)
@@ -96,7 +96,7 @@ class ParquetRows:
     def read(
         self, columns: Sequence[ColumnSchema], readings: Mapping[str, Reading]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as batches of `columns`; those the file does not have are NULL.
+        """Yield the rows as batches of `columns`; columns that the file lacks are NULL.
 
         Raises:
             DataFileError: a value does not fit its column.
@@ -141,7 +141,7 @@ class ParquetRows:
             ) from None
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataFileError(
-                f"{array.type} does not become {column.type}: {error}",
+                f"{array.type} cannot be read as {column.type}: {error}",
                 file=str(self._path),
                 column=column.name,
                 hint=f'Pass "{column.name} {self._types[column.name]}" to --types or --schema.',
@@ -166,7 +166,7 @@ class ParquetRows:
             if any(match(kind) for match in matches):
                 return name
         raise DataFileError(
-            f"{field.type} is no type of a stream",
+            f"{field.type} is not a type that a stream can have",
             file=str(self._path),
             column=field.name,
             hint=f"Pass --skip-columns {field.name!r} to leave it out.",
@@ -174,7 +174,7 @@ class ParquetRows:
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        """Open the file by its path: Arrow's threads read it, and would do so by way of Python given a Python file."""
+        """Open the file by its path, so that Arrow's threads read it without Python."""
         try:
             with plain_file(self._path, self._count) as plain, pq.ParquetFile(plain) as file:
                 yield file
@@ -188,7 +188,7 @@ def _column_of(block: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _converted(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
-    """Return a column of the file as one of the stream's types.
+    """Return a column of the file cast to a type of the stream.
 
     Raises:
         Misfit: a value that does not fit.

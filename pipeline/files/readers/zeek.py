@@ -1,4 +1,4 @@
-"""The header of a log that Zeek writes: it says everything a CSV leaves open, in lines that begin with #.
+"""The header of a Zeek log, which says what a CSV leaves open, in lines that begin with #.
 
 What it says is put into the options, so that the rows are read as those of any file with fields.
 """
@@ -23,11 +23,11 @@ _TYPES: Final = {
     "double": ColumnType.FLOAT64,
     "interval": ColumnType.FLOAT64,
 }
-"""Addresses, sets and everything else are text."""
+"""Types of Zeek with a type of psoup; all others, such as addresses and sets, are text."""
 
 
 def zeek_options(path: Path, options: ReadOptions) -> ReadOptions:
-    """Return the options with what the header says; what the user says goes first.
+    """Return the options, completed by the header; given options take precedence.
 
     Raises:
         DataFileError: there is no such header.
@@ -40,7 +40,7 @@ def zeek_options(path: Path, options: ReadOptions) -> ReadOptions:
         raise DataFileError(
             "it has no header of Zeek with #separator, #fields and #types",
             file=str(path),
-            hint="Pass --input-format csv where it is another kind of log.",
+            hint="If it is another kind of log, pass --input-format csv.",
         )
     names = options.columns or fields
     types = {
@@ -64,10 +64,10 @@ def _header(path: Path, options: ReadOptions) -> Mapping[str, str]:
     """Return the lines of the header by their first word."""
     with open_text(path, ByteCount(), options.charset) as plain:
         head = plain.read(_HEAD_BYTES).decode(errors="replace")
-    found = {}
+    header = {}
     for line in head.splitlines():
         if not line.startswith("#"):
             break
         word = line.replace("\t", " ").split(" ", 1)[0]
-        found[word] = line[len(word) + 1 :]
-    return found
+        header[word] = line[len(word) + 1 :]
+    return header

@@ -1,8 +1,8 @@
-"""The ways in which times are written in files.
+"""The formats of times in files.
 
 Read it in this order:
 
 - `forms`: ISO 8601, and numbers counted from 1970;
-- `formats`: formats as of strptime;
-- `candidates`: which of these still fit a column.
+- `formats`: strptime formats;
+- `candidates`: the formats that fit all values of a column.
 """

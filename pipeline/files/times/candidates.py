@@ -1,7 +1,7 @@
-"""Which ways of writing times fit a column: all that are still possible, until a value decides.
+"""The formats of times that fit a column: all possible ones, until a value decides.
 
-01/02/1965 is two dates. Both readings stay possible until the column holds a value that only one of them can
-read; a column that holds none is never read by a guess.
+01/02/1965 is two dates. Both formats stay possible until the column has a value that only one of them can read. A
+column without such a value is never read by a guess.
 """
 
 import re
@@ -16,7 +16,7 @@ from psoup.pipeline.files.times.formats import TimeFormat
 from psoup.pipeline.files.times.forms import ISO, TimeForm
 
 COMPACT: Final = TimeFormat("%Y%m%d")
-"""20180101: integers as well, so it is not among the candidates but asked of integers by `is_compact`."""
+"""20180101 is an integer as well, so the format is no candidate; `is_compact` tries it on integers."""
 _DATES: Final = (
     "%Y-%m-%d",
     "%Y/%m/%d",
@@ -35,7 +35,7 @@ _DATES: Final = (
 )
 _PARTS: Final = ("%Y", "%m", "%d", "%H", "%M", "%S")
 CANDIDATES: Final[tuple[TimeForm, ...]] = (ISO, *(TimeFormat(text, clock=True) for text in _DATES))
-"""In order of preference. Month names and dots have one order each; slashes and dashes after the day have two."""
+"""In order of preference. Dates with month names or dots have one order; those with slashes or dashes have two."""
 _COMPACT_MIN, _COMPACT_MAX = 19_000_101, 20_991_231
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DATE_WORDS: Final = frozenset(
@@ -44,7 +44,7 @@ _DATE_WORDS: Final = frozenset(
 
 
 def joined_candidates(parts: int) -> tuple[TimeForm, ...]:
-    """Return the ways to read `parts` columns joined by blanks: numbers from the year down, or dates and clocks."""
+    """Return the formats of `parts` columns joined by blanks: numbers from the year down, or dates and clocks."""
     numbers: tuple[TimeForm, ...] = ()
     if 0 < parts <= len(_PARTS):
         numbers = (TimeFormat(" ".join(_PARTS[:parts])),)
@@ -69,7 +69,7 @@ def is_compact(integers: pa.Array) -> bool:
 
 
 def is_compact_day(value: int) -> bool:
-    """Return whether one integer is such a date."""
+    """Return whether one integer is a date like 20180101."""
     if not _COMPACT_MIN <= value <= _COMPACT_MAX:
         return False
     try:

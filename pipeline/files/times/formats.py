@@ -1,6 +1,6 @@
-"""Times in a format as of strptime: one expression takes a whole column apart, numpy makes the instants.
+"""strptime formats: one regular expression splits a whole column, and numpy computes the instants.
 
-The expression is RE2's, so that reading is linear in the text whatever it holds.
+RE2 evaluates the expression, so the cost is linear in the text.
 """
 
 import re
@@ -47,26 +47,26 @@ _MONTHS: Final = (
     "dec",
 )
 _CENTURY_PIVOT: Final = 69
-"""Two digits from here on are of the 1900s, as POSIX has it."""
+"""Two-digit years from here on are in the 1900s, as in POSIX."""
 _SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """A format as of strptime.
+    """A strptime format.
 
-    With `clock`, a time of day of any precision, AM or PM and a zone may follow, or be absent: how dates are
-    recognised before anybody has said a format.
+    With `clock`, a time of day of any precision, AM or PM, and a zone may follow: this recognises dates if no format is
+    given.
     """
 
     text: str
     clock: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a format that cannot be.
+        """Check the format.
 
         Raises:
-            DefinitionError: a directive is unknown, stands twice, or the year is missing.
+            DefinitionError: a directive is unknown or repeated, or the year is missing.
         """
         _expression(self.text)
 
@@ -74,7 +74,7 @@ class TimeFormat:
         """Return the timestamps.
 
         Raises:
-            pa.ArrowInvalid: a value is not written so, or there is no such day or time of day.
+            pa.ArrowInvalid: a value has another format, or there is no such day or time of day.
         """
         parts = pc.extract_regex(array, self._pattern())
         if parts.null_count != array.null_count:
@@ -89,7 +89,7 @@ class TimeFormat:
         return pa.array(instants, pa.int64(), mask=~valid).cast(UTC_MICROSECONDS)
 
     def full_text(self, value: str) -> str:
-        """Return the format with the time of day as `value` writes it, to be passed by the user."""
+        """Return the format with the directives of the time of day in `value`, as the user has to pass it."""
         found = re.match(self._pattern(), value) if self.clock else None
         if found is None or not found["H"]:
             return self.text
@@ -125,9 +125,9 @@ def _expression(text: str) -> str:
         else:
             name = _SYNONYMS.get(piece[1:], piece[1:])
             if name not in _WIDTHS and name not in _WORDS:
-                known = " ".join(f"%{one}" for one in (*_WIDTHS, *_WORDS))
+                known = " ".join(f"%{directive}" for directive in (*_WIDTHS, *_WORDS))
                 raise DefinitionError(
-                    f"The time format {text!r} has {piece!r}: expected of {known}."
+                    f"The time format {text!r} has {piece!r}: expected one of {known}."
                 )
             if name in used:
                 raise DefinitionError(f"The time format {text!r} has %{name} twice.")
@@ -141,7 +141,7 @@ def _expression(text: str) -> str:
 
 
 def _digits(name: str, pieces: list[str], index: int) -> str:
-    """Return what matches a directive: of fixed width where another one follows or precedes at once."""
+    """Return the expression of a directive, of fixed width if another directive is adjacent."""
     if name in _WORDS:
         return _WORDS[name]
     most = _WIDTHS[name]
@@ -189,14 +189,14 @@ def _first_days(months: Numbers) -> Numbers:
 
 
 def _numbers(texts: pa.Array, default: int) -> Numbers:
-    """Return digits as integers, `default` where there are none."""
+    """Return digits as integers; `default` for empty texts."""
     given = pc.if_else(pc.equal(texts, ""), str(default), texts)
     found: Numbers = given.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return found
 
 
 def _meanings(texts: pa.Array, meaning: Callable[[str], int]) -> Numbers:
-    """Return the meaning of each text, found once for each distinct one."""
+    """Return the meaning of each text, computed once for each distinct text."""
     distinct: Any = texts.dictionary_encode()
     each = np.array([meaning(text) for text in distinct.dictionary.to_pylist()], np.int64)
     found: Numbers = each[distinct.indices.to_numpy(zero_copy_only=False)]

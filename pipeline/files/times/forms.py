@@ -1,6 +1,6 @@
-"""The ways in which times are written: ISO 8601, numbers counted from 1970, and formats as of strptime.
+"""The forms of times: ISO 8601, and numbers counted from 1970; strptime formats are in `formats`.
 
-Each form reads a whole array of text at once. Text without a zone is UTC; digits below the microsecond are cut off.
+Each form reads a whole array of text. Text without a zone is UTC; digits below the microsecond are cut off.
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ _WHOLE: Final = r"^[+-]?\d+$"
 
 
 class TimeForm(Protocol):
-    """One way of writing times."""
+    """A form in which times are written."""
 
     @property
     def text(self) -> str:
-        """The form's name in messages."""
+        """Return the form's name in messages."""
         ...
 
     def parse(self, array: pa.Array) -> pa.Array:
-        """Return text without blanks around it as timestamps in microseconds of UTC.
+        """Return texts without surrounding blanks as UTC timestamps in microseconds.
 
         Raises:
-            pa.ArrowInvalid: a value is not written so.
+            pa.ArrowInvalid: a value has another form.
         """
         ...
 
@@ -42,7 +42,7 @@ class Iso:
     text: str = "an ISO 8601 date or date-time"
 
     def parse(self, array: pa.Array) -> pa.Array:
-        """Return the timestamps; dates alone are midnight."""
+        """Return the timestamps; a date alone is midnight."""
         zoned = pc.match_substring_regex(array, _ZONED)
         try:
             return _parse_zones(array, zoned)
@@ -62,22 +62,20 @@ class Epoch:
 
     @property
     def text(self) -> str:
-        """The form's name in messages."""
+        """Return the form's name in messages."""
         return f"a number of {self.unit} since 1970"
 
     def parse(self, array: pa.Array) -> pa.Array:
-        """Return the timestamps, exact where all numbers are whole."""
+        """Return the timestamps, which are exact if all numbers are integers."""
         whole = pc.all(pc.match_substring_regex(array, _WHOLE)).as_py()
         return microseconds(array.cast(pa.int64() if whole else pa.float64()), self.unit)
 
 
 def microseconds(numbers: pa.Array, epoch: EpochUnit) -> pa.Array:
-    """Return numbers counted in `epoch` units as timestamps, rounded to the microsecond.
-
-    Integer nanoseconds are cut off there instead.
+    """Return numbers of `epoch` units as timestamps, rounded to the microsecond; integer nanoseconds are cut off.
 
     Raises:
-        pa.ArrowInvalid: one of them is not a number that 64 bits of microseconds hold.
+        pa.ArrowInvalid: a number exceeds 64 bits of microseconds.
     """
     if pa.types.is_integer(numbers.type):
         whole = numbers.cast(pa.int64())

@@ -1,12 +1,12 @@
-"""Spark's filters as SQL of psoup: which of them a query can take over, and its text with them in it.
+"""Pushes Spark's filters into the SQL text of a query.
 
-A filter is taken over where both sides mean the same by it for every value, in all three truth values:
-one that compares a plain column of the select list with a constant of the column's own type. Spark has
-brought both sides to one type already, and leaves what it had to cast the column for to itself. What is
-left out: NaN and infinities, which no column of psoup's holds; lists with a zero of DOUBLE, which Spark
-looks up by its sign; texts with NUL, which no query can hold; times before year 1 or after year 9999.
+A filter is pushed if psoup and Spark agree on its truth value, of three, for every value: if it compares a plain column
+of the select list with a constant of the column's own type. Spark casts both sides to one type before, and keeps a
+filter for which it had to cast the column. Not pushed are: NaN and infinities, which no column of psoup holds; lists
+with a DOUBLE zero, which Spark looks up by its sign; texts with NUL, which no query can hold; times outside the years
+1 to 9999.
 
-A text gets its conjuncts by the places that its syntax tree names, never by a search in the text.
+Conjuncts are inserted at the positions of the syntax tree, never by a search in the text.
 """
 
 import math
@@ -61,16 +61,16 @@ _PATTERNS: Final[dict[type[Filter], tuple[str, str]]] = {
     StringEndsWith: ("%", ""),
     StringStartsWith: ("", "%"),
 }
-"""What stands before and behind the text in a pattern of LIKE."""
+"""Prefix and suffix of the text in a LIKE pattern."""
 
 
 def push(
     canonical: str, columns: Mapping[str, ColumnType], filters: Sequence[Filter]
 ) -> tuple[str, list[Filter]]:
-    """Return the query that shows those rows alone that pass, and the filters it could not take over.
+    """Return the query with the filters in its text, and the filters that it cannot express.
 
-    The window stays as it was, and so does what is shown of a row: DISTINCT leaves rows out that are equal in
-    every column, so the filters keep all of them or none.
+    Window and select list stay the same. DISTINCT is safe: the filters keep all rows that are equal in every column, or
+    none of them.
 
     Args:
         canonical: the text of a query, as its description has it.
@@ -98,7 +98,7 @@ def push(
 def plain_columns(
     syntax: QuerySyntax, columns: Mapping[str, ColumnType]
 ) -> dict[str, sql.ColumnRef]:
-    """Return what stands in the select list as a column and nothing more, by the name it is shown under."""
+    """Return the entries of the select list that are plain columns, by their output name."""
     found = {}
     for output in syntax.outputs:
         what = output.what
@@ -113,7 +113,7 @@ def plain_columns(
 
 
 def expression_of(one: Filter, columns: Mapping[str, sql.ColumnRef]) -> sql.Expression | None:
-    """Return what the filter says of these columns, None where psoup cannot say exactly that."""
+    """Return a filter as an expression over these columns; None: psoup cannot express exactly the same."""
     if isinstance(one, Not):
         negated = expression_of(one.child, columns)
         return None if negated is None else sql.Not(negated)
@@ -129,7 +129,7 @@ def expression_of(one: Filter, columns: Mapping[str, sql.ColumnRef]) -> sql.Expr
 
 
 def with_conjuncts(text: str, conjuncts: Sequence[sql.Expression]) -> str:
-    """Return the query's text with more conditions, each of which has to hold besides its own.
+    """Return the query's text with more conditions, joined by AND.
 
     Raises:
         Refused: the text is no query, or with them is more than a query may be.
@@ -150,7 +150,7 @@ def with_conjuncts(text: str, conjuncts: Sequence[sql.Expression]) -> str:
 
 
 def _narrowed(text: str, conjuncts: Sequence[sql.Expression]) -> str | None:
-    """Return the text with the conjuncts, None where that is more than a query may be."""
+    """Return the text with the conjuncts; None: it exceeds the limits of a query."""
     try:
         return with_conjuncts(text, conjuncts)
     except Refused:
@@ -195,7 +195,7 @@ def _of_list(column: sql.ColumnRef, values: list[Any]) -> sql.Expression | None:
 
 
 def _constant(value: object, kind: ColumnType) -> sql.Constant | None:
-    """Return the value as a literal of exactly this type, None where there is none."""
+    """Return the value as a literal of exactly this type; None: there is none."""
     match kind, value:
         case (ColumnType.BOOL, bool()):
             return sql.Constant(value, kind)

@@ -1,8 +1,7 @@
-"""The queries that a read asks: standing ones, and texts that stand for as long as they are read.
+"""The query of a read: a standing one, or a SQL text that is registered while it is read.
 
-Nothing tells a reader when the last of its tasks has ended, nor that Spark has given up on them. So a text is
-registered, read and removed by one and the same task, under labels by which a later read finds what a killed
-task has left.
+Spark does not tell a reader when its last task has ended or failed. So one task registers, reads and removes a text,
+under labels by which a later read finds and removes the queries of killed tasks.
 """
 
 import re
@@ -21,21 +20,21 @@ META_COLUMNS: Final = (
     ColumnSchema("_id", ColumnType.STRING),
     ColumnSchema("_x", ColumnType.TIMESTAMP),
 )
-"""A row's tuple ids and when it leaves its window, before the columns of the query."""
+"""Tuple ids of a row, and the instant when it leaves its window; they precede the columns of the query."""
 LABEL: Final = ("spark", "read")
-"""Marks the queries that reads register."""
+"""Label of the queries that reads register."""
 SINCE_LABEL: Final = "spark-since"
-"""When one was registered: seconds since the epoch, by the clock of the task."""
+"""Label with the time of the registration: seconds since the epoch, by the clock of the task."""
 LEFT_BEHIND_S: Final = 6 * 3_600
-"""A query of a read that is older is nobody's any more: tasks that read for longer would have failed."""
+"""Age from which on the query of a read is abandoned: a task that reads for longer has failed."""
 _HANDLE: Final = re.compile(r"q_[0-9A-Za-z]{22}")
 
 
 def standing(service: PsoupClient, given: str) -> JsonObject:
-    """Return the description of the standing query with this handle, or else of this name.
+    """Return the description of the standing query with this handle, or with this name.
 
     Raises:
-        ReadRefusedError: there is none.
+        ReadRefusedError: there is no such query.
 
     Cost: one request; for a name one for every 1,000 queries.
     """
@@ -53,12 +52,12 @@ def standing(service: PsoupClient, given: str) -> JsonObject:
 
 @contextmanager
 def registered(service: PsoupClient, text: str) -> Iterator[JsonObject]:
-    """Register a query for as long as the context lasts; yield its description.
+    """Register a query while the context is open; yield its description.
 
-    Nothing is kept of its matches, for it is asked once. First removes what killed reads have left behind.
+    The query is not materialized, because it is invoked once. Removes the queries of killed reads first.
 
     Raises:
-        ReadRefusedError: the service does not take the text.
+        ReadRefusedError: the service refuses the text.
         ServiceProblem, ServiceUnreachableError: it failed, or does not answer.
     """
     now_s = SystemClock().now_us() // SECOND_US
@@ -86,14 +85,14 @@ def remove_left_behind(service: PsoupClient, *, now_s: int) -> None:
 
 
 def columns_shown(description: JsonObject, *, meta: bool) -> tuple[ColumnSchema, ...]:
-    """Return the columns of a query's answer, with `META_COLUMNS` before them where they are wanted."""
+    """Return the columns of a query's answer; with `meta`, `META_COLUMNS` first."""
     own = [ColumnSchema(one["name"], ColumnType(one["type"])) for one in description["columns"]]
     return (*(META_COLUMNS if meta else ()), *own)
 
 
 @contextmanager
 def suppress_not_found() -> Iterator[None]:
-    """Go on behind the context where the service does not have what was named in it."""
+    """Suppress the problem `not-found` inside the context."""
     try:
         yield
     except ServiceProblem as problem:
@@ -102,7 +101,7 @@ def suppress_not_found() -> Iterator[None]:
 
 
 def _explained(problem: ServiceProblem) -> PipelineError:
-    """Return the refusal of a text with its place and hint; any other problem as it is."""
+    """Return the refusal of a text as an error with position and hint; any other problem unchanged."""
     excerpt, hint = problem.body.get("excerpt"), problem.body.get("hint")
     if excerpt is None:
         return problem

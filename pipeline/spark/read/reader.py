@@ -1,7 +1,7 @@
-"""`spark.read`: the answer of a standing query, page by page, or of a text that is registered for the read.
+"""`spark.read`: the answer of a standing query, page by page, or of a SQL text that is registered for the read.
 
-Spark plans a read in one process and carries it out in others, each with a copy of the reader. What a task
-needs rides in its partition.
+Spark plans a read in one process and runs it in others, each with a copy of the reader. A partition carries all that
+its task needs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from psoup.pipeline.spark.staging import open_client
 
 @dataclass(frozen=True)
 class PagePartition(InputPartition):
-    """One page of an answer: where it is, how many rows it has, and which answer it belongs to."""
+    """One page of an answer: its address, its number of rows, and the answer that it belongs to."""
 
     address: str
     rows: int
@@ -40,18 +40,18 @@ class PagePartition(InputPartition):
 
 @dataclass(frozen=True)
 class TextPartition(InputPartition):
-    """A whole answer: that of a text which the task registers, reads and removes."""
+    """A whole answer, of a text that the task registers, reads and removes."""
 
     text: str
 
 
 def schema_to_read(given: Mapping[str, str]) -> StructType:
-    """Return the columns of what the options name: a query's answer, or a stream's rows.
+    """Return the columns of the query's answer, or of the stream, that the options name.
 
-    Of a text that is no standing query the service knows the columns once it is registered; it is removed again.
+    A text is registered to learn its columns, and removed again.
 
     Raises:
-        OptionError: the options do not say what to read.
+        OptionError: an option is malformed, or neither query nor stream is named.
         ReadRefusedError: there is no such query or stream, or the text is refused.
         ServiceProblem, ServiceUnreachableError: the service failed, or does not answer.
     """
@@ -65,13 +65,13 @@ def schema_to_read(given: Mapping[str, str]) -> StructType:
 
 
 def reader_of(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
-    """Return the reader of what the options name.
+    """Return the reader of the answer that the options name.
 
-    Spark refuses a reader that takes filters over unless its setting for that is on: so only one that was asked
-    to do so has the method.
+    Spark refuses readers with `pushFilters` unless its setting for that is on, so only a reader with the option
+    `pushdown` has the method.
 
     Raises:
-        OptionError: they do not say what to read, or name what cannot be read so.
+        OptionError: an option is malformed, or names a stream.
     """
     options = answer_options(given)
     kind = PushingReader if options.pushdown else PsoupReader
@@ -79,28 +79,28 @@ def reader_of(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
 
 
 class PsoupReader(DataSourceReader):
-    """Reads an answer: of a standing query a page a task, of a text all of it in one task.
+    """Reads an answer: of a standing query one page in each task, of a text all of it in one task.
 
-    All pages belong to one answer, whenever they are read and however often: that of the moment at which Spark
-    planned the first action. Spark keeps that plan with the DataFrame, which therefore shows the same answer at
-    every action; to see a newer one, load again. A text is registered anew by every task that reads it.
+    All pages belong to one answer, of the moment at which Spark planned the first action. Spark keeps the plan with the
+    DataFrame, which therefore shows the same answer at every action: load again to see a newer one. Every task that
+    reads a text registers it anew.
 
-    The declared columns may be some of those that the query shows, in any order.
+    The declared columns may be any of the query's columns, in any order.
     """
 
     def __init__(self, options: AnswerOptions, schema: StructType) -> None:
-        """Keep what to read. Asks nothing yet."""
+        """Keep the options. Sends no request yet."""
         self._options = options
         self._schema = schema
         self._text = options.sql
 
     @override
     def partitions(self) -> Sequence[InputPartition]:
-        """Return a partition for every page; one alone for a text.
+        """Return one partition for each page; a single one for a text.
 
         Raises:
-            ReadRefusedError, SchemaMismatchError: no such query, or it does not show the declared columns.
-            ServiceProblem: the answer has more pages than are listed: raise the option `pageRows`.
+            ReadRefusedError, SchemaMismatchError: no such query, or it lacks the declared columns.
+            ServiceProblem: the answer has too many pages; raise the option `pageRows`.
         """
         if self._text is not None:
             return [TextPartition(self._text)]
@@ -114,7 +114,7 @@ class PsoupReader(DataSourceReader):
         """Yield the rows of a partition, in exactly the declared columns.
 
         Raises:
-            ReadRefusedError: the page is no longer kept, or does not have the rows that it had.
+            ReadRefusedError: the page has expired, or its number of rows differs.
         """
         with open_client(self._options.connection) as service:
             if isinstance(partition, PagePartition):
@@ -151,16 +151,16 @@ class PsoupReader(DataSourceReader):
 
 
 class PushingReader(PsoupReader):
-    """Reads an answer in which Spark's filters hold already, as far as psoup means exactly the same by them.
+    """Reads the answer of a query with Spark's filters pushed into it, as far as psoup can express them.
 
-    The query with the filters in it is a text of its own. Spark up to 4.3 keeps what was pushed with the loaded
-    DataFrame instead of with the plan: a DataFrame that was read with one filter shows what passes that filter to
-    later plans as well. So this reader is there for those who ask for it, and load for each filter anew.
+    Spark up to 4.3 keeps pushed filters with the DataFrame instead of with the plan: after a read with a filter, later
+    plans over the same DataFrame also see only the rows that passed it. So this reader is used only on request, and the
+    user has to load anew for each filter.
     """
 
     @override
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take over what the query can say; return the other filters, which are Spark's."""
+        """Push the filters that the query can express; return the others, which Spark applies."""
         with _planning(self._options.connection) as service:
             description = _described(service, self._options)
         shown = {one.name: one.type for one in columns_shown(description, meta=False)}
@@ -171,7 +171,7 @@ class PushingReader(PsoupReader):
 
 
 def pages_of(service: PsoupClient, query_id: str, options: AnswerOptions) -> list[PagePartition]:
-    """Return the pages of what the query answers now, or at the instant that is asked for."""
+    """Return the pages of the query's answer, at present or at the instant in the options."""
     answer = service.answer_pages(query_id, limit=options.page_rows, **options.parameters)
     left = int(answer["count"])
     what = f"The answer of query {query_id} at position {answer['seq']}, NOW {answer['now']},"
@@ -184,7 +184,7 @@ def pages_of(service: PsoupClient, query_id: str, options: AnswerOptions) -> lis
 
 
 def _described(service: PsoupClient, options: AnswerOptions) -> JsonObject:
-    """Return the description of what the options name."""
+    """Return the description of the query that the options name."""
     if options.sql is not None:
         with registered(service, options.sql) as description:
             return description
@@ -192,6 +192,6 @@ def _described(service: PsoupClient, options: AnswerOptions) -> JsonObject:
 
 
 def _planning(connection: Connection) -> PsoupClient:
-    """Return a client for the user's own waiting: one whose address is wrong is told so at once."""
+    """Return a client for planning, while the user waits: a wrong address fails at once."""
     retry = RetryPolicy(budget_s=connection.retry_s)
     return PsoupClient(connection.url, token=connection.token, retry=retry)

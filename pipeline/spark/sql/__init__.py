@@ -2,7 +2,7 @@
 
 Read it in this order:
 
-- `expressions`: expressions, from the syntax of the text;
-- `buckets`: joins by a band of time as equalities besides;
+- `expressions`: expressions, translated from the syntax of the text;
+- `buckets`: time-band joins with additional equalities;
 - `standing_query`: the whole query.
 """

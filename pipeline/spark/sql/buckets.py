@@ -1,9 +1,9 @@
-"""Joins by a band of time, in Spark SQL also by equality: Spark looks equals up, and compares a band pair by pair.
+"""Time-band joins in Spark SQL, with an additional equality: Spark hashes equalities, and compares bands pair by pair.
 
-`a.ts BETWEEN b.ts - x AND b.ts + y` bounds `a.ts - b.ts` by `[low, high]`. Time is cut into buckets as long as that: a
-tuple of `a` is in one, and all that it may meet of `b` reaches into it from two at most. A tuple of `b` stands once for
-each bucket that it reaches into, so a pair meets once, in the bucket of its tuple of `a`; whether it is a match the
-text's own conditions say.
+`a.ts BETWEEN b.ts - x AND b.ts + y` bounds `a.ts - b.ts` by `[low, high]`. Time is cut into buckets of that length.
+A tuple of `a` lies in one bucket, and its matches in `b` reach into it from two at most. A tuple of `b` is repeated for
+each bucket that it may reach, so a pair meets once, in the bucket of its tuple of `a`. The conditions of the text
+then decide whether the pair is a match.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,14 +18,14 @@ from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from psoup.pipeline.spark.sql.expressions import name_sql
 
 _APART_MAX_US: Final = 10_000 * 366 * DAY_US
-"""No two instants of the years 1 to 9999 are further apart; with this added a BIGINT still has it."""
+"""The largest distance of two instants of the years 1 to 9999; a BIGINT can hold an instant plus this."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBuckets:
-    """Two columns of time, each of one source: `left` - `right` lies in `[low_us, high_us]`.
+    """A bucket equality for two time columns of two sources: `left` - `right` lies in `[low_us, high_us]`.
 
-    `name` is that of the column that both sources get, as SQL.
+    `name` is the SQL name of the bucket column that both sources get.
     """
 
     left: ColumnRef
@@ -35,10 +35,10 @@ class TimeBuckets:
     name: str
 
     def columns_of(self, source: int) -> list[str]:
-        """Return the column that a source gets, as SQL; none where it is of neither side.
+        """Return the bucket column of a source, as SQL; none if the source is on neither side.
 
-        A tuple of `left`'s source has its bucket, a BIGINT, NULL where it has no time. One of `right`'s stands once for
-        each bucket in which it may meet another, and nowhere where it has no time.
+        A tuple of the left source has its bucket, a BIGINT, or NULL without a time. A tuple of the right source is
+        repeated for each bucket in which it may match, and left out without a time.
         """
         if source == self.left.source:
             bucket = self._bucket(f"unix_micros({name_sql(self.left.name)})")
@@ -51,7 +51,7 @@ class TimeBuckets:
         return []
 
     def condition(self, names: Sequence[str]) -> str:
-        """Return that a pair is of one bucket; `names` are those of the sources, as SQL."""
+        """Return the condition that a pair has the same bucket; `names` are the SQL names of the sources."""
         return f"{names[self.left.source]}.{self.name} = {names[self.right.source]}.{self.name}"
 
     def _bucket(self, time: str) -> str:
@@ -64,9 +64,9 @@ class TimeBuckets:
 def time_buckets(
     clause: StandingQueryClause, schemas: Collection[StreamSchema]
 ) -> tuple[TimeBuckets, ...]:
-    """Return what stands for the bands of time of a join: as many as hold together what no equality does.
+    """Return the fewest time-bucket equalities that connect sources no equality joins.
 
-    Their columns are named as none of these streams names one.
+    The names of their columns are those of no column of the streams.
     """
     together = {source: source for source in range(len(clause.sources))}  # one number: held so
     for factor in clause.factors:
@@ -91,7 +91,7 @@ def time_buckets(
 
 
 def _bounded(factor: BandFactor, name: str) -> TimeBuckets | None:
-    """Return a band of time between columns with two ends; None where the factor is none."""
+    """Return the bucket equality of a factor; None: the factor is no time band with two bounds."""
     left, right, low, high = factor.left, factor.right, factor.low, factor.high
     if (
         isinstance(left, ColumnRef)
@@ -107,7 +107,7 @@ def _bounded(factor: BandFactor, name: str) -> TimeBuckets | None:
 
 
 def _hold(together: dict[int, int], left: int, right: int) -> None:
-    """Note that two sources, and all that each is held to, are held together."""
+    """Merge the groups of connected sources of two sources."""
     former, number = together[right], together[left]
     for source, one in together.items():
         if one == former:
@@ -115,7 +115,7 @@ def _hold(together: dict[int, int], left: int, right: int) -> None:
 
 
 def _free_prefix(schemas: Collection[StreamSchema]) -> str:
-    """Return how no column of these begins."""
+    """Return a prefix with which no name of these columns begins."""
     prefix = "_bucket"
     names = [column.name for schema in schemas for column in schema.columns]
     while any(name.startswith(prefix) for name in names):

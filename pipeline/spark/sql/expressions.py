@@ -1,7 +1,7 @@
-"""Expressions of a standing query as Spark SQL: from the syntax of the text, not from what the binder made of it.
+"""Translates expressions of a standing query to Spark SQL, from the syntax of the text, not from the bound query.
 
-Nothing is folded, reordered or evaluated here: Spark reads every literal and computes every value by itself.
-What is added keeps the meaning that decision record 0005 gives a text: `standing_query.py` lists it.
+Nothing is folded, reordered or evaluated: Spark reads every literal and computes every value. Additions preserve the
+meaning that decision record 0005 gives a text; `standing_query.py` lists them.
 """
 
 import re
@@ -43,7 +43,7 @@ TYPE_NAMES = {
     _STRING: "STRING",
     _TIMESTAMP: "TIMESTAMP",
 }
-"""What Spark SQL calls the types."""
+"""Names of the types in Spark SQL."""
 
 _LEAST = "-9223372036854775808L"
 _TRIED = {
@@ -53,7 +53,7 @@ _TRIED = {
     ArithmeticOp.DIVIDE: "try_divide",
     ArithmeticOp.MODULO: "try_mod",
 }
-"""Spark's arithmetic that gives NULL where the operator would raise."""
+"""Spark's functions that return NULL where the operator raises."""
 
 _PAST_LAST = "TIMESTAMP '+10000-01-01 00:00:00'"
 _BEFORE_FIRST = "TIMESTAMP '0000-12-31 23:59:59.999999'"
@@ -62,7 +62,7 @@ _INSTANT = re.compile(
 )
 
 Lookup = Callable[[ColumnSyntax], tuple[str, ColumnRef]]
-"""From a column's name to the SQL of the source it is of, and the column."""
+"""Returns the SQL of a column's source, and the column, given the column's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Term:
     text: str | None = None
 
     def beside(self, kind: ColumnType | None) -> str:
-        """Return the SQL of the term where it stands beside a value of this type, which literals take.
+        """Return the SQL of the term beside a value of this type, which a literal takes on.
 
         A NULL beside another NULL is a BOOLEAN.
         """
@@ -86,9 +86,9 @@ class Term:
 
 
 def expression_sql(syntax: ExpressionSyntax, lookup: Lookup) -> Term:
-    """Return an expression that the binder has taken.
+    """Return the Spark SQL of an expression that the binder accepts.
 
-    The SQL stands in brackets wherever it is more than one word or call. Cost: linear in the text.
+    SQL of more than one word or call is in brackets. Cost: linear in the text.
     """
     return _TRANSLATORS[type(syntax)](syntax, lookup)
 
@@ -104,10 +104,10 @@ def text_sql(text: str) -> str:
 
 
 def instant_sql(text: str) -> str:
-    """Return the instant that a psoup literal names; Spark reads date and clock, and applies the offset.
+    """Return the instant of a psoup literal; Spark reads date and clock, and applies the offset.
 
-    Spark's own literals take no clock without seconds and no offset past 18 hours: seconds are added, and the
-    offset is an interval.
+    Spark's own literals need seconds, and offsets of at most 18 hours: so seconds are added, and the offset becomes an
+    interval.
     """
     parts = _INSTANT.match(text)
     date, clock, seconds, fraction, sign, offset = parts.groups() if parts else (text, *[None] * 5)
@@ -119,7 +119,7 @@ def instant_sql(text: str) -> str:
 
 
 def interval_sql(us: int) -> str:
-    """Return a length of time of at least 0 microseconds."""
+    """Return an interval of 0 or more microseconds."""
     days, rest = divmod(us, DAY_US)
     seconds, fraction = divmod(rest, SECOND_US)
     minutes, second = divmod(seconds, 60)
@@ -165,7 +165,7 @@ def _absolute(syntax: AbsoluteSyntax, lookup: Lookup) -> Term:
 
 
 def _signed(syntax: ExpressionSyntax, lookup: Lookup) -> tuple[str, ColumnType]:
-    """Return a number whose sign may be changed: NULL in place of the least integer, which has no negative."""
+    """Return a number that can be negated: NULL instead of the least integer, which has no negative."""
     operand = expression_sql(syntax, lookup)
     kind = operand.type or _INT64
     sql = operand.beside(kind)
@@ -188,7 +188,7 @@ def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Term:
 
 
 def _moved(syntax: ExpressionSyntax, op: ArithmeticOp, by: IntervalSyntax, lookup: Lookup) -> Term:
-    """Return an instant that an interval has moved; NULL past the years 1 to 9999."""
+    """Return an instant moved by an interval; NULL outside the years 1 to 9999."""
     instant = expression_sql(syntax, lookup).beside(_TIMESTAMP)
     step = interval_sql(abs(by.us))
     if (op is ArithmeticOp.ADD) == (by.us >= 0):

@@ -74,8 +74,8 @@ class SparkQuery:
     """A standing query at one NOW, in Spark SQL.
 
     Attributes:
-        rows: SELECT of the answer's rows in no order: `time` (TIMESTAMP, of the earliest tuple of the row), `ids`
-            (ARRAY<BIGINT>, of its tuples in FROM order), `leaves` (TIMESTAMP, NULL = never), and one column for
+        rows: SELECT of the answer's rows in no order: `time` (TIMESTAMP, of the row's earliest tuple), `ids`
+            (ARRAY<BIGINT>, of its tuples in FROM order), `leaves` (TIMESTAMP; NULL: never), and one column for
             each output, `c0`, `c1` and so on.
         outputs: name and type of each.
     """
@@ -85,7 +85,7 @@ class SparkQuery:
 
     @property
     def text(self) -> str:
-        """The answer as psoup gives it: `_id`, `_x` and the outputs by their names, in its order."""
+        """Return the SELECT of the answer as psoup returns it: `_id`, `_x` and the named outputs, sorted."""
         shown = [
             f"concat_ws('-', CAST(ids AS ARRAY<STRING>)) AS {name_sql(ID)}",
             f"leaves AS {name_sql(LEAVES)}",
@@ -97,7 +97,7 @@ class SparkQuery:
 
 
 def agreeing(session: "SparkSession") -> "SparkSession":
-    """Return a session over the same Spark with SETTINGS; it has settings and temporary views of its own."""
+    """Return a session of the same Spark context with SETTINGS, and temporary views of its own."""
     own = session.newSession()
     for name, value in SETTINGS.items():
         own.conf.set(name, value)
@@ -112,19 +112,19 @@ def spark_query(
     tables: Mapping[str, str] | None = None,
     in_buckets: bool = False,
 ) -> SparkQuery:
-    """Return what Spark SQL has to be asked, in a session that is `agreeing`.
+    """Translate a query to Spark SQL, for a session that is `agreeing`.
 
     Args:
         text: the query.
-        schemas: what its streams are declared as; others may be among them.
+        schemas: of its streams; others are ignored.
         now_us: NOW, in microseconds.
-        tables: what stands for a stream in FROM, by its name: a view, a table, or a query in brackets. By
-            default a table named as the stream is.
-        in_buckets: whether joins by a band of time are told as equalities besides, by what the binder knows of
-            them. The answer is the same, and no longer found by comparing each tuple with each.
+        tables: by stream, the table in FROM: a view, a table, or a query in brackets. Default: the table with the
+            stream's name.
+        in_buckets: whether time-band joins get additional equalities (`time_buckets`). The answer is the same, but
+            Spark need not compare all pairs of tuples.
 
     Raises:
-        SqlError: psoup does not take the text.
+        SqlError: psoup refuses the text.
     """
     streams = {schema.name: (StreamId(i), schema) for i, schema in enumerate(schemas, start=1)}
     bound = bind(text, streams)
@@ -163,7 +163,7 @@ def spark_query(
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Both ends as SQL, END never past NOW, and how far back BEGIN moves with it."""
+    """A window: both ends as SQL, END at most NOW, and how far BEGIN lies back if it moves with NOW."""
 
     begin: str | None
     ends: tuple[str, ...]
@@ -172,9 +172,9 @@ class _Window:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """One entry of FROM: its name, its table and the column that dates its tuples, as SQL; and its window.
+    """One entry of FROM: its name, table and time column, as SQL; and its window.
 
-    `added` are columns that it has besides those of its table.
+    `added` are columns besides those of its table.
     """
 
     name: str
@@ -185,7 +185,7 @@ class _Source:
 
     @property
     def sql(self) -> str:
-        """The tuples inside the window."""
+        """Return the condition that a tuple lies inside the window."""
         window, time = self.window, self.time
         conditions = [f"{time} <= {end}" for end in dict.fromkeys(window.ends)]
         conditions += [] if window.begin is None else [f"{time} >= {window.begin}"]
@@ -195,7 +195,7 @@ class _Source:
 
 
 def _window(source: SourceSyntax, syntax: QuerySyntax, now: str) -> _Window:
-    """Return the window of one source: its own, else that of the query; nothing past NOW in either."""
+    """Return the window of one source: its own, else that of the query; it ends at NOW at the latest."""
     if source.range is not None:
         return _Window(f"{now} - {interval_sql(source.range.us)}", (now,), source.range.us)
     if syntax.window is None:
@@ -212,7 +212,7 @@ def _bound(syntax: BoundSyntax, now: str) -> str:
 
 
 def _ids(sources: Sequence[_Source]) -> list[str]:
-    """Return what every row says of itself beside its outputs."""
+    """Return the columns of a row besides its outputs: time, ids and the instant when it leaves."""
     times = [f"{source.name}.{source.time}" for source in sources]
     leaving = [
         f"{time} + {interval_sql(source.window.reach_us + 1)}"
@@ -229,7 +229,7 @@ def _least(terms: Sequence[str]) -> str:
 
 
 def _shown(entry: OutputSyntax, scope: Scope, sources: Sequence[_Source]) -> list[str]:
-    """Return what one entry of the select list shows: several columns, where it is a `*`."""
+    """Return the output columns of one entry of the select list: several for a `*`."""
     if not isinstance(entry.what, StarSyntax):
         return [_sql(entry.what, scope, sources)]
     starred = [one.expression for one in scope.all_columns(entry.what.qualifier)]
@@ -251,7 +251,7 @@ def _from(syntax: QuerySyntax, scope: Scope, sources: Sequence[_Source]) -> str:
 def _sql(
     syntax: ExpressionSyntax, scope: Scope, sources: Sequence[_Source], *, past: int | None = None
 ) -> str:
-    """Return an expression that reads all sources, or the first `past`; a NULL alone is a BOOLEAN."""
+    """Return an expression over all sources, or over the first `past`; a bare NULL is a BOOLEAN."""
     find = scope.column if past is None else scope.columns_up_to(past)
 
     def lookup(column: ColumnSyntax) -> tuple[str, ColumnRef]:
@@ -262,9 +262,9 @@ def _sql(
 
 
 def _distinct(rows: str, count: int) -> str:
-    """Return one row for equal ones: the earliest, as it stands, leaving when the last one does.
+    """Return one row for equal rows: the earliest one, which leaves when the last one does.
 
-    Groups show `-0.0` as `0.0`, which it is equal to: values are those of the earliest row, not of its group.
+    Values are those of the earliest row, not of its group: a group shows `-0.0` as `0.0`.
     """
     outputs = ", ".join(f"c{i}" for i in range(count))
     listed = f"min(struct(time, ids, {outputs})) AS earliest, max(leaves) AS leaves"

@@ -1,4 +1,4 @@
-"""The column that dates a tuple: as an instant, in order, and by its day."""
+"""The time column: as an instant, as a sort key, and by day."""
 
 from typing import Final
 
@@ -15,8 +15,8 @@ _DATING: Final = (types.DateType, types.StringType, types.TimestampNTZType)
 def dated(rows: DataFrame, time: str | None) -> DataFrame:
     """Return the same columns with `time` as an instant, if it is a text, a date or a time without zone.
 
-    Those are read in the session's time zone, UTC in the jobs. A text that is no time ends the job. Without a
-    time column the rows stay as they are.
+    These are read in the session's time zone, which is UTC in the jobs. A text that is no time fails the job. Without
+    a time column the rows stay unchanged.
     """
     if time is None or not isinstance(rows.schema[time].dataType, _DATING):
         return selected(rows, rows.columns)
@@ -29,15 +29,15 @@ def dated(rows: DataFrame, time: str | None) -> DataFrame:
 
 
 def in_time_order(rows: DataFrame, time: str | None) -> DataFrame:
-    """Return the rows in order of `time`, over all partitions; without a time column as they are.
+    """Return the rows sorted by `time` over all partitions; unchanged without a time column.
 
-    For batches alone: Spark sorts no stream.
+    Only for batches: Spark sorts no stream.
     """
     ordered = rows if time is None else rows.orderBy(column(time))
     return selected(ordered, rows.columns)
 
 
 def by_day(rows: DataFrame, time: str) -> DataFrame:
-    """Return the columns of the rows and behind them `DAY`, the date of `time` in the session's time zone."""
+    """Return the columns of the rows, then `DAY`: the date of `time` in the session's time zone."""
     day = functions.to_date(column(time)).alias(DAY)
     return rows.select(*(column(name) for name in rows.columns), day)

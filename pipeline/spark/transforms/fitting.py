@@ -1,4 +1,4 @@
-"""Columns made those of a stream, where nothing of a value is lost by that."""
+"""Casts columns to the types of a stream if no value loses anything."""
 
 from collections.abc import Mapping
 
@@ -11,15 +11,14 @@ _WRITTEN_AS_TIMES = (types.DateType, types.StringType, types.TimestampNTZType)
 
 
 def fitted(rows: DataFrame, declared: types.StructType | None) -> DataFrame:
-    """Return the rows with the types of the stream's columns, and NULL where they lack one.
+    """Return the rows with the types of the stream's columns, and NULL in columns that they lack.
 
-    Made to fit are dates, times without zone and texts where the stream has instants (UTC), small numbers where
-    it has float64, and decimals anywhere. A column that cannot be made to fit, or that the stream does not have,
-    stays as it is: whoever writes the rows refuses it by name.
+    Cast are dates, times without zone and texts to instants (UTC), small numbers to float64, and decimals to any type.
+    Other columns, and columns that the stream lacks, stay unchanged: the writer refuses them by name.
 
     Args:
         rows: as mapped.
-        declared: the stream's columns as Spark's; None: the stream is yet to be declared by these rows.
+        declared: the stream's columns as a Spark schema; None: these rows will declare the stream.
     """
     wanted = {field.name: field.dataType for field in declared or ()}
     there = [_fitting(field, wanted) for field in rows.schema.fields]
@@ -32,7 +31,7 @@ def fitted(rows: DataFrame, declared: types.StructType | None) -> DataFrame:
 
 
 def _fitting(field: types.StructField, wanted: Mapping[str, types.DataType]) -> Column:
-    """Return the column under its name, cast where it may be."""
+    """Return the column under its name, cast if the cast loses nothing."""
     given, target = field.dataType, wanted.get(field.name)
     if isinstance(given, types.DecimalType):
         target = types.DoubleType()

@@ -1,4 +1,4 @@
-"""Columns of a stream out of columns of a source, by Spark SQL expressions."""
+"""Columns of a stream, computed from columns of a source by Spark SQL expressions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ EVERY: Final = "*"
 
 
 def column(name: str) -> Column:
-    """Return the column of exactly this name: dots and blanks in it mean nothing."""
+    """Return the column of exactly this name, in which dots and blanks have no meaning."""
     quoted = name.replace("`", "``")
     return functions.col(f"`{quoted}`")
 
@@ -18,13 +18,13 @@ def column(name: str) -> Column:
 def mapped(
     rows: DataFrame, expressions: Mapping[str, str], *, where: str | None = None
 ) -> DataFrame:
-    """Return one column for each expression, in their order; without any, the rows' own.
+    """Return one column for each expression, in order; without expressions, the rows' own columns.
 
     Args:
         rows: of the source.
-        expressions: Spark SQL over the source's columns, by the name of the column to be. `EVERY` as a
-            name stands for all columns of the source; one that is mapped as well is the mapped one.
-        where: condition over the source's columns that a row has to meet.
+        expressions: Spark SQL over the source's columns, by the name of the new column. The name `EVERY` stands for
+            all columns of the source; an expression replaces a source column of its name.
+        where: condition over the source's columns; rows that do not meet it are dropped.
     """
     if where is not None:
         rows = rows.where(where)

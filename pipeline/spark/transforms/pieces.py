@@ -1,7 +1,7 @@
-"""Rows cut into pieces of bounded size along their time: what is too large for one commit goes in several.
+"""Cuts rows that are too large for one commit into pieces of bounded size, along their time.
 
-The cut is a function of the rows alone, whatever their order and partitions: a batch that Spark repeats after
-a crash is cut into the same pieces, so each of them can be known by its number.
+The cut depends only on the rows, not on their order or partitions. A batch that Spark repeats after a crash is cut into
+the same pieces, so the number of a piece identifies it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _OFFSET_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much there is: rows, bytes as Arrow would have them, and the times from first to last, in microseconds."""
+    """Size of some rows: their number, bytes in Arrow, and first and last time in microseconds."""
 
     rows: int
     nbytes: int
@@ -34,7 +34,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where the pieces lie: for each span of time the number of its first piece, and of pieces that share it."""
+    """A cut: for each span of time, the number of its first piece, and how many pieces share it."""
 
     extent: Extent
     first: tuple[int, ...]
@@ -42,12 +42,12 @@ class Cut:
 
     @property
     def pieces(self) -> int:
-        """Return the number of pieces, some of which may hold no row."""
+        """Return the number of pieces; some may have no row."""
         return max(first + shares for first, shares in zip(self.first, self.shares, strict=True))
 
 
 def extent_of(rows: DataFrame, time: str | None) -> Extent:
-    """Return how much there is. Cost: one pass."""
+    """Return the size of the rows. Cost: one pass."""
     us = _time_us(rows, time)
     found = rows.agg(
         functions.count("*"),
@@ -59,10 +59,10 @@ def extent_of(rows: DataFrame, time: str | None) -> Extent:
 
 
 def planned(rows: DataFrame, time: str | None, *, extent: Extent, piece_bytes: int) -> Cut:
-    """Return a cut into pieces of about `piece_bytes`, each later in time than the one before.
+    """Return a cut into pieces of about `piece_bytes`, in time order.
 
-    Rows of one span of time that are more than that together are shared out by their content, so their order
-    among each other is lost. Cost: one pass where there is more than one piece.
+    Rows of one span of time that exceed a piece are distributed over several pieces by their content, which loses their
+    order. Cost: one pass if there is more than one piece.
     """
     if extent.nbytes <= piece_bytes:
         return Cut(extent, (0,) * SPANS, (1,) * SPANS)
@@ -77,7 +77,7 @@ def planned(rows: DataFrame, time: str | None, *, extent: Extent, piece_bytes: i
 
 
 def cut(rows: DataFrame, time: str | None, plan: Cut) -> DataFrame:
-    """Return the columns of the rows and behind them `PIECE`, as planned for these rows."""
+    """Return the columns of the rows, then `PIECE`: the number of the row's piece in this cut."""
     span = _span(rows, time, plan.extent)
     share = functions.pmod(
         functions.xxhash64(*(column(name) for name in rows.columns)), _of(plan.shares, span)
@@ -87,7 +87,7 @@ def cut(rows: DataFrame, time: str | None, plan: Cut) -> DataFrame:
 
 
 def _packed(nbytes: Iterable[int], piece_bytes: int) -> tuple[list[int], list[int]]:
-    """Return the first piece of each span and its number of pieces, filling pieces in order of time."""
+    """Return the first piece of each span and its number of pieces; pieces are filled in time order."""
     first: list[int] = []
     shares: list[int] = []
     piece, filled = 0, 0
@@ -103,7 +103,7 @@ def _packed(nbytes: Iterable[int], piece_bytes: int) -> tuple[list[int], list[in
 
 
 def _span(rows: DataFrame, time: str | None, extent: Extent) -> Column:
-    """Return the number of each row's span of time: 0 where it has no time."""
+    """Return the number of each row's span of time; 0 for a row without time."""
     width_us = (extent.last_us - extent.first_us) // SPANS + 1
     offset = _time_us(rows, time) - functions.lit(extent.first_us)
     span = functions.floor(offset / functions.lit(width_us)).cast(types.IntegerType())
@@ -112,14 +112,14 @@ def _span(rows: DataFrame, time: str | None, extent: Extent) -> Column:
 
 
 def _time_us(rows: DataFrame, time: str | None) -> Column:
-    """Return the tuple time as whole microseconds; NULL without a time column, or where that is no instant."""
+    """Return the tuple time in whole microseconds; NULL without a time column, or if the column is no instant."""
     if time is None or not isinstance(rows.schema[time].dataType, types.TimestampType):
         return functions.lit(None).cast(types.LongType())
     return functions.unix_micros(column(time))
 
 
 def _row_bytes(rows: DataFrame) -> Column:
-    """Return about how many bytes each row takes in Arrow."""
+    """Return the approximate size of each row in Arrow, in bytes."""
     texts = [f.name for f in rows.schema.fields if isinstance(f.dataType, types.StringType)]
     fixed = _WORD_BYTES * (len(rows.columns) - len(texts)) + _OFFSET_BYTES * len(texts)
     written = (

@@ -26,7 +26,7 @@ def test_load_says_what_it_decided_before_the_first_batch(psoup, csv_file, monke
             "load", csv_file, "--stream", "s", "--time", "when", code=ExitCode.UNREACHABLE
         )
     assert [
-        "note a semicolon separates the fields; pass --delimiter where that is wrong",
+        "note a semicolon separates the fields; pass --delimiter if that is wrong",
         'note NA is NULL in n (1); --types "COLUMN string" keeps it as text',
         "note when is read as %m/%d/%Y %H:%M, such as '1/2/2025 1:20'",
         "note x stays text: '2,5' looks like a number with a decimal comma; --decimal-comma reads such numbers",

@@ -58,7 +58,7 @@ def test_error_that_is_not_expected_fails_its_history_alone(
     assert [("failed", 0), ("done", 40)] == [(one.state, one.rows) for one in told]
     state, detail = state_of(service, fails)
     assert "failed" == state
-    assert "does not expect, TypeError: half: text" in detail
+    assert "by an unexpected error, TypeError: half: text" in detail
     assert detail.endswith("...")
     (logged,) = (one for one in caplog.records if one.name == "psoup.history")
     assert logged.exc_info is not None
