@@ -243,11 +243,7 @@ class ArchiveRequest:
     token: Token = None
 
     def __post_init__(self) -> None:
-        """Check the options before anything starts.
-
-        Raises:
-            DefinitionError: an option is malformed.
-        """
+        """Check the options before anything starts. Raises DefinitionError if one is malformed."""
         source_options(self.options)
         if self.every is not None:
             trigger_interval(self.every)
@@ -335,9 +331,7 @@ def source_options(given: Sequence[str] | None) -> dict[str, str]:
     for text in given or ():
         key, sign, value = text.partition("=")
         if not sign or not key.strip():
-            raise DefinitionError(
-                f"--option is {text!r}: write it as key=value, as in header=true."
-            )
+            raise DefinitionError(f"--option is {text!r}: write it as key=value, as in a=b.")
         options[key.strip()] = value
     return options
 
@@ -385,11 +379,7 @@ def archive_paths(given: Sequence[str] | None) -> tuple[str | None, dict[str, st
 
 
 def trigger_interval(given: str) -> str:
-    """Return `500ms`, `2s`, `1m` or `1h` as an interval of Spark's.
-
-    Raises:
-        DefinitionError: it is malformed.
-    """
+    """Return `500ms`, `2s`, `1m` or `1h` as an interval of Spark's. Raises as `seconds_of` does."""
     return f"{round(seconds_of(given) * 1_000)} milliseconds"
 
 

@@ -187,7 +187,7 @@ def test_columns_of_any_name_are_read_from_an_archive(spark, psoup_url, service,
     assert [(0, 1, 2, 3)] * 2 == [tuple(one)[3:] for one in rows.collect()]
     taken = [*columns, {"name": "_Seq", "type": "int64"}]
     service.declare("taken", {"columns": taken})
-    with pytest.raises(ReadRefusedError, match=r"'_Seq' of its own.*under another name"):
+    with pytest.raises(ReadRefusedError, match=r"'_Seq' of its own.*another name for the column"):
         archive_of(spark, psoup_url, "taken", tmp_path)
 
 
