@@ -90,6 +90,7 @@ def test_service_starts_with_more_streams_than_the_setting(tmp_path, started):
 
 def test_workers_bound_streams_each_by_its_setting(tmp_path, server, started):
     """The engine folds what the log has; an API process refuses what its own setting does not allow."""
+    server.client.fetch_one("FLUSHALL")
     engine = Process("engine", server.url, tmp_path / "engine", lease_s=LEASE_S)
     started.append(engine)
     engine.start()
