@@ -1,12 +1,13 @@
 """Errors that only the web side knows: how a request travelled, was framed, or was let in.
 
-Everything about streams, queries and the store is raised by `engine.errors` and `storage.errors`;
+Errors of streams and queries are in `engine.errors`, those of stores in `engine.store.errors`;
 `problems.py` turns all of them into one shape.
 """
 
 from collections.abc import Sequence
 
 from psoup.engine.errors import EngineError
+from psoup.engine.store.errors import StoreFullError
 
 
 class SettingError(EngineError):
@@ -134,31 +135,9 @@ class RateLimitedError(EngineError):
     code = "rate-limited"
 
 
-class RecoveringError(EngineError):
-    """The engine is reading its state back after a start."""
-
-    code = "recovering"
+class MemoryFullError(StoreFullError):
+    """Hits take all the memory there is for them."""
 
 
-class StoreDownError(EngineError):
-    """The store does not answer; the engine tries again by itself."""
-
-    code = "store-unavailable"
-
-
-class MemoryFullError(EngineError):
-    """Hits take all the memory there is for them. Nothing was stored; reads and removals still work."""
-
-    code = "store-full"
-
-
-class DiskFullError(EngineError):
+class DiskFullError(StoreFullError):
     """The disk under the store takes nothing more, and its server has ended. Extra `reason`."""
-
-    code = "store-full"
-
-
-class CommitUnknownError(EngineError):
-    """An append was sent and its outcome did not become known in time."""
-
-    code = "commit-unknown"

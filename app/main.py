@@ -24,7 +24,6 @@ from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.follower import Follower
 from psoup.app.backend.service import Service, WorkerParts
-from psoup.app.backend.store import Store, WorkerStore
 from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
@@ -58,7 +57,8 @@ from psoup.engine import limits
 from psoup.engine.clock import Clock, SystemClock
 from psoup.engine.engine import CachedTuples
 from psoup.engine.errors import EngineError, NotFoundError
-from psoup.storage import open_store, open_worker_store
+from psoup.engine.store.contract import Store, WorkerStore
+from psoup.storage.opening import open_store, open_worker_store
 
 ENDPOINTS = (
     *streams.ENDPOINTS,

@@ -19,14 +19,14 @@ from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
 from psoup.engine.results.page import Page
 from psoup.engine.store.address import StoreUrlError, read_store_address
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
 from psoup.storage.embedded.folder import FolderLock, unusable
 from psoup.storage.embedded.server import EmbeddedServer
 from psoup.storage.encoding.record_cache import open_clause, open_stream
-from psoup.storage.errors import StoreUnsuitableError
-from psoup.storage.health import Durability
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.composites import fetch_of_clause, fetch_published
 from psoup.storage.redis.calls.hits import fetch_pages

@@ -38,10 +38,10 @@ from psoup.engine.log.operation import (
 )
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.results.delta import Delta, merge
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
 from tests.reference import Answer, AnswerRow
 from tests.reference_values import Row

@@ -12,23 +12,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
 import structlog
 
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.contract import Phase
 from psoup.app.backend.kernels import load_kernels
-from psoup.app.backend.store import Position, WorkerStore
 from psoup.app.figures.engine import NO_FIGURES, Figures, read_figures
 from psoup.engine import limits
 from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import CachedTuples, keep_memory
 from psoup.engine.errors import EngineError
-from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.contract import Gen, Position, ResultsReader
+from psoup.engine.store.contract import WorkerStore
+from psoup.engine.store.errors import RecoveringError
 from psoup.engine.tuples.batch import Seq
-
-RECOVERING_CODE: Final = "recovering"
 
 _LOG = structlog.get_logger("psoup.follower")
 
@@ -204,7 +202,7 @@ class Follower:
 
     def _lose(self, error: EngineError) -> None:
         """Say that nobody can tell where the store stands; caches stay, for the same history may be back."""
-        recovering = error.code == RECOVERING_CODE
+        recovering = isinstance(error, RecoveringError)
         self._stand(
             Phase.RECOVERING if recovering else Phase.STORE_DOWN,
             code=error.code,

@@ -16,10 +16,9 @@ from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.pending import Filling
-from psoup.app.backend.store import Store, StoreHealth, WorkerStore
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
-from psoup.app.errors import DiskFullError, MemoryFullError, RecoveringError, StoreDownError
+from psoup.app.errors import DiskFullError, MemoryFullError
 from psoup.app.figures.engine import Figures
 from psoup.app.figures.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
 from psoup.app.settings import Settings
@@ -36,6 +35,8 @@ from psoup.engine.recent import Recent
 from psoup.engine.results.contract import Counts, Cut, Gen
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
+from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
+from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 
 MEMORY_HIGH: Final = "memory-high"
@@ -205,7 +206,7 @@ class Service:
         still all that anybody was told, as long as no other engine can have gone on.
 
         Raises:
-            RecoveringError, StoreDownError, DiskFullError, IntegrityError: by the backend's phase.
+            RecoveringError, StoreUnavailableError, DiskFullError, IntegrityError: by the backend's phase.
         """
         phase = self.backend.phase
         if phase is Phase.LIVE:
@@ -230,7 +231,9 @@ class Service:
             )
         if phase is Phase.FAILED:
             raise IntegrityError("The engine has stopped: state and store disagree. See its log.")
-        raise StoreDownError("The store does not answer; nothing was stored. Send the same again.")
+        raise StoreUnavailableError(
+            "The store does not answer; nothing was stored. Send the same again."
+        )
 
     def reasons(self) -> tuple[str, ...]:
         """Return why the service is not ready; () = it is. Does not raise the store's errors.
@@ -267,7 +270,7 @@ class Service:
     def backlog(self) -> int:
         """Return how many operations are committed and not yet applied, as was last seen of the log.
 
-        Blocks, STORE_LOOK_S at most. Raises StoreDownError where nothing was seen yet.
+        Blocks, STORE_LOOK_S at most. Raises StoreUnavailableError where nothing was seen yet.
         """
         return max(0, self.head() - self.applied.seq)
 
@@ -359,8 +362,10 @@ class Service:
         return Progress(figures.tuples, figures.operations, self.invoked.count)
 
 
-def _unseen() -> StoreDownError:
-    return StoreDownError("The store does not answer, and was not seen before. Ask again soon.")
+def _unseen() -> StoreUnavailableError:
+    return StoreUnavailableError(
+        "The store does not answer, and was not seen before. Ask again soon."
+    )
 
 
 MakeBackend = Callable[[Service], Backend]

@@ -311,6 +311,7 @@ def fsck(
     from psoup.app.cli.actions.fsck import compare
     from psoup.app.cli.terminal.output import failure, standard_error, standard_output
     from psoup.engine.errors import EngineError
+    from psoup.engine.store.address import StoreUrlError
     from psoup.storage.inspection import inspect_store
 
     settings = _settings(store=store, store_password_file=store_password_file, data=data)
@@ -322,7 +323,7 @@ def fsck(
             differences = compare(inspected, standard_output())
     except EngineError as error:
         standard_error().print(failure(error.detail))
-        wrong_use = error.code == "store-url"
+        wrong_use = isinstance(error, StoreUrlError)
         raise typer.Exit(ExitCode.USAGE if wrong_use else ExitCode.UNREACHABLE) from error
     raise typer.Exit(ExitCode.REFUSED if differences else ExitCode.DONE)
 

@@ -8,15 +8,12 @@ the lease may have ended, another engine may have gone on.
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
-
-FENCED_CODE: Final = "fenced"
-"""The code of the store's error that says: another engine has taken over."""
+from psoup.engine.store.errors import FencedError
 
 _LOG = structlog.get_logger("psoup.lease")
 
@@ -37,7 +34,7 @@ class Lease:
         renew: Callable[[], None],
         *,
         lease_s: float,
-        on_fenced: Callable[[EngineError], None],
+        on_fenced: Callable[[FencedError], None],
         elapsed_s: Callable[[], float],
     ) -> None:
         """Make the thread; it does nothing before `start`.
@@ -93,10 +90,10 @@ class Lease:
             asked_s = self._elapsed_s()
             try:
                 self._renew()
+            except FencedError as refusal:
+                self._on_fenced(refusal)
+                return
             except EngineError as error:
-                if error.code == FENCED_CODE:
-                    self._on_fenced(error)
-                    return
                 self._failures += 1
                 _LOG.debug("not-renewed", code=error.code, detail=error.detail)
             else:

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from psoup.app.backend.store import Store
 from psoup.engine import limits
 from psoup.engine.results.delta import Delta, merge
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 
 

@@ -18,7 +18,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from psoup.app.backend.contract import Phase
-from psoup.app.backend.store import Position, Store, StoreHealth
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop, FoldStatistics
@@ -27,6 +26,8 @@ from psoup.app.http.keys import READ, Keys
 from psoup.app.operate.meters import MEDIA_TYPE, Values, condition_gauges, engine_counters
 from psoup.engine.errors import EngineError, NotFoundError
 from psoup.engine.limits import SECOND_US
+from psoup.engine.results.contract import Position
+from psoup.engine.store.contract import Store, StoreHealth
 
 _METHODS: Final = ("GET", "HEAD")
 """Of each path."""

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from psoup.app.errors import SettingError
 from psoup.app.operate.interrupts import Terminated, interruptible
 from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings, check_settings
@@ -79,7 +80,8 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
         code = start.code_of(interrupt)
     except EngineError as error:
         _LOG.error("not-started", code=error.code, detail=error.detail, store=_named(settings))
-        return EXIT_SETTINGS if error.code in ("setting", "store-url") else EXIT_STORE
+        wrong_settings = isinstance(error, SettingError | StoreUrlError)
+        return EXIT_SETTINGS if wrong_settings else EXIT_STORE
     except OSError as error:
         place = f"{settings.host}:{settings.port}"
         _LOG.error("not-started", address=place, detail=_what_is_wrong(error, settings))

@@ -9,7 +9,6 @@ from typing import Final
 import structlog
 
 from psoup.app.backend.contract import Phase
-from psoup.app.backend.store import Store
 from psoup.app.connection.server import make_server
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.guesses import client_address
@@ -21,6 +20,7 @@ from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.operate.meters import Values
 from psoup.app.processes.executors import Executors, settled_ahead
 from psoup.app.settings import Settings
+from psoup.engine.store.contract import Store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from psoup.app.backend.store import Store
 from psoup.app.errors import SettingError
 from psoup.app.operate.meters import Values
 from psoup.app.settings import Settings
 from psoup.engine.engine import Settled
+from psoup.engine.store.contract import Store
 from psoup.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:

@@ -212,7 +212,7 @@ class ResultsStructure(ResultsReader, Protocol):
     def publish(self, delta: Delta) -> None:
         """Apply the delta atomically: readers see all of it or nothing; the applied seq moves last.
 
-        After an error of `storage/errors.py` the delta may have been applied or not. Once the store is
+        After an error of `engine/store/errors.py` the delta may have been applied or not. Once the store is
         open again, `cut` tells; where it is not at `delta.seq`, publish the same delta before any other.
 
         Raises:

@@ -9,15 +9,15 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import Appended, LoggedBatch, LogStatistics
 from psoup.engine.log.operation import Commit, Content, Operation, Staged, StageId
-from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys, refusals
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
+    TRANSIENT_ERRORS,
     CommitUnknownError,
-    RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, refusals
 from psoup.storage.redis.calls.append import Append, append_calls, append_of, read_answers
 from psoup.storage.redis.calls.client import (
     Argument,
@@ -45,7 +45,6 @@ APPENDED_TOGETHER: Final = 1_000
 """Operations of one exchange: the server takes other clients' calls in between, and answers at its end."""
 SEQS_PER_LOOK: Final = 5_000
 """Positions asked at once whose batches they have."""
-STORE_ERRORS: Final = (CommitUnknownError, RecoveringError, StoreFullError, StoreUnavailableError)
 
 
 class RedisLog:
@@ -105,7 +104,7 @@ class RedisLog:
         for part in _parts(contents, self._streams_max):
             try:
                 outcomes += self._append_together(part)
-            except STORE_ERRORS as error:
+            except TRANSIENT_ERRORS as error:
                 if not outcomes:
                     raise
                 outcomes += [error] * (len(contents) - len(outcomes))

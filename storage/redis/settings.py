@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from psoup.storage.errors import StoreUnsuitableError
-from psoup.storage.health import Durability
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.storage.redis.calls.client import RedisClient
 
 VERSION_MIN: Final = (7, 0)

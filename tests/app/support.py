@@ -13,7 +13,6 @@ from fastapi import FastAPI
 
 from psoup.app.admission.rates import Rates
 from psoup.app.backend.service import Service
-from psoup.app.backend.store import Store
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.main import create_app, create_worker_app
@@ -21,6 +20,7 @@ from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
 from psoup.app.settings import Settings
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
+from psoup.engine.store.contract import Store
 from tests.patience import PATIENT, WAIT_S
 from tests.stores import SharedServer
 

@@ -21,8 +21,8 @@ from psoup.engine.engine import Engine
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import Content, Remove
 from psoup.engine.query.window import Window
+from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import CommitUnknownError
 from psoup.storage.redis import results as redis_results, store as redis_store
 from psoup.storage.redis.calls import commit as redis_commit
 from psoup.storage.redis.calls.client import RedisClient

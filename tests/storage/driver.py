@@ -9,8 +9,8 @@ from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import ClauseRecord, Delta, StreamRecord, merge
 from psoup.engine.results.page import Page
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
-from psoup.storage import Store
 from tests.storage.fold import Fold
 
 

@@ -32,12 +32,12 @@ from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint, is_checked
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.store.address import UNIX, StoreAddress, StoreUrlError, read_store_address
-from psoup.storage import refusals
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
+from psoup.storage import refusals
 from psoup.storage.redis.calls.wire import CommandPacker
 
 LIBRARY = "psoup"

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from psoup.app.fold.lease import Lease, LeaseStatistics
-from psoup.storage.errors import FencedError, RecoveringError, StoreUnavailableError
+from psoup.engine.store.errors import FencedError, RecoveringError, StoreUnavailableError
 from tests.patience import WAIT_S
 
 LEASE_S = 0.005

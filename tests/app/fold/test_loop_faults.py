@@ -8,7 +8,7 @@ from psoup.app.backend.contract import Phase
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError, IntegrityError
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,

@@ -17,8 +17,8 @@ from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
+from psoup.engine.store.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from tests.app.faults import FaultyStore
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, hurried, row, running
 from tests.patience import WAIT_S, wait_until

@@ -18,7 +18,7 @@ from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.settings import Settings
 from psoup.engine.clock import ManualClock
 from psoup.engine.log.operation import Rows
-from psoup.storage.errors import StoreUnavailableError
+from psoup.engine.store.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.fold.folding import Folding, numbers, quicken, schema
 from tests.app.support import START_US, assert_problem

@@ -12,9 +12,9 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Drop
 from psoup.engine.results.delta import Delta
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
 from tests.storage.contract.test_stores_agree import outcome
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn

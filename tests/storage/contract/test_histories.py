@@ -14,9 +14,9 @@ from psoup.engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S, SECOND_US
 from psoup.engine.log.operation import Drop, Remove, Tick
 from psoup.engine.results.delta import Delta
 from psoup.engine.store.archive_answers import HistoryPart, HistoryState
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
 from tests.storage.histories import (
     OTHER,
     WORKER,

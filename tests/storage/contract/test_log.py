@@ -16,9 +16,9 @@ from psoup.engine.errors import (
 )
 from psoup.engine.log.operation import Drop, Remove, Tick
 from psoup.engine.results.delta import Delta
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
 from tests.storage.samples import declare, query_id, register, rows, txn
 
 

@@ -15,9 +15,9 @@ from psoup.engine.errors import (
 from psoup.engine.limits import STAGE_MARK_BYTES
 from psoup.engine.log.operation import Drop, Rows, Tick, Txn, sum_digests
 from psoup.engine.results.delta import Delta
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
 
 

@@ -6,9 +6,9 @@ from psoup.engine.errors import IntegrityError, NotFoundError
 from psoup.engine.log.contract import LoggedBatch
 from psoup.engine.log.operation import Drop, Tick
 from psoup.engine.results.delta import Delta
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
 from tests.storage.samples import commit, declare, rows, staged
 
 A, B = StreamId(1), StreamId(2)

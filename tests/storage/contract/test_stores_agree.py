@@ -22,8 +22,8 @@ from psoup.engine.errors import EngineError
 from psoup.engine.limits import SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Content, Drop, Materialize, Remove, Tick
 from psoup.engine.results.contract import Snapshot
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
 from tests.storage.fold import Fold

@@ -8,12 +8,13 @@ import pytest
 from psoup.engine.errors import IntegrityError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Remove, Tick
+from psoup.engine.store.errors import RecoveringError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys, open_worker_store
+from psoup.storage import keys
 from psoup.storage.encoding.checksums import SUM
 from psoup.storage.encoding.histories import pairs
-from psoup.storage.errors import RecoveringError, StoreUnsuitableError
+from psoup.storage.opening import open_worker_store
 from psoup.storage.redis import upgrade
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.write_token import WriteToken

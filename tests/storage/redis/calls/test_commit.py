@@ -9,15 +9,15 @@ from psoup.engine.errors import IntegrityError, StageMissingError
 from psoup.engine.limits import STAGE_MARK_BYTES
 from psoup.engine.log.operation import Rows
 from psoup.engine.results.delta import Delta
-from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
 from psoup.storage.redis.calls import client as redis_client
 from psoup.storage.redis.store import RedisStore
 from tests.storage.checksums import sealed_again

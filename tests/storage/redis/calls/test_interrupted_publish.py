@@ -6,8 +6,8 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Content, Drop, Remove, Tick
+from psoup.engine.store.errors import RecoveringError, StoreFullError, StoreUnavailableError
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
 from psoup.storage.redis.calls.client import RedisClient
 from tests.storage.driver import apply_next, assert_shows, delta, do, plain_pages
 from tests.storage.fold import Fold
