@@ -63,7 +63,7 @@ def check_settings(client: RedisClient, asked: Durability) -> Durability:
 
 
 FIXED: Final = "fixed"
-"""Said in the place of a number of changes where nobody can change the settings: as in functions.lua."""
+"""Said in the place of a number of changes where nobody can change the settings: as in common.lua."""
 
 
 def verified_changes(client: RedisClient, promised: Durability, *, fixed: bool) -> str | None:

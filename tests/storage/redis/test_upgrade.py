@@ -17,10 +17,10 @@ from psoup.storage.encoding.histories import pairs
 from psoup.storage.opening import open_worker_store
 from psoup.storage.redis import upgrade
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.library import library_text
 from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.fsck import seals
 from psoup.storage.redis.fsck.log import log_entries
-from tests.house import tree
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.histories import finished, history_id
@@ -194,7 +194,7 @@ def test_store_of_another_layout_is_refused(server, tmp_path, layout):
 @pytest.mark.parametrize("name", ["HEAD", "META", "PART", "HISTORY"])
 def test_fields_of_records_are_those_of_the_functions(name):
     """What is summed in Python is what is summed in Lua."""
-    text = (tree.ROOT / "storage" / "redis" / "calls" / "functions.lua").read_text("utf-8")
+    text = library_text().decode()
     (listed,) = re.findall(rf"^local {name}_FIELDS = \{{(.*)\}}$", text, re.MULTILINE)
     fields = getattr(seals, f"{name}_FIELDS")
     assert [one.decode() for one in fields] == re.findall(r"'(\w+)'", listed)
@@ -202,6 +202,6 @@ def test_fields_of_records_are_those_of_the_functions(name):
 
 def test_seals_lie_where_the_functions_put_them():
     """The Functions name these keys themselves, and the sums of entries beside the log."""
-    text = (tree.ROOT / "storage" / "redis" / "calls" / "functions.lua").read_text("utf-8")
+    text = library_text().decode()
     assert f"LOG_SEALS, RESULT_SEALS, HITS = '{keys.LOG_SEALS}', '{keys.RESULT_SEALS}'" in text
     assert f"{keys.LOG}:c" == keys.SUMS
