@@ -27,6 +27,13 @@ def apply_next(store: Store, fold: Fold, operations: int = 64) -> None:
         store.results.publish(merged(fold, read))
 
 
+def apply_all(store: Store) -> None:
+    """Publish an empty delta up to the head, as an engine does that found nothing to change."""
+    applied, before = store.results.cut().seq, Seq(store.log.head() - 1)
+    (last,) = store.log.read(before, operations_max=1, bytes_max=1 << 30)
+    store.results.publish(Delta(expect=applied, seq=last.seq, arrival_us=last.arrival_us))
+
+
 def merged(fold: Fold, operations: Iterable[Operation]) -> Delta:
     """Fold the operations and return what they change together."""
     return merge([fold.apply(operation) for operation in operations])

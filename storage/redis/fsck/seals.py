@@ -20,10 +20,10 @@ from psoup.storage import keys
 from psoup.storage.redis.calls.client import Command, RedisClient
 from psoup.storage.redis.calls.tidy import scan_hash
 from psoup.storage.redis.fsck.parts import lost_parts
+from psoup.storage.redis.fsck.scanning import scan_keys
 
 SHOWN_MAX: Final = 3
 """Damaged keys that an error names: `psoup fsck` lists all."""
-KEYS_PER_SCAN: Final = 1_000
 
 HEAD_FIELDS: Final = (
     b"seq ts tuple_id bytes waiting controls_from staged parts_from parts_past".split()
@@ -133,20 +133,9 @@ def record_sum(rows: Mapping[bytes, bytes], fields: Sequence[bytes]) -> bytes:
     return hashlib.sha1(text, usedforsecurity=False).hexdigest()[:16].encode()
 
 
-def scanned(client: RedisClient, pattern: str) -> set[str]:
-    """Return the keys that match, each once."""
-    found: set[str] = set()
-    cursor = b"0"
-    while True:
-        cursor, names = client.fetch_one("SCAN", cursor, "MATCH", pattern, "COUNT", KEYS_PER_SCAN)
-        found.update(name.decode(errors="replace") for name in names)
-        if cursor == b"0":
-            return found
-
-
 def names_of(client: RedisClient) -> list[str]:
     """Return the keys that are there, and those that have a seal."""
-    found = scanned(client, f"{keys.TAG}*")
+    found = scan_keys(client, f"{keys.TAG}*")
     for seals in (keys.LOG_SEALS, keys.RESULT_SEALS):
         found |= {name.decode(errors="replace") for name in scan_hash(client, seals)}
     return sorted(found)

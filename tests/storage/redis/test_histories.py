@@ -275,6 +275,6 @@ def test_inspection_finds_what_is_damaged_in_a_history(embedded_store, server, f
         store.histories.check()
     server.client.fetch_one("HDEL", keys.HISTORIES, keys.history_field(query_id(1), None))
     sealed_again(server.client)
-    assert [] == faults()
-    with pytest.raises(AssertionError):
+    assert [f"{body} is of no history"] == faults()
+    with pytest.raises(AssertionError, match="is of no history"):
         store.histories.check()

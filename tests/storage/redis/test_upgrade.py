@@ -21,6 +21,7 @@ from psoup.storage.redis.calls.library import library_text
 from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.fsck import seals
 from psoup.storage.redis.fsck.log import log_entries
+from psoup.storage.redis.fsck.scanning import scan_keys
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.histories import finished, history_id
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.redis
 
 def as_of_layout_6(client: RedisClient) -> None:
     """Take away all that layout 7 has added."""
-    for key in seals.scanned(client, f"{keys.TAG}*"):
+    for key in scan_keys(client, f"{keys.TAG}*"):
         if seals.record_fields(key) is not None:
             client.fetch_one("HDEL", key, "sum")
         if key.startswith(keys.PART_PREFIX) and not key.endswith(":b"):
