@@ -1,5 +1,6 @@
 """What every test may use: Hypothesis profiles and the folder of real data."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.children import heed_ignored_signals
 from tests.spark_session import spark  # noqa: F401 - a fixture for tests/spark and tests/agreement
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -35,9 +37,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the profile: new examples where the slow tests were asked for, else the same ones."""
+    """Choose the profile: new examples where the slow tests were asked for, else the same ones. Log plainly."""
+    log_plainly()
     wanted = config.getoption("markexpr") or ""
     settings.load_profile("torture" if wanted == "slow" else "suite")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting has made out of every look for garbage: it stays, and each look at it takes a second."""
+    gc.collect()
+    gc.freeze()
+
+
+def log_plainly() -> None:
+    """Log as structlog does by itself, but for the variables of every frame of an error: drawing them takes seconds."""
+    structlog.reset_defaults()
+    renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], renderer])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests with the Spark session first: xdist's processes begin apart and steal from behind, so one has it."""
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -45,12 +67,17 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def signals_of_children() -> None:
+    """Let processes that tests start be asked to end, also under nohup: they would inherit what is ignored here."""
+    heed_ignored_signals()
+
+
 @pytest.fixture(autouse=True)
 def log_of_its_own() -> Iterator[None]:
     """Forget how a test let this process log: its standard error is closed when it ends."""
     yield
-    if structlog.is_configured():
-        structlog.reset_defaults()
+    log_plainly()
 
 
 @pytest.fixture(scope="session")
