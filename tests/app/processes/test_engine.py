@@ -29,7 +29,7 @@ from tests.patience import wait_until
 from tests.stores import SharedServer
 from tests.world import record_batch
 
-LEASE_S = 2.0
+LEASE_S = 3.0
 NAME = "s"
 
 
