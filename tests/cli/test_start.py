@@ -62,6 +62,7 @@ def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
     assert "reading-back" in {one["event"] for one in events}
 
 
+@pytest.mark.slow
 @pytest.mark.service
 def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
     """Until it is ready, none of the large packages that a start has no use for is loaded, by Python's own list."""
@@ -93,7 +94,15 @@ def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
     assert [] == [name for name in HEAVY if name in seen]
 
 
-@pytest.mark.parametrize("command", ["serve", "api", "engine"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve",
+        # Without a process: tests/app/processes.
+        pytest.param("api", marks=pytest.mark.slow),
+        pytest.param("engine", marks=pytest.mark.slow),
+    ],
+)
 def test_start_at_a_port_in_use_says_so_before_the_store_is_touched(command, tmp_path):
     """The sentence names the port and what to do; no data folder was made."""
     store = () if command == "serve" else ("--store", "redis://127.0.0.1:1/0")
@@ -149,9 +158,18 @@ def test_start_on_a_terminal_is_told_in_sentences(tmp_path):
 
 @pytest.mark.service
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, EXIT_INTERRUPTED), (signal.SIGTERM, EXIT_OK)]
+    ("number", "code", "later_s"),
+    [
+        (signal.SIGINT, EXIT_INTERRUPTED, 0.0),
+        (signal.SIGTERM, EXIT_OK, 0.1),
+        (signal.SIGINT, EXIT_INTERRUPTED, 0.4),
+        pytest.param(signal.SIGINT, EXIT_INTERRUPTED, 0.1, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, EXIT_INTERRUPTED, 0.8, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, EXIT_OK, 0.0, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, EXIT_OK, 0.4, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, EXIT_OK, 0.8, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("later_s", [0.0, 0.1, 0.4, 0.8])
 def test_start_that_is_given_up_ends_in_order(tmp_path, number, code, later_s):
     """At whatever moment: Ctrl-C is 130, a polite kill 0, never a traceback; the next start finds the folder free."""
     arguments = ("serve", "--port", 0, "--data", tmp_path / "data", "--log-format", "json")
