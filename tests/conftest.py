@@ -49,6 +49,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let Python end as ever: extensions that are left with objects then say that they leak."""
+    gc.unfreeze()
+
+
 def log_plainly() -> None:
     """Log as structlog does by itself, but for the variables of every frame of an error: drawing them takes seconds."""
     structlog.reset_defaults()

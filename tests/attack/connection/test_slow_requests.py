@@ -3,7 +3,7 @@
 import json
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
@@ -46,10 +46,7 @@ def test_slow_requests_leave_the_places_of_others(
     with crowd(SLOW, lambda: connected(target.address)) as attackers:
         for one in attackers:
             one.sendall(make(query))
-        wait_until(
-            lambda: under_way(target) + sum(map(readable, attackers)) >= SLOW,
-            "they are under way, or were answered",
-        )
+        wait_until(lambda: begun(target, attackers) >= SLOW, "they are under way, or were answered")
         body = rows("x")
         batch = head("POST", f"/v1/streams/{STREAM}/rows", f"Content-Length: {len(body)}") + body
         answer = head("GET", f"/v1/queries/{query}/results")
@@ -60,24 +57,20 @@ def test_slow_requests_leave_the_places_of_others(
         assert set(statuses) <= {200, 202}, statuses
 
 
-def under_way(target: Target) -> int:
-    """Return how many requests are read, wait or are worked on."""
+def begun(target: Target, attackers: Sequence[socket.socket]) -> int:
+    """Return how many requests are read, wait or are worked on, or were answered on these connections."""
     use = target.ask("GET", "/v1/limits").json()["use"]
     kinds = ("requests_in_flight_max", "requests_reading_max", "requests_waiting_max")
-    return sum(int(use.get(kind, 0)) for kind in kinds)
+    return sum(int(use.get(kind, 0)) for kind in kinds) + sum(map(readable, attackers))
 
 
 def test_waiting_past_all_places_is_answered_at_once(target: Target, query: str):
     """Who finds no place to wait is told that it is not there yet, and the others wait on."""
     with crowd(limits.REQUESTS_WAITING_MAX, lambda: connected(target.address)) as attackers:
         for first in range(0, len(attackers), STEP):
-            begun = attackers[: first + STEP]
-            for one in begun[first:]:
+            for one in attackers[first : first + STEP]:
                 one.sendall(waits_for_seq(query))
-            wait_until(
-                lambda begun=begun: under_way(target) + sum(map(readable, begun)) >= len(begun),
-                "they wait, or were told",
-            )
+            wait_until(lambda: begun(target, attackers) >= first + STEP, "they wait, or were told")  # noqa: B023
         wait_until(lambda: any(map(readable, attackers)), "one is told")
         told = next(one for one in attackers if readable(one))
         status, headers, body = read_answer(told)
