@@ -61,7 +61,8 @@ def target(
         one: Target = request.getfixturevalue("shared_target")(request.param)
         yield one
         for stream in one.ask("GET", "/v1/streams").json()["streams"]:
-            one.ask("DELETE", f"/v1/streams/{stream['name']}", params={"cascade": "true"})
+            path = f"/v1/streams/{stream['name']}"
+            assert one.ask("DELETE", path, params={"cascade": "true"}).is_success
         return
     server: SharedServer = request.getfixturevalue("attacked_server")
     folder = tmp_path_factory.mktemp("target")

@@ -54,7 +54,9 @@ def test_slow_requests_leave_the_places_of_others(
             asked(target.address, batch if number % 5 == 0 else answer)[0]
             for number in range(OTHERS)
         ]
-        assert set(statuses) <= {200, 202}, statuses
+        for number, status in enumerate(statuses):
+            # What was stored may show later than its sender waits, on a busy machine.
+            assert status == 200 or (status == 202 and number % 5 == 0), statuses
 
 
 def begun(target: Target, attackers: Sequence[socket.socket]) -> int:

@@ -18,6 +18,7 @@ def warnings(target: Target) -> list[str]:
     return found
 
 
+# The worker is told all that `serve` is, and when it is over.
 @pytest.mark.parametrize("kind", [pytest.param("serve", marks=pytest.mark.slow), "worker"])
 def test_clock_that_jumped_there_and_back_is_told(
     kind: Kind, attacked_server: SharedServer, tmp_path
