@@ -39,7 +39,6 @@ with java_environment(dict(os.environ)) as environment:
 """A session as anybody builds it: nothing tells Spark where the connector is."""
 
 
-@pytest.mark.slow
 def test_spark_finds_the_connector_of_the_wheel(psoup):
     """Written by one statement and read by another."""
     (psoup.folder / "job.py").write_text(JOB)
