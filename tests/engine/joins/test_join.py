@@ -104,7 +104,9 @@ def test_joining_of_any_clause_oracle_finds_all_composites(seed, slice_pairs, co
             assert tables.expected(clause, spans) == composites(tables, clause, spans), clause.text
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 12))]
+)
 @pytest.mark.parametrize("digest", ["", "7"])
 def test_joining_through_key_indexes_oracle_finds_all_composites(monkeypatch, seed, digest):
     """Rows are looked up in indexes of whole chunks, and those of the open chunk beside; digests may collide."""
