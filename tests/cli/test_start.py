@@ -62,7 +62,6 @@ def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
     assert "reading-back" in {one["event"] for one in events}
 
 
-@pytest.mark.slow
 @pytest.mark.service
 def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
     """Until it is ready, none of the large packages that a start has no use for is loaded, by Python's own list."""
