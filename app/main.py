@@ -23,7 +23,7 @@ from psoup.app.admission.rates import Rates
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.follower import Follower
-from psoup.app.backend.service import Service, WorkerParts
+from psoup.app.backend.service import Service
 from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
@@ -175,13 +175,7 @@ def create_worker_app(
             )
 
         with contextlib.closing(store):
-            service = Service(
-                store=store,
-                make_backend=follow,
-                worker=WorkerParts(store, rows),
-                settings=settings,
-                clock=used_clock,
-            )
+            service = Service(store=store, make_backend=follow, settings=settings, clock=used_clock)
             kept += [rows.forget, service.forget]
             yield service
 

@@ -25,13 +25,14 @@ from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.draft import Draft
-from psoup.engine.sources.cached_tuples import CachedTuples
+from psoup.engine.sources.cached_tuples import CachedTuples, CachedTuplesStatistics
 from psoup.engine.state.restore import restore
 from psoup.engine.state.state import State
 from psoup.engine.tuples.batch import Seq
 
 __all__ = [
     "CachedTuples",
+    "CachedTuplesStatistics",
     "Engine",
     "EngineStatistics",
     "JoinGroupStatistics",

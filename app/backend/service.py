@@ -15,7 +15,7 @@ from psoup.app.admission.work_pool import WorkPool, WorkStatistics
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
-from psoup.app.backend.pending import Filling
+from psoup.app.backend.pending import PendingQueries
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
 from psoup.app.errors import DiskFullError, MemoryFullError
@@ -24,7 +24,6 @@ from psoup.app.figures.throughput import NOTE_EVERY_S, Progress, Tally, Throughp
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.clock import Clock
-from psoup.engine.engine import CachedTuples
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.invoke import ClauseCache
 from psoup.engine.log.contract import LogStatistics
@@ -32,7 +31,7 @@ from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_cache import BoundCache
 from psoup.engine.query.bind.shapes import Shapes
 from psoup.engine.recent import Recent
-from psoup.engine.results.contract import Counts, Cut, Gen
+from psoup.engine.results.contract import Counts, Cut
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
 from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
@@ -49,10 +48,6 @@ _ASK_FOR_LESS: Final = (
     "Ask for less: a shorter window, count=only, fewer rows, a query that costs less; or ask again: hits that were"
     " found by then are kept."
 )
-RECOVERY_GRACE_S = 5.0
-"""A start waits so long for the recovery, so that most services are ready when they listen."""
-WORKER_GRACE_S = 60.0
-"""A worker takes no connection until it has looked at the store once, for which it loads kernels: others take them."""
 BACKLOG_READY_SHARE = 0.8
 """Past this share of the backlog's limit the service calls itself not ready."""
 
@@ -92,14 +87,6 @@ class Inventory:
     waiting_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerParts:
-    """What only an API worker has: a store that another process folds, and tuples of it."""
-
-    store: WorkerStore
-    tuples: CachedTuples
-
-
 class Service:
     """Everything behind the routes. Build it inside the event loop it serves."""
 
@@ -108,7 +95,6 @@ class Service:
         *,
         store: Store | WorkerStore,
         make_backend: "MakeBackend",
-        worker: WorkerParts | None = None,
         settings: Settings,
         clock: Clock,
         elapsed_s: Callable[[], float] = time.monotonic,
@@ -118,20 +104,16 @@ class Service:
         Args:
             store: what operations are appended to.
             make_backend: what makes the backend over it; called once, with this service.
-            worker: where this is an API worker; None = the engine is in this process. Reading a worker's results
-                blocks, and may fail.
             settings: of this process.
             clock: dates what clients send.
             elapsed_s: dates readings of the throughput.
         """
         self.store = store
-        self.worker = worker
         self.settings = settings
         self.clock = clock
         self.clauses = ClauseCache(make_lock=threading.Lock)
         self.descriptions: dict[QueryId, dict[str, object]] = {}
         self.applied = AppliedPosition(asyncio.get_running_loop())
-        self.filling = Filling(self.applied)
         self.shapes = Shapes(make_lock=threading.Lock)
         self.bound = BoundCache(
             queries_max=limits.BOUND_QUERIES_MAX,
@@ -148,6 +130,9 @@ class Service:
         self._notes: asyncio.Task[None] | None = None
         self.backend = make_backend(self)
         self.results = self.backend.results
+        self.pending = PendingQueries(
+            self.applied, find=self.backend.pending, find_all=self.backend.pending_all
+        )
         self.catalogue = Catalogue(self.results)
         self.submission = Submission(
             log=store.log,
@@ -162,19 +147,10 @@ class Service:
         self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS, advice=_ASK_FOR_LESS)
 
-    def confirm(self, gen: Gen) -> None:
-        """Raise RecoveringError if tuples of an answer of `gen` may have been read from a later history.
-
-        To be asked when all of the answer has been read. Where the engine is in this process there is one history.
-        """
-        if self.worker is not None:
-            self.worker.store.confirm(gen)
-
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""
         self.backend.start()
-        grace_s = RECOVERY_GRACE_S if self.worker is None else WORKER_GRACE_S
-        await asyncio.to_thread(self.backend.wait_recovered, grace_s)
+        await asyncio.to_thread(self.backend.wait_recovered, self.backend.grace_s)
         # Only now: what an engine counted before a worker began was not done in its first second.
         self._notes = asyncio.create_task(self._note_progress())
 
@@ -312,7 +288,7 @@ class Service:
         if len(self.descriptions) > limits.QUERIES_COUNT_MAX:
             raise AssertionError("descriptions are bounded")
         self.applied.check()
-        self.filling.check()
+        self.pending.check()
         self.submission.check()
         self.decoding.check()
         self.state.check()
@@ -339,9 +315,7 @@ class Service:
             return StoreState(health, None)
 
     def _take_inventory(self) -> Inventory:
-        waiting_bytes = None
-        if self.worker is not None:
-            waiting_bytes = self.worker.store.position().waiting_bytes
+        waiting_bytes = self.backend.waiting_bytes()
         return Inventory(
             self.results.cut(),
             self.results.streams(),

@@ -13,6 +13,7 @@ from typing import Final
 import structlog
 
 from psoup.app.backend.contract import Phase
+from psoup.app.backend.in_process import InProcess
 from psoup.app.backend.kernels import load_kernels
 from psoup.app.figures.engine import Figures, write_figures
 from psoup.app.fold.lease import Lease, LeaseStatistics
@@ -62,7 +63,7 @@ class FoldStatistics:
     figures: Figures
 
 
-class FoldLoop:
+class FoldLoop(InProcess):
     """One thread that turns the log into results (`Backend`). Started once, stopped once."""
 
     def __init__(

@@ -175,10 +175,10 @@ def process_gauges(service: Service, front: Front) -> Values:
             traffic.unsent_bytes,
         ),
     }
-    if service.worker is not None:
+    cache = service.backend.tuples_cache()
+    if cache is not None:
         found["workers"] = ("API workers that live.", 1)
-        held = service.worker.tuples.statistics().nbytes
-        found["tuples_cache_bytes"] = ("Tuples that API workers keep.", held)
+        found["tuples_cache_bytes"] = ("Tuples that API workers keep.", cache.nbytes)
     return found
 
 
@@ -211,8 +211,8 @@ def process_counters(service: Service, front: Front, guesses: Guesses) -> Values
             guesses.statistics().refused,
         ),
     }
-    if service.worker is not None:
-        cache = service.worker.tuples.statistics()
+    cache = service.backend.tuples_cache()
+    if cache is not None:
         found["tuples_cache_hits"] = ("Reads of tuples that were all kept.", cache.hits)
         found["tuples_cache_misses"] = (
             "Reads of tuples that had to be made in part.",

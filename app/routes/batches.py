@@ -162,10 +162,9 @@ def _held(call: Call, record: StreamRecord, through: Seq) -> Response:
 
 
 def _confirm(call: Call, cut: Cut) -> None:
-    """Raise RecoveringError if another history began while the log was read. Reads the store in a worker."""
-    if call.service.worker is not None:
-        call.service.results.cut()  # a history that has begun is seen by that
-        call.service.confirm(cut.gen)
+    """Raise RecoveringError if another history began while the log was read. May read the store."""
+    call.service.results.cut()  # a history that has begun is seen by that
+    call.service.backend.confirm(cut.gen)
 
 
 def _headers(cut: Cut, seq: Seq) -> dict[str, str]:

@@ -76,7 +76,7 @@ async def _now(call: Call, name: str, submitted: Submitted) -> str | None:
 
     By nobody who could refuse: the rows are committed.
     """
-    if call.service.worker is None:  # it is in this process's memory
+    if call.service.backend.reads_at_once:
         return _read_now(call, name, submitted)
     read = functools.partial(_read_now, call, name, submitted)
     try:

@@ -93,7 +93,7 @@ class FinishedHistory:
             if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
                 break
             limit = fewer_rows(rows.length, len(body))
-        self._call.service.confirm(self._snapshot.cut.gen)
+        self._call.service.backend.confirm(self._snapshot.cut.gen)
         self._call.service.invoked.add(1)
         return encoded_response(
             self._call,

@@ -7,16 +7,16 @@ With `history=true` it is answered from memory where that reaches, else by what 
 import contextlib
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.queries import handle
-from psoup.app.routes.registration import await_elsewhere
 from psoup.app.routes.results import invoke_many
 from psoup.app.routes.results.pages import (
     HistoryPage,
@@ -89,18 +89,16 @@ async def get_results(call: Call) -> Response:
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
     service, latest = call.service, call.answered_by
-    await service.filling.wait(query_id, timeout_s=latest - time.monotonic())
+    await service.pending.wait(query_id, timeout_s=latest - time.monotonic())
     if asked.request.min_seq is not None:
         await await_applied(call, asked.request.min_seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
-    try:
-        return await call.answered(answer, latest=latest)
-    except NotFoundError:
-        if service.worker is None:
-            raise
-    late = await await_elsewhere(call, service.worker, {query_id}, latest=latest)
-    if query_id in late:
-        raise late[query_id]
+    found = await call.answered(
+        functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
+    )
+    if isinstance(found, Response):
+        return found
+    await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
     return await call.answered(answer, latest=latest)
 
 
@@ -186,6 +184,16 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
     )
 
 
+def _answered_or_pending(
+    call: Call, query_id: QueryId, answer: Callable[[], Response]
+) -> Response | PendingQuery:
+    """Return what `answer` returns, or the query where it is not applied. Blocks: runs in a pool."""
+    with contextlib.suppress(NotFoundError):
+        return answer()
+    # Where no registration is known either, it may have been applied in between.
+    return call.service.pending.find(query_id) or answer()
+
+
 def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
     """Return the answer from memory, or what a job computes of it. Blocks: runs in a pool."""
     if asked.history_page is not None:
@@ -221,7 +229,7 @@ def _answer(
         rows = rows_of(answer, clause, shown)
         size = rows.estimate_bytes()
         if size <= 2 * limits.PAGE_BYTES_MAX or rows.length <= 1:
-            service.confirm(answer.cut.gen)
+            service.backend.confirm(answer.cut.gen)
             return answer, rows
         request = _smaller(request, answer, rows.length, size)
 

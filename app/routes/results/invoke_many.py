@@ -3,19 +3,19 @@
 import functools
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
 
 from psoup.app.admission.rates import RATES
+from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.edge import REQUEST_ID
 from psoup.app.http.keys import READ
 from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
 from psoup.app.routes.received_rows import server_timing
-from psoup.app.routes.registration import await_elsewhere
 from psoup.app.routes.results.pages import await_applied, cursor_of, page_link
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.models.invocations import Presentation, encode_answer, rows_of
@@ -60,22 +60,24 @@ async def post_invoke(call: Call) -> Response:
     refused: dict[str, EngineError] = {}
     for text in dict.fromkeys(asked.queries):
         try:
-            await service.filling.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
+            await service.pending.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
         except (NotFoundError, QueryFillingError) as error:
             refused[text] = error
     if asked.from_seq is not None:
         await await_applied(call, asked.from_seq, latest=latest)
-    answered = await call.answered(
-        functools.partial(_answered, call, asked, refused), latest=latest
+    answer = functools.partial(_answered, call, asked, refused)
+    found = await call.answered(
+        functools.partial(_answered_or_pending, call, answer), latest=latest
     )
-    if service.worker is not None and answered.unknown:
-        late = await await_elsewhere(call, service.worker, answered.unknown, latest=waited_by)
-        refused |= {str(query_id): error for query_id, error in late.items()}
-        answered = await call.answered(
-            functools.partial(_answered, call, asked, refused), latest=latest
-        )
-    service.invoked.add(answered.answers)
-    return answered.response
+    if not isinstance(found, _Answered):
+        for one in found:
+            try:
+                await service.pending.wait_for(one, timeout_s=waited_by - time.monotonic())
+            except QueryFillingError as error:
+                refused[str(one.query_id)] = error
+        found = await call.answered(answer, latest=latest)
+    service.invoked.add(found.answers)
+    return found.response
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,21 @@ class _Answered:
     response: Response
     answers: int
     unknown: Collection[QueryId]
+
+
+def _answered_or_pending(
+    call: Call, answer: Callable[[], _Answered]
+) -> _Answered | Sequence[PendingQuery]:
+    """Return what `answer` returns, or those of its unknown queries that are not applied. Runs in a pool."""
+    answered = answer()
+    unknown = answered.unknown
+    if not unknown:
+        return answered
+    pending = [one for one in call.service.pending.all() if one.query_id in unknown]
+    if pending:
+        return pending
+    # Where no registration is known either, they may have been applied in between.
+    return answer() if any(call.service.results.snapshots(list(unknown))) else answered
 
 
 def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError]) -> _Answered:
@@ -121,7 +138,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
     }
     evaluated = time.perf_counter()
     cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
-    service.confirm(cut.gen)
+    service.backend.confirm(cut.gen)
     outcomes: dict[str, Answer | EngineError] = {**refused}
     outcomes.update(zip(query_ids, found, strict=True))
     body = encode_answers(cut.gen, cut.seq, _members(call, asked, outcomes))

@@ -11,7 +11,6 @@ import pytest
 
 import psoup.app
 import psoup.storage
-from psoup.app.backend import service as service_module
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
@@ -204,7 +203,7 @@ async def test_accepted_is_what_is_committed_and_not_applied(faulty: Api, store:
 
 async def test_recovering_until_the_state_is_read_back(monkeypatch, store: FaultyStore):
     """While the engine recovers, requests are 503 `recovering` and readiness says so."""
-    monkeypatch.setattr(service_module, "RECOVERY_GRACE_S", 0.0)
+    monkeypatch.setattr(FoldLoop, "grace_s", 0.0)
     with store.waiting("results", "checkpoint"):
         running_one = running(store=store)
         api = await running_one.__aenter__()
