@@ -104,7 +104,7 @@ class JoinInvocation:
         )
 
     def _order(self, limit: int) -> Order:
-        """Return the answer's composites in order; kept where there are pages to come."""
+        """Return the answer's composites in order; kept where there are pages before or behind."""
         finding = self._finding()
         rows = finding.rows()
         finding.settle()
@@ -114,7 +114,7 @@ class JoinInvocation:
         order = Order(rows, oldest_rows)
         if self.reading.clause.distinct:
             order = self._distinct(rows, oldest_rows)
-        if order.rows.shape[1] > limit:
+        if self._at.offset or order.rows.shape[1] > limit:
             self._clauses.keep_order(self._snapshot.query.query_id, self._at, order)
         return order
 

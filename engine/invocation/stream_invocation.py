@@ -139,7 +139,7 @@ class Invocation:
         return self._clauses.order(self._snapshot.query.query_id, self._at)
 
     def _order(self, rows: Rows, limit: int) -> Order:
-        """Return the answer's rows, which ascend, in order; kept where there are pages to come."""
+        """Return the answer's rows, which ascend, in order; kept where there are pages before or behind."""
         oldest_rows = (int(rows[0]) if len(rows) else self._at.parts[0].past_row,)
         times = self._source.times(self._stream_id, rows)
         if not ascends(times):
@@ -150,7 +150,7 @@ class Invocation:
             values = [column for _, column in outputs(self.reading, (tuples,))]
             first, last = first_and_last(values, len(rows))
             order = Order(rows[first], oldest_rows, rows[last])
-        if len(order.rows) > limit:
+        if self._at.offset or len(order.rows) > limit:
             self._clauses.keep_order(self._snapshot.query.query_id, self._at, order)
         return order
 

@@ -87,6 +87,26 @@ def test_invoke_page_by_page_is_the_whole_answer_at_the_cost_of_pages():
     assert (9 + 1) * len(expected) == costly.times_read  # 9 pages of 7
 
 
+def test_invoke_page_behind_another_keeps_the_order_whatever_its_limit():
+    """Pages that are cut by their bytes ask for more rows than are left: only the first of them looks for the order."""
+    world, clauses = world_of(), ClauseCache()
+    query_id = world.register("SELECT DISTINCT a, t FROM s")
+    send(world, *[(T0 + i, i % 50, "x") for i in range(100)])
+    first = ask(world, query_id)
+    assert first.at is not None
+    read = []
+    for offset in (10, 20, 30):
+        source = Counting(world.engine.source)
+        position = dataclasses.replace(first.at, offset=offset)
+        request = Request(limit=1_000, position=position)
+        answer = invoke(
+            world.store.results, source, query_id=query_id, request=request, clauses=clauses
+        )
+        assert first.tuple_ids.tolist()[offset:] == answer.tuple_ids.tolist()
+        read.append(source.columns_read)
+    assert [2 * (100 + 40), 2 * 30, 2 * 20] == read
+
+
 def test_invoke_pages_stay_at_their_position_whatever_happens():
     """New tuples, floors that move and a clock that moves do not touch an answer in progress."""
     world = world_of(schema_keeping(rows=10))

@@ -17,6 +17,8 @@ from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
 from psoup.app.routes.received_rows import server_timing
 from psoup.app.routes.results.pages import await_applied, cursor_of, page_link
+from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.answers.fit import EncodedPage, fit_page
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.models.invocations import Presentation, encode_answer, rows_of
 from psoup.app.wire.models.invoke_many import (
@@ -24,7 +26,6 @@ from psoup.app.wire.models.invoke_many import (
     InvokeBody,
     encode_answers,
     encode_refused,
-    first_rows,
 )
 from psoup.app.wire.models.queries import read_handle
 from psoup.app.wire.parameters import META, ROWS_LIMIT, SHAPE
@@ -43,8 +44,6 @@ QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
 """So many queries count as one invocation: the longest list is a key's whole burst."""
 _ANSWERING_SHARE: Final = 0.5
 """Of the deadline, kept for the answers: queries that are being filled are waited for in what is before it."""
-_ROOM: Final = 0.9
-"""Rows are cut to this share of what a page's limit would let through by their mean size."""
 
 
 async def post_invoke(call: Call) -> Response:
@@ -190,17 +189,19 @@ def _member(call: Call, asked: InvokeBody, answer: Answer, *, bytes_max: int) ->
     if not asked.meta:
         kept[META.name] = "0"
     cursor = cursor_of(call, answer, at_now=at_now)
-    while True:
-        rows = rows_of(answer, None, shown)
-        size = rows.estimate_bytes()
-        if size <= 2 * bytes_max or rows.length == 0:
-            link = page_link(call, answer, at_now=at_now, kept=kept)
-            body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
-            if len(body) <= bytes_max or rows.length == 0:
-                return body
-            size = len(body)
-        fitting = int(_ROOM * rows.length * bytes_max / size)
-        answer = first_rows(answer, min(fitting, rows.length - 1))
+
+    def encode(part: Answer, rows: RowSet) -> EncodedPage:
+        link = page_link(call, part, at_now=at_now, kept=kept)
+        return EncodedPage(encode_answer(part, rows, shown, cursor=cursor, link=link), link)
+
+    page = fit_page(
+        answer,
+        rows_of=functools.partial(rows_of, clause=None, shown=shown),
+        encode=encode,
+        bytes_max=bytes_max,
+        rows_min=0,
+    )
+    return page.body
 
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (
