@@ -65,6 +65,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what is traced for coverage, and put the tests with the Spark session first.
+
+    xdist's processes begin apart and steal from behind: so one process has the session.
+    """
+    trace_examples(items)
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+
+
+def trace_examples(items: list[pytest.Item]) -> None:
     """Trace examples of `engine/` and `storage/` alone for coverage: tracing makes a test three times as long.
 
     A test of a family enters the same branches in hundreds of cases, and one of another folder on its way.
@@ -93,12 +102,6 @@ def log_plainly() -> None:
     structlog.reset_defaults()
     renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], renderer])
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests with the Spark session first: xdist's processes begin apart and steal from behind, so one has it."""
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
