@@ -64,6 +64,11 @@ class Backend(Protocol):
         """Return the tuples that invocations show."""
         ...
 
+    @property
+    def hit_bytes(self) -> int:
+        """Return the bytes that the engine's hits take: `figures().footprint.hits`, and nothing built around it."""
+        ...
+
     def start(self) -> None:
         """Start its thread."""
         ...

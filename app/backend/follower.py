@@ -119,6 +119,11 @@ class Follower:
         """Return the tuples, made from the batches in the log."""
         return self._tuples
 
+    @property
+    def hit_bytes(self) -> int:
+        """Return the bytes of hits that the engine reported last."""
+        return self._figures.footprint.hits
+
     def start(self) -> None:
         """Start the thread. The process keeps from here on what arrays leave, so that it serves all threads."""
         keep_memory(0, limits.MEMORY_FREE_BYTES_MAX)

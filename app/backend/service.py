@@ -300,7 +300,7 @@ class Service:
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""
-        if self.backend.figures().footprint.hits > limits.HITS_MEMORY_BYTES_MAX:
+        if self.backend.hit_bytes > limits.HITS_MEMORY_BYTES_MAX:
             raise MemoryFullError(
                 "The hits kept between invocations take all the memory there is for them. Nothing was"
                 " changed. They go with their tuples: drop a stream, or wait where retention goes by the"

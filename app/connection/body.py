@@ -19,26 +19,28 @@ class ArrivingBody:
         self.frame = frame or Frame()
         self.left = self.frame.length
         self.chunks = Chunks() if self.frame.chunked else None
-        self._trailers = Trailers()
+        self._trailers = Trailers() if self.frame.chunked else None
 
     def data(self, count: int) -> None:
         """See that the parser came to `count` bytes of data."""
-        if self.chunks is None:
+        if self._trailers is None:
             self.left -= count
         else:
             self._trailers.progress()
 
     def chunk(self) -> None:
         """See that the parser came to a chunk, or to the trailers."""
-        self._trailers.progress()
+        if self._trailers is not None:
+            self._trailers.progress()
 
     def trailer(self, name: bytes, value: bytes) -> None:
         """See that the parser came to a trailer."""
-        self._trailers.field(name, value)
+        if self._trailers is not None:
+            self._trailers.field(name, value)
 
     def fed(self, count: int) -> None:
         """See that the parser was given `count` bytes."""
-        if self.chunks is not None:
+        if self._trailers is not None and self.chunks is not None:
             self._trailers.fed(count)
 
     def end(self) -> None:
@@ -53,4 +55,4 @@ class ArrivingBody:
     @property
     def has_large_trailers(self) -> bool:
         """Whether its trailers are over their bounds."""
-        return self._trailers.are_too_large()
+        return self._trailers is not None and self._trailers.are_too_large()

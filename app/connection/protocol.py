@@ -39,11 +39,13 @@ class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with psoup's bounds. What is the same for all of them is set on a subclass (`protocol_class`).
 
     Attributes:
+        head_s: seconds after its first byte by which a head has to be there.
         admission: which connections are let in.
         front: of the connections to an application that leaves none.
     """
 
     settings: Settings
+    head_s: float
     admission: Admission
     front: Front
 
@@ -245,9 +247,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head, self._blank_bytes = True, 0
         self._head_bytes, self._arriving = self._arriving, 0
         self._stop_head_timer()
-        self._head_timer = self.loop.call_later(
-            head_allowance_s(self.settings), self._head_timed_out
-        )
+        self._head_timer = self.loop.call_later(self.head_s, self._head_timed_out)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what comes behind the head is a trailer, and dropped."""
@@ -394,6 +394,7 @@ def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedP
     """Return the protocol for these settings; `count_loopback` counts local connections by address as well."""
     members = {
         "settings": settings,
+        "head_s": head_allowance_s(settings),
         "admission": Admission(settings, count_loopback=count_loopback),
         "front": Front(limitless(), Traffic(), RequestLog(settings)),
     }

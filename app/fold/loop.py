@@ -148,6 +148,11 @@ class FoldLoop(InProcess):
         """Return the results at the applied position, in this process's memory."""
         return self._fold.results
 
+    @property
+    def hit_bytes(self) -> int:
+        """Return the bytes that the results in this process's memory take."""
+        return self._fold.held.hits
+
     def start(self) -> None:
         """Start the thread: it recovers first. Memory is taken before, so that it serves all threads."""
         keep_memory(limits.MEMORY_TOUCHED_BYTES, limits.MEMORY_FREE_BYTES_MAX)

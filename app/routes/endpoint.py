@@ -29,9 +29,11 @@ from psoup.app.http.sending import SENDING, Sending
 from psoup.app.operate.meters import ROUTE, Meters
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
+from psoup.app.wire.models.queries import read_handle
 from psoup.app.wire.parameters import Arguments, Parameter, read_arguments
 from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine.errors import OverloadedError
+from psoup.engine.log.operation import QueryId
 
 Result = TypeVar("Result")
 
@@ -105,6 +107,10 @@ class Call:
     def path(self, name: str) -> str:
         """Return a parameter of the path."""
         return str(self.request.path_params[name])
+
+    def query_id(self) -> QueryId:
+        """Return the handle in the path. Raises what `read_handle` does."""
+        return read_handle(self.path("id"))
 
     def header(self, name: str) -> str | None:
         """Return a header, None where it was not sent."""
@@ -302,6 +308,11 @@ def json_answer(
 ) -> Response:
     """Return a JSON answer."""
     return Response(orjson.dumps(body), status_code=status, headers=headers, media_type=JSON)
+
+
+def server_timing(seconds: Mapping[str, float]) -> str:
+    """Return the value of a Server-Timing header, in milliseconds."""
+    return ", ".join(f"{name};dur={1_000 * value:.2f}" for name, value in seconds.items())
 
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:

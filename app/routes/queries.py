@@ -34,7 +34,6 @@ from psoup.app.wire.models.queries import (
     QueryBody,
     QueryList,
     new_handle,
-    read_handle,
 )
 from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
 from psoup.engine import limits
@@ -99,20 +98,15 @@ async def list_queries(call: Call) -> Response:
 
 async def get_query(call: Call) -> Response:
     """Describe one standing query."""
-    return json_answer(await _description(call, handle(call)))
+    return json_answer(await _description(call, call.query_id()))
 
 
 async def delete_query(call: Call) -> Response:
     """Remove a standing query."""
     submitted = await call.service.submission.submit(
-        Remove(handle(call)), deadline_s=call.service.settings.register_deadline_s
+        Remove(call.query_id()), deadline_s=call.service.settings.register_deadline_s
     )
     return removed(submitted)
-
-
-def handle(call: Call) -> QueryId:
-    """Return the handle in the path. Raises what `read_handle` does."""
-    return read_handle(call.path("id"))
 
 
 def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:

@@ -353,7 +353,8 @@ class LiveResults:
             self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
         for key, pages in delta.pages.items():
             self._keep(self._pages, key, pages)
-        self._composites.write(delta.composites)
+        if delta.composites:
+            self._composites.write(delta.composites)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -384,7 +385,8 @@ class LiveResults:
                 self._forget(self._pages, key)
         for stream_id, segment in delta.dropped_segments:
             self._forget(self._blocks.get(stream_id, {}), segment)
-        self._composites.drop(delta.dropped_composites)
+        if delta.dropped_composites:
+            self._composites.drop(delta.dropped_composites)
 
     def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
         """Hold hits in place of what was there, and count them."""

@@ -16,7 +16,6 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.queries import handle
 from psoup.app.routes.results import invoke_many
 from psoup.app.routes.results.pages import (
     HistoryPage,
@@ -85,7 +84,7 @@ class Asked:
 
 async def get_results(call: Call) -> Response:
     """Invoke a query."""
-    query_id = handle(call)
+    query_id = call.query_id()
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
     service, latest = call.service, call.answered_by

@@ -14,8 +14,7 @@ from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.edge import REQUEST_ID
 from psoup.app.http.keys import READ
 from psoup.app.http.problems import problem_body
-from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
-from psoup.app.routes.received_rows import server_timing
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body, server_timing
 from psoup.app.routes.results.pages import await_applied, cursor_of, page_link
 from psoup.app.wire.answers.encoding import RowSet
 from psoup.app.wire.answers.fit import EncodedPage, fit_page

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from psoup.app.routes.endpoint import Call
-from psoup.app.routes.received_rows import server_timing
+from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.answers.negotiation import FORMATS, encode_content
 from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
 from psoup.app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
