@@ -69,7 +69,7 @@ class Turns:
     def _engine(self) -> Engine:
         """Return an engine in which the clauses stand, without a registration each."""
         clauses, _, settled = self._made
-        engine = Engine(settled=None if settled is None else settled())
+        engine = Engine(precomputed=None if settled is None else settled())
         engine.apply(Operation(Seq(1), 0, self._next_id, Declare(SCHEMA)))
         state = engine._state  # noqa: SLF001 - what stands is not what is measured
         for number, clause in enumerate(clauses()):

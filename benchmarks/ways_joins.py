@@ -14,7 +14,7 @@ from benchmarks.node import COUNT, ROWS, Node
 from benchmarks.ways import Way, counts_answer, pairs_answer
 from benchmarks.workloads import ROWS_RETAINED, Values, record_batch, slices
 from benchmarks.workloads_joins import Table, within
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.invoke import Answer, Request
@@ -64,11 +64,11 @@ class JoinNode(Node):
         """Return the clause of a text over the streams declared."""
         return bind(text, self._streams).clause
 
-    def span(self, name: str, first_row: int, past_row: int) -> Span:
+    def span(self, name: str, first_row: int, past_row: int) -> DatedRows:
         """Return these rows of a stream, of any time."""
-        return Span(self._streams[name][0], first_row, past_row, None, FOREVER_US)
+        return DatedRows(self._streams[name][0], first_row, past_row, None, FOREVER_US)
 
-    def pairs(self, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+    def pairs(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         """Return the composites among these rows, in no order: what an invocation begins with."""
         return self.engine.source.joining(clause, spans)
 

@@ -16,7 +16,7 @@ from psoup.engine.eddy.eddy import Eddy, EddyStatistics
 from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.eddy.policy import RoutingPolicy
-from psoup.engine.eddy.settling import Settled
+from psoup.engine.eddy.settling import PrecomputedHits
 from psoup.engine.errors import EngineError
 from psoup.engine.kernels.memory import keep_memory
 from psoup.engine.kernels.warm import warm_up
@@ -36,7 +36,7 @@ __all__ = [
     "Engine",
     "EngineStatistics",
     "JoinGroupStatistics",
-    "Settled",
+    "PrecomputedHits",
     "keep_memory",
     "warm_up",
 ]
@@ -71,7 +71,7 @@ class Engine:
         policy: RoutingPolicy | None = None,
         routing: JoinRouting | None = None,
         make_lock: MakeLock = nullcontext,
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> None:
         """Begin before the first operation.
 
@@ -80,16 +80,16 @@ class Engine:
             policy: how tuples are routed; None = by measured selectivity.
             routing: how entrants are routed through the sources of a join; None = by measured fan-out.
             make_lock: where other threads read `source`, makes their locks.
-            settled: what is found elsewhere, ahead of its turn; None = nothing is.
+            precomputed: what is found elsewhere, ahead of its turn; None = nothing is.
         """
-        self._settled = settled
+        self._precomputed = precomputed
         self._state = State(bind=bind, make_lock=make_lock)
         self._eddy = Eddy(
             query_stem=self._state.query_stem,
             tuples=self._state.tuples,
             policy=policy,
             routing=routing,
-            settled=settled,
+            precomputed=precomputed,
         )
         self._operations = 0
         self._voided = 0
@@ -121,8 +121,8 @@ class Engine:
         state = self._state
         assert operation.seq == state.applied + 1, "operations are applied in order, without gaps"
         assert operation.arrival_us >= state.arrival_us, "arrival times never decrease"
-        if self._settled is not None:
-            self._settled.begin(state, operation)
+        if self._precomputed is not None:
+            self._precomputed.begin(state, operation)
         draft = Draft(state.applied, operation.seq, operation.arrival_us)
         try:
             self._dispatch(draft, operation)
@@ -141,8 +141,8 @@ class Engine:
 
         Changes no delta, and need not be called.
         """
-        if self._settled is not None:
-            self._settled.expect(operations)
+        if self._precomputed is not None:
+            self._precomputed.expect(operations)
 
     def published(self) -> None:
         """Let go of tuples that applied operations have dropped: their deltas are published now.
@@ -163,7 +163,7 @@ class Engine:
         *,
         bind: Bind = bind,
         make_lock: MakeLock = nullcontext,
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> "Engine":
         """Return the engine at the checkpoint's position, made from its records and the log's batches.
 
@@ -175,12 +175,12 @@ class Engine:
             batches: the operations of the checkpoint's batch records, ascending by seq.
             bind: as in the constructor.
             make_lock: as in the constructor.
-            settled: as in the constructor.
+            precomputed: as in the constructor.
 
         Raises:
             IntegrityError: batches and records do not agree, or a stored clause does not bind.
         """
-        engine = cls(bind=bind, make_lock=make_lock, settled=settled)
+        engine = cls(bind=bind, make_lock=make_lock, precomputed=precomputed)
         state = engine._state
         restore(state, checkpoint, batches)
         for stream in state.streams.values():

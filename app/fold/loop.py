@@ -22,7 +22,7 @@ from psoup.app.fold.turns import Fold
 from psoup.engine import limits
 from psoup.engine.checkpoint import checked_by
 from psoup.engine.data.source import TupleSource
-from psoup.engine.engine import Settled, keep_memory
+from psoup.engine.engine import PrecomputedHits, keep_memory
 from psoup.engine.errors import EngineError
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Gen, ResultsReader
@@ -76,7 +76,7 @@ class FoldLoop(InProcess):
         bind: Bind = bind,
         lease_s: float = limits.LEASE_S,
         elapsed_s: Callable[[], float] = time.monotonic,
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> None:
         """Take the store, whose clock dates ticks. Callbacks must not wait for the loop.
 
@@ -89,7 +89,7 @@ class FoldLoop(InProcess):
             bind: may remember what the front has bound.
             lease_s: so long after its last sign of life a standby may try.
             elapsed_s: paces the loop: no operation and no answer depends on it.
-            settled: finds elsewhere, ahead of their turn, what operations will ask for; None = nobody does.
+            precomputed: finds elsewhere, ahead of their turn, what operations will ask for; None = nobody does.
         """
         self._store = store
         self._answers = answers
@@ -99,7 +99,7 @@ class FoldLoop(InProcess):
             on_applied=on_applied,
             bind=bind,
             elapsed_s=elapsed_s,
-            settled=settled,
+            precomputed=precomputed,
         )
         self._on_applied = on_applied
         self._on_lost = on_lost

@@ -20,7 +20,7 @@ from psoup.app.fold.publishing import Publishing
 from psoup.app.fold.trimming import Trimming
 from psoup.engine import limits
 from psoup.engine.data.source import TupleSource
-from psoup.engine.engine import Engine, EngineStatistics, Settled
+from psoup.engine.engine import Engine, EngineStatistics, PrecomputedHits
 from psoup.engine.errors import IntegrityError, OverloadedError
 from psoup.engine.log.groups import read_groups
 from psoup.engine.log.operation import Operation, Tick
@@ -53,15 +53,15 @@ class Fold:
         on_applied: Callable[[Seq], None],
         bind: Bind,
         elapsed_s: Callable[[], float],
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> None:
         """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
         self._store = store
         self._bind = bind
         self._elapsed_s = elapsed_s
         self._on_applied = on_applied
-        self._settled = settled
-        self._engine = Engine(bind=bind, make_lock=threading.Lock, settled=settled)
+        self._precomputed = precomputed
+        self._engine = Engine(bind=bind, make_lock=threading.Lock, precomputed=precomputed)
         self._live = LiveResults(self._now_us, threading.RLock()) if answers else None
         self._publishing = Publishing(store, each_turn=not answers, elapsed_s=elapsed_s)
         self._trimming = Trimming(store, elapsed_s=elapsed_s)
@@ -120,7 +120,7 @@ class Fold:
             self._held(seqs),
             bind=self._bind,
             make_lock=threading.Lock,
-            settled=self._settled,
+            precomputed=self._precomputed,
         )
         self._trimming.begin(applied, seqs)
         if self._live is not None:

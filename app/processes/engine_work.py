@@ -48,7 +48,7 @@ def _fold_with(
         answers=False,
         on_lost=lambda _: lost.set(),
         lease_s=settings.lease_s,
-        settled=None if executors is None else executors.settled,
+        precomputed=None if executors is None else executors.precomputed,
     )
     counters: Callable[[], Values] = dict if executors is None else executors.counters
     with _answering(settings, loop, store, listener, counters):

@@ -11,7 +11,7 @@ import structlog
 from psoup.app.errors import SettingError
 from psoup.app.operate.meters import Values
 from psoup.app.settings import Settings
-from psoup.engine.engine import Settled
+from psoup.engine.engine import PrecomputedHits
 from psoup.engine.store.contract import Store
 from psoup.pipeline.errors import PipelineError
 
@@ -25,7 +25,7 @@ _LOG = structlog.get_logger("psoup.scaling")
 class Executors:
     """What an engine has of its executors: what they settle for it, and their counters."""
 
-    settled: Settled
+    precomputed: PrecomputedHits
     counters: Callable[[], Values]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psoup.engine.data.gathering import Gathering
 from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex
-from psoup.engine.data.source import Run, Span
+from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.kernels.bits import Words
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
@@ -92,7 +92,7 @@ class ReadableSteM(Protocol):
         """Return which of the rows `[first_row, past_row)` satisfy the clause (`HeldSegments.probe`)."""
         ...
 
-    def reach(self, span: Span) -> Sequence[Run]:
+    def reach(self, span: DatedRows) -> Sequence[RowSpan]:
         """Return the runs of the span's rows that may be dated in it."""
         ...
 

@@ -20,12 +20,12 @@ from psoup.engine.clauses.query_stem import QuerySteM, keeping_of
 from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.data.contract import Narrowing
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.source import Span
-from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinGroupStatistics, Joins
+from psoup.engine.data.source import DatedRows
+from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinEntrants, JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.eddy.operators import Operator
 from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
-from psoup.engine.eddy.settling import Settled, settle
+from psoup.engine.eddy.settling import PrecomputedHits, settle
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.clause import StandingQueryClause
@@ -67,7 +67,7 @@ class FreshJoin:
     clause: StandingQueryClause
     materialize: Materialize
     group_id: ClauseId
-    spans: Sequence[Span]
+    spans: Sequence[DatedRows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +99,17 @@ class Eddy:
         tuples: StoredTuples,
         policy: RoutingPolicy | None = None,
         routing: JoinRouting | None = None,
-        settled: Settled | None = None,
+        precomputed: PrecomputedHits | None = None,
     ) -> None:
         """Join these two sides; without a `policy`, by measured selectivity, without a `routing`, by fan-out.
 
-        What is `settled` elsewhere is taken from there.
+        Hits that are `precomputed` are taken as they are.
         """
-        self._settled = settled
+        self._precomputed = precomputed
         self._query_stem = query_stem
         self._tuples = tuples
         self._policy = policy or BySelectivity()
-        self._joins = Joins(tuples, query_stem.groups, routing)
+        self._joins = JoinEntrants(tuples, query_stem.groups, routing)
         self._operators: dict[StreamId, dict[Narrowing, Operator]] = {}
         self._harvest = Harvest()
         self._blocks = 0
@@ -175,8 +175,8 @@ class Eddy:
         for number in whole:
             if clauses is not None:
                 block = None
-                if self._settled is not None:
-                    block = self._settled.block(stream_id, number)
+                if self._precomputed is not None:
+                    block = self._precomputed.block(stream_id, number)
                 if block is None:
                     block = self._settle(stem.chunk(number), clauses, operators)
                 self._blocks += 1
@@ -193,8 +193,8 @@ class Eddy:
         for run in range(first_row // RUN_ROWS, -(-past_row // RUN_ROWS)):
             begin, end = max(first_row, run * RUN_ROWS), min(past_row, (run + 1) * RUN_ROWS)
             pages = None
-            if self._settled is not None:
-                pages = self._settled.pages(fresh.clause_id, run)
+            if self._precomputed is not None:
+                pages = self._precomputed.pages(fresh.clause_id, run)
             if pages is None:
                 pages = ClausePages.of(*stem.probe(fresh.clause, begin, end), keeping)
             assert pages.chunks == range(begin // CHUNK_ROWS, end // CHUNK_ROWS), "all of the run"

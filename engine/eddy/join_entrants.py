@@ -17,7 +17,7 @@ import numpy as np
 
 from psoup.engine.clauses.join_group import JoinGroup
 from psoup.engine.clauses.join_groups import JoinGroups
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
 from psoup.engine.joins.clause_join import plan_of
 from psoup.engine.joins.join import Join, OverrunError
@@ -88,7 +88,7 @@ class JoinGroupStatistics:
     fan_outs: tuple[tuple[int, int, float], ...]
 
 
-class Joins:
+class JoinEntrants:
     """Routes entrants through the sources of the groups they enter. Holds no tuples and no clauses of its own."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Joins:
                 yield found
 
     def join_query(
-        self, clause_id: ClauseId, clause: StandingQueryClause, spans: Sequence[Span]
+        self, clause_id: ClauseId, clause: StandingQueryClause, spans: Sequence[DatedRows]
     ) -> Joined:
         """Return what a fresh clause finds among the rows of these spans."""
         group = self._groups.of_clause(clause_id)

@@ -1,7 +1,7 @@
-"""Settling a chunk: every clause of its stream against its rows, until each bit is a hit or cleared. Here or elsewhere.
+"""Settling a chunk: all clauses of its stream meet its rows, until each bit of the lineage is a hit or cleared.
 
-What it finds depends on the chunk and on the clauses alone, so it may be done anywhere, by anybody who has both, and
-before its turn comes: the eddy takes what is ready (`Settled`) and does the rest itself.
+The hits depend on the chunk and its clauses alone. So another process can compute them, before the operation is
+applied: the eddy takes hits that are ready (`PrecomputedHits`), and computes the others itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,18 +29,18 @@ from psoup.engine.tuples.lineage import Lineage
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 
-class Settled(Protocol):
-    """Results that were found ahead of their turn. What is not ready is None, and is then found by who asks.
+class PrecomputedHits(Protocol):
+    """Hits computed ahead of their operation. None: not ready, the caller computes them.
 
-    What is ready is what settling it now would find, bit for bit.
+    Hits that are ready equal those that the caller would compute, bit for bit.
     """
 
     def expect(self, operations: Sequence[Operation]) -> None:
-        """Take note of the operations that come next in the log, which are about to be applied."""
+        """Note the operations that are applied next."""
         ...
 
     def begin(self, state: State, operation: Operation) -> None:
-        """Make ready what this operation and others that are expected will ask for; `state` is that before it."""
+        """Compute hits for this operation and other expected ones; `state` is the one before it."""
         ...
 
     def block(self, stream_id: StreamId, chunk: int) -> MatchBlock | None:
@@ -53,10 +53,10 @@ class Settled(Protocol):
 
 
 class Probed(Protocol):
-    """An index as far as chunks meet it."""
+    """The index of a stream's clauses, for chunks."""
 
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
-        """Add the hits of clauses to the harvest; yield what the others can still be satisfied by."""
+        """Add the hits of clauses that the index decides to the harvest; yield lineages of the others."""
         ...
 
 
@@ -70,7 +70,7 @@ def settle(
     policy: RoutingPolicy,
     harvest: Harvest,
 ) -> MatchBlock:
-    """Probe the index with the chunk, route what it leaves open until every lineage is settled, and return the hits.
+    """Return the hits of a chunk: probe the index, then route the lineages it leaves open through the operators.
 
     Args:
         chunk: 4,096 tuples.
@@ -90,7 +90,7 @@ def settle(
 
 
 class ImageEddy:
-    """Settles chunks past an image of clauses, where there is neither log nor registry nor any other chunk."""
+    """Settles chunks against an image of clauses, in a process that has no log and no state."""
 
     def __init__(self, image: ClauseImage, schema: StreamSchema) -> None:
         """Take the clauses of a stream and its declaration. Cost: O(residual slots)."""
@@ -134,7 +134,7 @@ def stem_of(
 ) -> DataSteM:
     """Return the tuples of these batches, the first of which begins a chunk (`ImageEddy.settle`).
 
-    They are dated and numbered from 0 where the log would have done it: nothing that is settled asks for either.
+    Times and tuple ids count from 0, without the log: no hit depends on them.
     """
     stem = DataSteM(reader.schema, first_row=first_chunk * CHUNK_ROWS)
     for body, rows in batches:

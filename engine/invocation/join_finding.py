@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Span, TupleSource
+from psoup.engine.data.source import DatedRows, TupleSource
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.clause_cache import ClauseCache
@@ -123,7 +123,7 @@ class JoinFinding:
         if self._grown is not None:
             self._clauses.remember_composites(self._snapshot, self._grown)
 
-    def _asked(self) -> Iterator[Sequence[Span]]:
+    def _asked(self) -> Iterator[Sequence[DatedRows]]:
         """Yield the spans of each join that finds what is not kept; together they find it once.
 
         Nothing kept: all spans as they are. Else what is not kept has an open part, one at or past the whole chunks
@@ -143,7 +143,7 @@ class JoinFinding:
             if not any(map(is_empty, spans)):
                 yield spans
 
-    def _whole(self) -> list[Span]:
+    def _whole(self) -> list[DatedRows]:
         """Return the spans without the chunks that were open at the snapshot: those of kept composites."""
         return [
             replace(span, past_row=min(stream.rows // CHUNK_ROWS * CHUNK_ROWS, span.past_row))
@@ -201,7 +201,7 @@ class Dates:
 
     __slots__ = ("_least_begin", "_least_end", "_most_begin", "_most_end", "unlike")
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[DatedRows]) -> None:
         """Take one span for each source."""
         begins = [span.begin_us for span in spans]
         bounded = [begin for begin in begins if begin is not None]
@@ -240,7 +240,7 @@ class Dates:
         return shown
 
 
-def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> Span:
+def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
     """Return which tuples of a source may be part of a composite at a position."""
     part = at.parts[place]
     begin_us, end_us = window.bind(at.now_us)
@@ -249,10 +249,10 @@ def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) ->
     if end_us is None or end_us > at.now_us:
         end_us = at.now_us  # nothing dated later is ever shown
     stream_id = snapshot.streams[place].stream_id
-    return Span(stream_id, at.first_row(place), part.past_row, begin_us, end_us)
+    return DatedRows(stream_id, at.first_row(place), part.past_row, begin_us, end_us)
 
 
-def is_empty(span: Span) -> bool:
+def is_empty(span: DatedRows) -> bool:
     """Return whether no tuple can lie in it."""
     if span.first_row >= span.past_row:
         return True

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Run, TupleSource
+from psoup.engine.data.source import RowSpan, TupleSource
 from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import answer_at, outputs
@@ -183,7 +183,7 @@ class Invocation:
             oldest_row = first if oldest_row is None else oldest_row
         return total, oldest_row
 
-    def _runs(self) -> Sequence[Run]:
+    def _runs(self) -> Sequence[RowSpan]:
         """Return where the rows of the answer lie. Raises PageExpiredError if they are not all held any more."""
         at, begin_us, end_us = self._at, self._begin_us, self._end_us
         first_row, part = at.first_row(0), at.parts[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.contract import ReadableSteM
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.joins.counts import JoinCounts
 from psoup.engine.joins.join import Condition, Join, OverrunError
@@ -30,7 +30,9 @@ SteMs = Callable[[StreamId], ReadableSteM]
 """From a stream to what is read of it; PageExpiredError if it is not held any more."""
 
 
-def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+def joining(
+    stems: SteMs, clause: StandingQueryClause, spans: Sequence[DatedRows]
+) -> NDArray[np.int64]:
     """Return the composites that satisfy a clause over several sources: (n, p) rows (`TupleSource.joining`)."""
     plan = plan_of(clause)
     join, route, fresh = _prepared(plan, plan.taken_from(stems, spans))
@@ -49,7 +51,7 @@ def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) ->
     return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
 
-def joining_count(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+def joining_count(stems: SteMs, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> int:
     """Return how many composites `joining` returns (`TupleSource.joining_count`)."""
     plan = plan_of(clause)
     sides = plan.taken_from(stems, spans)
@@ -86,7 +88,7 @@ class Plan:
         """Return what is asked of composites besides join factors, nothing counted yet."""
         return [Condition(one, sources_of(one)) for one in self.across]
 
-    def taken_from(self, stems: SteMs, spans: Sequence[Span]) -> list[ClauseSide]:
+    def taken_from(self, stems: SteMs, spans: Sequence[DatedRows]) -> list[ClauseSide]:
         """Return the rows of each source that satisfy what is asked of it alone."""
         return [
             ClauseSide(stems(span.stream_id), side, span)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.join_keys import key_of
 from psoup.engine.joins.counts import JoinCounts
-from psoup.engine.joins.link import Link, asked_of
+from psoup.engine.joins.link import Link, lookup_of
 from psoup.engine.joins.side import Rows, Side, Taken, alive_places
 from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
@@ -184,7 +184,7 @@ class Join:
         """Return the rows of the next source that may match some row taken of the one before."""
         tie, of = self._shape.tie(step), self._taken[step[0]]
         key = key_of(tie, tie.to)
-        found = self._sides[step[1]].candidates(key, asked_of(tie, of))
+        found = self._sides[step[1]].candidates(key, lookup_of(tie, of))
         self._counts.candidates += len(found)
         self._add_steps(len(found), None, None)
         return found

@@ -14,7 +14,7 @@ from psoup.engine.data.join_keys import (
     key_of,
     matched_codes,
 )
-from psoup.engine.data.key_index import NO_KEYS, Asked, distinct, key_columns, ordered, spans
+from psoup.engine.data.key_index import NO_KEYS, KeyLookup, distinct, key_columns, ordered, spans
 from psoup.engine.joins.side import Taken
 from psoup.engine.kernels.join import Places
 from psoup.engine.kernels.order import sorted_places
@@ -62,8 +62,8 @@ class Link:
                 self.doubts = tie.band.conditions
         order, to_codes, band = ordered(to_codes, band)
         self.to_places = to_places[order]
-        asked = Asked(of_codes, *_ends(tie, of_band))
-        low, high, _ = spans(to_codes, band, asked)
+        lookup = KeyLookup(of_codes, *_ends(tie, of_band))
+        low, high, _ = spans(to_codes, band, lookup)
         self.low[of_places], self.high[of_places] = low, high
 
 
@@ -75,15 +75,15 @@ def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.
     return band_ends(tie.band, known=known, column=band)
 
 
-def asked_of(tie: Tie, of: Taken) -> Asked:
+def lookup_of(tie: Tie, of: Taken) -> KeyLookup:
     """Return what the rows of a source ask the index of the next: each distinct question once, ascending."""
     key = key_of(tie, tie.of)
     values, _, band = key_columns(key, of.column, len(of))
     least, most = _ends(tie, band)
     if not values:
-        return Asked(NO_KEYS, least, most)
+        return KeyLookup(NO_KEYS, least, most)
     keys = index_keys(values, key.doubles)
     if len(least):
         order = sorted_places(keys)
-        return Asked(keys[order], least[order], most[order])
-    return Asked(distinct(keys), NO_KEYS, NO_KEYS)
+        return KeyLookup(keys[order], least[order], most[order])
+    return KeyLookup(distinct(keys), NO_KEYS, NO_KEYS)

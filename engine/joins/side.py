@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.contract import ReadableSteM
 from psoup.engine.data.join_keys import SideKey
-from psoup.engine.data.key_index import Asked, KeyIndex, Tally, keyed, tally_of, together
-from psoup.engine.data.source import Span
+from psoup.engine.data.key_index import (
+    KeyCounts,
+    KeyIndex,
+    KeyLookup,
+    key_counts_of,
+    keyed,
+    together,
+)
+from psoup.engine.data.source import DatedRows
 from psoup.engine.kernels.bits import Words, mask_of, popcount, positions
 from psoup.engine.kernels.join import alive
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
@@ -79,8 +86,8 @@ class Side(Protocol):
         """Return all rows that some clause asks for."""
         ...
 
-    def candidates(self, key: SideKey, asked: Asked) -> Taken:
-        """Return at least the rows that match what is asked, of those that some clause asks for."""
+    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+        """Return the rows that match the lookup and that some clause can still be satisfied by; maybe others beside."""
         ...
 
 
@@ -89,7 +96,7 @@ class ClauseSide:
 
     __slots__ = ("_base", "_clause", "_marked", "_runs", "_span", "_stem", "weight")
 
-    def __init__(self, stem: ReadableSteM, clause: StandingQueryClause, span: Span) -> None:
+    def __init__(self, stem: ReadableSteM, clause: StandingQueryClause, span: DatedRows) -> None:
         """Find them; where nothing is asked of a row, and all of them are dated in the span, there is nothing to do.
 
         Args:
@@ -147,16 +154,16 @@ class ClauseSide:
             return Taken(self._stem, np.concatenate(parts) if parts else NO_ROWS, None)
         return Taken(self._stem, positions(self._words) + self._base, None)
 
-    def candidates(self, key: SideKey, asked: Asked) -> Taken:
-        """Return those that may match what is asked (`Side.candidates`)."""
-        if not key.asks or self.weight <= max(DIRECT_ROWS_MAX, 2 * len(asked)):
+    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+        """Return those that may match the lookup (`Side.candidates`)."""
+        if not key.asks or self.weight <= max(DIRECT_ROWS_MAX, 2 * len(lookup)):
             return self.all()
         span = self._span
         whole = self._stem.past_row // CHUNK_ROWS * CHUNK_ROWS
         parts: list[Rows] = []
         for index in self._stem.indexed(key, span.first_row, min(span.past_row, whole)):
             if self._any(index):
-                rows = index.candidates(asked)
+                rows = index.candidates(lookup)
                 # Where its segment has filled since, the rows past `whole` are among the open ones below.
                 if index.past_row > whole:
                     rows = rows[rows < whole]
@@ -166,23 +173,23 @@ class ClauseSide:
             parts.append(self._among(open_rows))
         return Taken(self._stem, np.concatenate(parts) if parts else NO_ROWS, None)
 
-    def tally(self, key: SideKey) -> Tally:
+    def key_counts(self, key: SideKey) -> KeyCounts:
         """Return how often each value of a key of one whole number occurs among all rows; NULL is left out.
 
         Of whole runs as their indexes have it.
         """
         if not self._is_plain:
-            return _tally(self.all(), key)
-        found: list[Tally] = []
+            return _key_counts(self.all(), key)
+        found: list[KeyCounts] = []
         for first, past, _ in self._runs:
             row = first
             whole = min(past, self._stem.past_row // CHUNK_ROWS * CHUNK_ROWS)
             for index in self._stem.indexed(key, first, whole):
                 if row <= index.first_row and index.past_row <= past:
-                    found.append(_tally(self._rows(row, index.first_row), key))
-                    found.append(index.tally)
+                    found.append(_key_counts(self._rows(row, index.first_row), key))
+                    found.append(index.key_counts)
                     row = index.past_row
-            found.append(_tally(self._rows(row, past), key))
+            found.append(_key_counts(self._rows(row, past), key))
         return together([one for one in found if len(one.keys)])
 
     def _rows(self, first: int, past: int) -> Taken:
@@ -236,12 +243,12 @@ class GroupSide:
         """Return the rows that some clause can be satisfied by."""
         return self._admitted(np.arange(self._first_row, self._past_row))
 
-    def candidates(self, key: SideKey, asked: Asked) -> Taken:
-        """Return those that may match what is asked (`Side.candidates`)."""
+    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+        """Return those that may match the lookup (`Side.candidates`)."""
         if not key.asks or self.weight <= DIRECT_ROWS_MAX:
             return self.all()
         indexes = self._stem.indexed(key, self._first_row, self._past_row)
-        parts = [index.candidates(asked) for index in indexes]
+        parts = [index.candidates(lookup) for index in indexes]
         rows = np.concatenate(parts) if parts else NO_ROWS
         return self._admitted(rows[(rows >= self._first_row) & (rows < self._past_row)])
 
@@ -270,11 +277,11 @@ def alive_places(words: Words) -> Rows:
     return places[: alive(words, places)]
 
 
-def _tally(taken: Taken, key: SideKey) -> Tally:
+def _key_counts(taken: Taken, key: SideKey) -> KeyCounts:
     if not len(taken):
-        return Tally(NO_ROWS, NO_ROWS)
+        return KeyCounts(NO_ROWS, NO_ROWS)
     _, equal, band = keyed(key, taken.column, len(taken))
-    return tally_of(equal if len(equal) else band)
+    return key_counts_of(equal if len(equal) else band)
 
 
 def lightest(sides: Sequence[Side]) -> int:

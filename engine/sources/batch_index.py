@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Run
+from psoup.engine.data.source import RowSpan
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.results.delta import BatchRecord, StreamRecord
@@ -109,7 +109,9 @@ class BatchIndex:
             begin, max(begin, int(np.searchsorted(self.batches[FIRST_ROW], past_row, side="left")))
         )
 
-    def reach(self, first_row: int, past_row: int, begin_us: int | None, end_us: int) -> list[Run]:
+    def reach(
+        self, first_row: int, past_row: int, begin_us: int | None, end_us: int
+    ) -> list[RowSpan]:
         """Return the runs of rows that may be dated in a span of time (`reach`), as far as it is known.
 
         Raises PageExpiredError if rows are asked for that are not held, or not known.
@@ -125,7 +127,7 @@ class BatchIndex:
             inside &= oldest >= begin_us
         state = there.astype(np.int8) + inside  # inside is there as well
         edges = [0, *(np.flatnonzero(np.diff(state)) + 1).tolist(), past - first]
-        found: list[Run] = []
+        found: list[RowSpan] = []
         for begin, end in itertools.pairwise(edges):
             if state[begin]:
                 run_first, run_past = (first + begin) * CHUNK_ROWS, (first + end) * CHUNK_ROWS
@@ -228,7 +230,7 @@ class BatchIndex:
         return spans[0], spans[1]
 
 
-def segments_of(runs: Sequence[Run]) -> Iterator[int]:
+def segments_of(runs: Sequence[RowSpan]) -> Iterator[int]:
     """Yield the numbers of the segments that runs of rows lie in; one may come twice."""
     for first_row, past_row, _ in runs:
         yield from range(first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1)

@@ -17,7 +17,7 @@ from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex, KeyIndexes
 from psoup.engine.data.scannable import ScanTable
 from psoup.engine.data.segment import Segment
-from psoup.engine.data.source import Run, Span
+from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.errors import NotFoundError, PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.contract import Log
@@ -82,7 +82,7 @@ class CachedView(HeldSegments):
             return False
         return segment.past >= min(SEGMENT_ROWS, self.index.past_row - number * SEGMENT_ROWS)
 
-    def reach(self, span: Span) -> Sequence[Run]:
+    def reach(self, span: DatedRows) -> Sequence[RowSpan]:
         """Return the runs of the span's rows that may be dated in it (`BatchIndex.reach`)."""
         return self.index.reach(span.first_row, span.past_row, span.begin_us, span.end_us)
 

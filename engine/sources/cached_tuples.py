@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.data.source import Run, Span, Tuples
+from psoup.engine.data.source import DatedRows, RowSpan, Tuples
 from psoup.engine.errors import NotFoundError, PageExpiredError
 from psoup.engine.joins.clause_join import SteMs, joining, joining_count
 from psoup.engine.kernels.bits import positions
@@ -91,7 +91,7 @@ class CachedTuples:
         past_row: int,
         begin_us: int | None,
         end_us: int,
-    ) -> Sequence[Run]:
+    ) -> Sequence[RowSpan]:
         """Return the runs of rows that may be dated `[begin_us, end_us]`, as is known without reading them."""
         index = self._stem(stream_id).known(past_row)
         return index.reach(first_row, past_row, begin_us, end_us)
@@ -146,14 +146,14 @@ class CachedTuples:
             found.append(positions(words) + first_chunk * CHUNK_ROWS)
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def joining(self, clause: StandingQueryClause, spans: Sequence[Span]) -> Rows:
+    def joining(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> Rows:
         """Return the composite tuples that satisfy a clause over several sources (`TupleSource.joining`)."""
         try:
             return joining(self._reaching(spans), clause, spans)
         finally:
             self._make_room()  # key indexes count as well
 
-    def joining_count(self, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+    def joining_count(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> int:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
         try:
             return joining_count(self._reaching(spans), clause, spans)
@@ -243,7 +243,7 @@ class CachedTuples:
         numbers = between if len(between) <= 2 else np.unique(rows // SEGMENT_ROWS).tolist()
         return self._holding(stem, numbers, past_row)
 
-    def _reaching(self, spans: Sequence[Span]) -> SteMs:
+    def _reaching(self, spans: Sequence[DatedRows]) -> SteMs:
         """Return views of the streams of spans, with the segments that these reach."""
         stems = {span.stream_id: self._stem(span.stream_id) for span in spans}
         views = {}

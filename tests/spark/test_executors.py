@@ -35,7 +35,7 @@ def test_settled_by_spark_deltas_are_the_engines_own_bit_for_bit(executors, monk
     monkeypatch.setattr(grouped_filter, "PIVOT_VALUES_MIN", 3)
     monkeypatch.setattr(shipping, "INLINE_BYTES_MAX", 0)
     ahead = SettledAhead(executors, pairs_min=0, on_failed=pytest.fail)
-    settled = deltas_of(history, Engine(settled=ahead), Random(SEED))
+    settled = deltas_of(history, Engine(precomputed=ahead), Random(SEED))
     for own, found in zip(alone, settled, strict=True):
         assert plain(own) == plain(found)
     counted = ahead.statistics()

@@ -50,7 +50,7 @@ def test_settled_ahead_deltas_are_the_engines_own_bit_for_bit(seed, damaged, mon
     executors = ExecutorsHere()
     ahead = SettledAhead(executors, pairs_min=0, read_at=reader(history))
     alone = deltas_of(history, Engine(), Random(seed))
-    engine = Engine(settled=ahead)
+    engine = Engine(precomputed=ahead)
     settled = deltas_of(history, engine, Random(seed + 1))
     ahead.check()
     for own, found in zip(alone, settled, strict=True):
@@ -82,7 +82,7 @@ def test_settled_ahead_with_executors_that_fail_loses_and_doubles_nothing(seed):
     told: list[str] = []
     executors = ExecutorsHere(failing=Random(seed))
     ahead = SettledAhead(executors, pairs_min=0, on_failed=told.append, elapsed_s=clock)
-    engine = Engine(settled=ahead)
+    engine = Engine(precomputed=ahead)
     found = []
     for operation in history:
         clock.at_s += limits.SCALED_RETRY_S / 2
@@ -102,7 +102,7 @@ def test_settled_ahead_after_a_failure_leaves_executors_alone_for_a_while():
     clock = Clock()
     executors = ExecutorsHere(failing=AlwaysLow())
     ahead = SettledAhead(executors, pairs_min=0, elapsed_s=clock)
-    deltas_of(history, Engine(settled=ahead), Random(1))
+    deltas_of(history, Engine(precomputed=ahead), Random(1))
     counted = ahead.statistics()
     assert (1, 1, 0, True) == (counted.jobs, counted.failed, counted.chunks, counted.waiting)
     clock.at_s = limits.SCALED_RETRY_S
@@ -121,7 +121,7 @@ def test_settled_ahead_leaves_what_is_not_worth_a_job_to_the_engine():
     """Below `pairs_min` nothing is sent anywhere."""
     executors = ExecutorsHere()
     ahead = SettledAhead(executors)
-    deltas_of(program(1, 60), Engine(settled=ahead), Random(1))
+    deltas_of(program(1, 60), Engine(precomputed=ahead), Random(1))
     assert (0, [], 0) == (ahead.statistics().jobs, executors.sent, ahead.statistics().chunks)
 
 
@@ -132,7 +132,7 @@ def test_settled_ahead_sends_large_tables_once_and_small_ones_with_each_version(
     executors = ExecutorsHere()
     ahead = SettledAhead(executors, pairs_min=0)
     world = World()
-    engine = Engine(settled=ahead)
+    engine = Engine(precomputed=ahead)
 
     def fold():
         operations = world.history[engine.applied :]

@@ -1,4 +1,4 @@
-"""Results made ready by executors, ahead of the operations that ask for them (`psoup.engine.eddy.settling.Settled`).
+"""Hits that executors compute ahead of their operations (`psoup.engine.eddy.settling.PrecomputedHits`).
 
 Operations go in runs between which clauses come or go: inside of one the clauses stand still, so whatever its tuples
 will meet is known before the first of them is applied. Nothing that executors do is the truth: what they cannot do,

@@ -15,7 +15,7 @@ from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
 from psoup.engine.clock import ManualClock
-from psoup.engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
+from psoup.engine.errors import EngineError, IntegrityError, TextPosition, UnknownColumnError
 from psoup.engine.store.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
@@ -93,7 +93,7 @@ def test_sql_problems_quote_only_in_excerpt_and_hint():
     """What names the sender's query stands in `excerpt` and `hint`, never in `detail`."""
     error = UnknownColumnError(
         "The stream has no column of this name.",
-        position=Position(1, 8, 6),
+        position=TextPosition(1, 8, 6),
         excerpt="SELECT secret",
         remedy="name a declared column",
         quoting="trades has no column 'secret'.",

@@ -76,7 +76,7 @@ def test_block_that_is_ready_is_taken_and_another_is_found():
     world = history("k > 3", "w LIKE '%1%'")
     ready = Ready()
     ready.blocks = {1: EMPTY}
-    engine = Engine(settled=ready)
+    engine = Engine(precomputed=ready)
     engine.expect(world.history)
     deltas = [engine.apply(operation) for operation in world.history]
     assert [0, 1, 2] == ready.asked
@@ -92,7 +92,7 @@ def test_settled_is_told_what_comes_and_before_each_operation_where_the_state_st
     """Expected operations first, all together; then each as it is about to be applied."""
     world = history("k > 3")
     ready = Ready()
-    engine = Engine(settled=ready)
+    engine = Engine(precomputed=ready)
     engine.expect(world.history)
     for operation in world.history:
         engine.apply(operation)
@@ -105,7 +105,7 @@ def test_pages_that_are_ready_are_taken_and_others_are_found():
     nothing = np.zeros(CHUNKS, dtype=np.int32)
     words = np.zeros(CHUNKS * 64, dtype=np.uint64)
     ready = Ready()
-    engine = Engine(settled=ready)
+    engine = Engine(precomputed=ready)
     found = []
     for operation in world.history:
         found.append(engine.apply(operation).pages)

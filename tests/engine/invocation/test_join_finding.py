@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import (
     AnswerTooLargeError,
     NotFoundError,
@@ -83,7 +83,10 @@ def test_windows_and_floors_go_with_the_spans_that_are_joined():
 
     answer = world.ask(source=Noting())
     now_us = ROWS + 8
-    assert [Span(A, 3, ROWS + 9, 9, now_us), Span(B, 4, ROWS + 9, now_us - 5, now_us)] == spans
+    assert [
+        DatedRows(A, 3, ROWS + 9, 9, now_us),
+        DatedRows(B, 4, ROWS + 9, now_us - 5, now_us),
+    ] == spans
     assert (7, 10**9, now_us) == (answer.begin_us, answer.end_us, answer.now_us)
 
 
@@ -123,7 +126,7 @@ def bounds(earliest, latest):
 
 def test_dates_reach_pages_up_to_their_ends():
     """One source dated [10, 20], the other [15, 30]: a page is passed over iff no composite can be dated so."""
-    dates = Dates([Span(A, 0, 9, 10, 20), Span(B, 0, 9, 15, 30)])
+    dates = Dates([DatedRows(A, 0, 9, 10, 20), DatedRows(B, 0, 9, 15, 30)])
     assert [0, 1] == dates.unlike
     assert dates.reach(bounds((20, 25), (30, 40)))
     assert dates.reach(bounds((0, 10), (10, 15)))
@@ -131,9 +134,9 @@ def test_dates_reach_pages_up_to_their_ends():
     assert not dates.reach(bounds((20, 25), (31, 40)))
     assert not dates.reach(bounds((0, 9), (10, 15)))
     assert not dates.reach(bounds((0, 10), (10, 14)))
-    alike = Dates([Span(A, 0, 9, 10, 20), Span(B, 3, 9, 10, 20)])
+    alike = Dates([DatedRows(A, 0, 9, 10, 20), DatedRows(B, 3, 9, 10, 20)])
     assert ([], True) == (alike.unlike, alike.reach(bounds((20, 20), (20, 20))))
-    half = Dates([Span(A, 0, 9, None, 20), Span(B, 0, 9, 15, 20)])
+    half = Dates([DatedRows(A, 0, 9, None, 20), DatedRows(B, 0, 9, 15, 20)])
     assert ([1], True) == (half.unlike, half.reach(bounds((-99, -99), (15, 15))))
     assert not half.reach(bounds((-99, -99), (14, 14)))
 
@@ -150,7 +153,7 @@ def test_dates_reach_pages_up_to_their_ends():
 )
 def test_span_is_empty_without_rows_or_without_instants(first, past, begin, end, empty):
     """Rows are half open, instants inclusive."""
-    assert empty is is_empty(Span(A, first, past, begin, end))
+    assert empty is is_empty(DatedRows(A, first, past, begin, end))
 
 
 # --- What goes meanwhile -------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
 from psoup.engine.joins import clause_join
 from psoup.engine.joins.clause_join import joining, joining_count, plan_of
@@ -50,7 +50,7 @@ def test_joining_of_no_rows_has_the_shape_of_its_sources():
     """An empty span finds nothing, whatever the others hold."""
     tables, clause = world()
     first, second = tables.spans(clause)
-    nothing = Span(second.stream_id, 2, 2, None, FOREVER)
+    nothing = DatedRows(second.stream_id, 2, 2, None, FOREVER)
     assert (2, 0) == joining(tables.stem, clause, [first, nothing]).shape
     assert 0 == joining_count(tables.stem, clause, [first, nothing])
 
@@ -64,7 +64,7 @@ def test_joining_of_rows_that_are_not_held_any_more_raises():
     tables.stem(first.stream_id).evict(SEGMENT_ROWS)
     with pytest.raises(PageExpiredError):
         joining(tables.stem, clause, [first, second])
-    held = Span(first.stream_id, SEGMENT_ROWS, first.past_row, None, FOREVER)
+    held = DatedRows(first.stream_id, SEGMENT_ROWS, first.past_row, None, FOREVER)
     assert [[SEGMENT_ROWS + 6] * 2, [1, 3]] == joining(tables.stem, clause, [held, second]).tolist()
 
 
@@ -79,7 +79,7 @@ def test_sides_of_a_plan_have_what_satisfies_their_factors_within_the_span():
     first, second = tables.spans(clause)
     plan = plan_of(clause)
     assert plan is plan_of(clause), "worked out once"
-    spans = [Span(first.stream_id, 1, first.past_row, 2, 5), second]
+    spans = [DatedRows(first.stream_id, 1, first.past_row, 2, 5), second]
     sides = plan.taken_from(tables.stem, spans)
     assert [[3, 5], [0, 1, 2]] == [side.all().rows.tolist() for side in sides]
     assert [2, 3] == [side.weight for side in sides]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from psoup.engine.data import join_keys
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.joins import join as module, side as join_side
 from psoup.engine.joins.clause_join import joining, joining_count, plan_of
 from psoup.engine.joins.counts import JoinCounts, StepCounts
@@ -73,7 +73,7 @@ def spans_drawn(rng, tables, clause):
         begin_us, end_us = rng.choice([(None, FOREVER), (2, 6), (None, 4), (3, FOREVER)])
         if rng.random() < 0.5:
             first, past = 0, whole.past_row
-        found.append(Span(whole.stream_id, first, past, begin_us, end_us))
+        found.append(DatedRows(whole.stream_id, first, past, begin_us, end_us))
     return found
 
 

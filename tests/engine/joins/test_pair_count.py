@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.joins.clause_join import joining, joining_count
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId
@@ -85,14 +85,15 @@ def test_joining_count_of_many_rows_oracle_is_that_of_the_pairs(world, where):
     clause = tables.clause(f"SELECT x.i FROM r AS x, s AS y WHERE {where}")
     rng = np.random.default_rng(2)
     whole = [
-        Span(source.stream_id, 0, ROWS[source.stream], None, FOREVER) for source in clause.sources
+        DatedRows(source.stream_id, 0, ROWS[source.stream], None, FOREVER)
+        for source in clause.sources
     ]
     cut = []
     for span in whole:
         first, past = sorted(rng.integers(0, span.past_row, 2).tolist())
-        cut.append(Span(span.stream_id, first, past, None, FOREVER))
-    dated = [Span(span.stream_id, 5, span.past_row - 5, 300, 9_000) for span in whole]
-    mixed = [whole[0], Span(whole[1].stream_id, SEGMENT_ROWS, 2 * SEGMENT_ROWS, None, FOREVER)]
+        cut.append(DatedRows(span.stream_id, first, past, None, FOREVER))
+    dated = [DatedRows(span.stream_id, 5, span.past_row - 5, 300, 9_000) for span in whole]
+    mixed = [whole[0], DatedRows(whole[1].stream_id, SEGMENT_ROWS, 2 * SEGMENT_ROWS, None, FOREVER)]
     for spans in (whole, cut, dated, mixed, whole):
         expected = between(*sides(world, where, spans))
         assert expected == joining_count(tables.stem, clause, spans)
@@ -104,7 +105,7 @@ def test_joining_of_many_rows_makes_as_many_as_are_counted(world, where):
     tables, arrays = world
     clause = tables.clause(f"SELECT x.i FROM r AS x, s AS y WHERE {where}")
     spans = [
-        Span(source.stream_id, first, ROWS[source.stream], None, end_us)
+        DatedRows(source.stream_id, first, ROWS[source.stream], None, end_us)
         for source, first, end_us in zip(clause.sources, (100, 3), (400, 800), strict=True)
     ]
     rows = joining(tables.stem, clause, spans)

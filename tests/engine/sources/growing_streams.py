@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.sources.cached_tuples import CachedTuples
@@ -185,7 +185,7 @@ class Growing:
         for source in clause.sources:
             first, past = self.range_of(source.stream)
             begin_us, end_us = self.instants() if source.stream == "r" else (None, 2**62)
-            spans.append(Span(source.stream_id, first, past, begin_us, end_us))
+            spans.append(DatedRows(source.stream_id, first, past, begin_us, end_us))
         expected = self.stored.joining(clause, spans)
         found = self.cached.joining(clause, spans)
         assert set(zip(*expected.tolist(), strict=True)) == set(zip(*found.tolist(), strict=True))

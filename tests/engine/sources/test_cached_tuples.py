@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.clause_cache import ClauseCache
@@ -120,7 +120,7 @@ def test_rows_that_are_dropped_and_streams_that_are_gone_are_refused():
         growing.world.tick()
     record = growing.record("r")
     assert record.dropped_row >= SEGMENT_ROWS
-    rows, span = np.array([5, record.rows - 1]), Span(stream_id, 0, record.rows, None, 2**62)
+    rows, span = np.array([5, record.rows - 1]), DatedRows(stream_id, 0, record.rows, None, 2**62)
     join = bind("SELECT a.k FROM r a, r b WHERE a.k = b.k", growing.world.streams).clause
     calls = [
         lambda: growing.cached.times(stream_id, rows),
@@ -227,9 +227,9 @@ def test_join_beside_a_segment_that_is_there_in_part_makes_no_index_of_rows_not_
     for _ in range(6):
         growing.send("r", 5_000)
     clause = bind("SELECT r.k FROM r, s WHERE r.k = s.k", growing.world.streams).clause
-    beside = Span(s, 0, 300, None, 2**62)
+    beside = DatedRows(s, 0, 300, None, 2**62)
     for end_us in (began_us + 300_000, 2**62):
-        spans = [Span(r, 0, 100_000, None, end_us), beside]
+        spans = [DatedRows(r, 0, 100_000, None, end_us), beside]
         expected, found = (one.joining(clause, spans) for one in (growing.stored, growing.cached))
         assert sorted(expected.T.tolist()) == sorted(found.T.tolist())
 
@@ -241,7 +241,7 @@ def test_key_indexes_of_segments_let_go_while_they_are_joined_do_not_stay():
     growing.send("s", 300)
     (r, _), (s, _) = growing.world.streams["r"], growing.world.streams["s"]
     clause = bind(JOINS[0], growing.world.streams).clause
-    spans = [Span(r, 0, 3 * SEGMENT_ROWS, None, 2**62), Span(s, 0, 300, None, 2**62)]
+    spans = [DatedRows(r, 0, 3 * SEGMENT_ROWS, None, 2**62), DatedRows(s, 0, 300, None, 2**62)]
     expected = growing.stored.joining(clause, spans)
     for _ in range(2):
         found = growing.cached.joining(clause, spans)
