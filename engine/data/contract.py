@@ -55,7 +55,7 @@ class ClauseIndex(Protocol):
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
         """Add the hits of clauses to the harvest; yield what the others can still be satisfied by.
 
-        `wanted` is a Keeping for each slot. A lineage holds until the next is asked for.
+        `wanted` is a Keeping for each slot. A lineage holds until the next is taken.
         """
         ...
 
@@ -83,7 +83,7 @@ class ReadableSteM(Protocol):
 
     @property
     def gathering(self) -> Gathering:
-        """Return what reads tuples by row number."""
+        """Return the reader of tuples by row number."""
         ...
 
     def probe(

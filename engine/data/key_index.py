@@ -1,4 +1,4 @@
-"""Key indexes of a Data SteM: whole rows of a stream in order of a join key, made when somebody first asks.
+"""Key indexes of a Data SteM: rows in whole chunks of a stream, in order of a join key, made at their first use.
 
 One index for each full segment, and for each whole chunk of the segment that still grows: what they cover never
 changes, so an index is a value and readers need no lock. A stream's tuples are shared by all joins, and so are these:
@@ -234,9 +234,9 @@ def held(columns: list[Column], count: int) -> NDArray[np.int64]:
 
 
 class KeyIndexes:
-    """The key indexes of one stream that have been asked for.
+    """The key indexes of one stream that were used.
 
-    Any thread may ask. Two that ask for the same at once both make it, and one of them is kept.
+    Any thread may use them. Two threads that need the same index at once both make it, and one is kept.
     """
 
     def __init__(self, guard: AbstractContextManager[object] | None = None) -> None:
@@ -244,7 +244,7 @@ class KeyIndexes:
         self._made: dict[_At, KeyIndex] = {}
         self._changing = nullcontext() if guard is None else guard
         self.nbytes = 0
-        """Size of what is kept."""
+        """Size of all kept indexes."""
 
     def over(
         self, key: SideKey, segments: Mapping[int, Segment], first_row: int, past_row: int
@@ -254,10 +254,10 @@ class KeyIndexes:
         Args:
             key: what to order by.
             segments: those held, by number. Rows of others are left out.
-            first_row: the first of the rows asked for.
+            first_row: the first of the rows.
             past_row: the row past the last.
 
-        Cost: that of making those that were never asked for.
+        Cost: that of making the indexes that are used for the first time.
         """
         row, growing = first_row, -1
         while row < past_row:
@@ -314,7 +314,7 @@ class KeyIndexes:
                 begin = end
         self._drop(at)  # another thread was faster
         while self._made and self.nbytes + made.nbytes > JOIN_INDEX_BYTES_MAX:
-            # Every other one: who asks for more than there is room for, again and again, finds some of them.
+            # Every other one: a join that needs more indexes than there is room for finds some of them the next time.
             for other in list(self._made)[::2]:
                 self._drop(other)
         self._made[at] = made

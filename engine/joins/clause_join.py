@@ -1,7 +1,7 @@
-"""The join of one clause over rows that are there: what is not kept, when it is invoked.
+"""The join of one clause over stored rows, at an invocation: composites that are not kept are computed.
 
-No lineage is needed, and no policy: rows enter from the source that has the fewest, and each step goes on from what is
-known. Any thread may do it; what it shares with others are the key indexes.
+It needs no lineage and no policy: rows enter from the source that has the fewest, and each step goes on to a source
+tied to those before it. Any thread may run it; threads share the key indexes alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ PLANS_KEPT_MAX: Final = 1_000
 """Clauses whose plans are known: those that are invoked again and again."""
 
 SteMs = Callable[[StreamId], ReadableSteM]
-"""From a stream to what is read of it; PageExpiredError if it is not held any more."""
+"""From a stream to its tuples; PageExpiredError if they are not held any more."""
 
 
 def joining(
@@ -66,12 +66,12 @@ def joining_count(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Dat
 
 
 class Plan:
-    """What joining a clause needs to know of it, worked out once.
+    """The plan by which one clause is joined, computed once.
 
     Attributes:
         clause: over several sources.
         shape: what ties these.
-        sides: by source the clause of what is asked of it alone.
+        sides: by source, the clause of the conditions on this source alone.
         across: conditions over several sources besides.
     """
 
@@ -85,11 +85,11 @@ class Plan:
         self.across = across(clause)
 
     def conditions(self) -> list[Condition]:
-        """Return what is asked of composites besides join factors, nothing counted yet."""
+        """Return the conditions on composites besides join factors, with counters at 0."""
         return [Condition(one, sources_of(one)) for one in self.across]
 
     def taken_from(self, stems: SteMs, spans: Sequence[DatedRows]) -> list[ClauseSide]:
-        """Return the rows of each source that satisfy what is asked of it alone."""
+        """Return the rows of each source that satisfy the conditions on this source alone."""
         return [
             ClauseSide(stems(span.stream_id), side, span)
             for side, span in zip(self.sides, spans, strict=True)

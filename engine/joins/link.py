@@ -30,7 +30,7 @@ class Link:
         low, high: by row of the one: its partners are `to_places[low:high]`.
         to_places: (m,) places among the rows taken of the other.
         words: (m, w) their lineage; None = one clause asks.
-        doubts: conditions of the band that have to be asked of each pair.
+        doubts: conditions of the band that each pair has to be tested for.
     """
 
     __slots__ = ("doubts", "high", "low", "to_places", "words")
@@ -68,7 +68,7 @@ class Link:
 
 
 def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the span of the other side's band that each row asks for; empty arrays where there is no band."""
+    """Return the span of the other side's band that each row matches; empty arrays where there is no band."""
     known = band_side(tie, tie.of)
     if tie.band is None or band is None or known is None:
         return NO_KEYS, NO_KEYS
@@ -76,7 +76,7 @@ def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def lookup_of(tie: Tie, of: Taken) -> KeyLookup:
-    """Return what the rows of a source ask the index of the next: each distinct question once, ascending."""
+    """Return the distinct keys that the rows of a source look up in the next source's index, ascending."""
     key = key_of(tie, tie.of)
     values, _, band = key_columns(key, of.column, len(of))
     least, most = _ends(tie, band)

@@ -38,7 +38,7 @@ DIRECT_ROWS_MAX = 2 * CHUNK_ROWS
 
 
 class Taken:
-    """Rows of one source on their way through a join, their columns read when they are asked for.
+    """Rows of one source on their way through a join, their columns read when they are needed.
 
     Attributes:
         rows: (k,) row numbers, each once.
@@ -83,7 +83,7 @@ class Side(Protocol):
         ...
 
     def all(self) -> Taken:
-        """Return all rows that some clause asks for."""
+        """Return all rows that some clause can still be satisfied by."""
         ...
 
     def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
@@ -97,7 +97,7 @@ class ClauseSide:
     __slots__ = ("_base", "_clause", "_marked", "_runs", "_span", "_stem", "weight")
 
     def __init__(self, stem: ReadableSteM, clause: StandingQueryClause, span: DatedRows) -> None:
-        """Find them; where nothing is asked of a row, and all of them are dated in the span, there is nothing to do.
+        """Find these rows. Without conditions on the source, where all rows are dated in the span, nothing is scanned.
 
         Args:
             stem: the source's.
@@ -227,7 +227,7 @@ class GroupSide:
         first_row: int,
         past_row: int,
     ) -> None:
-        """Take the rows `[first_row, past_row)`, all in whole chunks; `alive` are the bits of clauses that ask."""
+        """Take the rows `[first_row, past_row)`, all in whole chunks; `alive` has the bits of their clauses."""
         self._stem = stem
         self._admission = admission
         self._alive = alive
@@ -253,7 +253,7 @@ class GroupSide:
         return self._admitted(rows[(rows >= self._first_row) & (rows < self._past_row)])
 
     def _admitted(self, rows: Rows) -> Taken:
-        """Return those of the rows that some clause asks for; some at a time: most may be asked for by nobody."""
+        """Return the rows that some clause can still be satisfied by. In slices: most rows may drop out."""
         taken, lineage = [rows[:0]], [np.empty((0, len(self._alive)), dtype=np.uint64)]
         for begin in range(0, len(rows), SEGMENT_ROWS):
             some = rows[begin : begin + SEGMENT_ROWS]
@@ -272,7 +272,7 @@ class GroupSide:
 
 
 def alive_places(words: Words) -> Rows:
-    """Return the places of the rows that some clause asks for, (n, w) lineage given."""
+    """Return the places of the rows that have a bit left in their (n, w) lineage."""
     places = np.empty(len(words), dtype=np.int64)
     return places[: alive(words, places)]
 
