@@ -80,7 +80,7 @@ class Engine:
             policy: how tuples are routed; None = by measured selectivity.
             routing: how entrants are routed through the sources of a join; None = by measured fan-out.
             make_lock: where other threads read `source`, makes their locks.
-            precomputed: what is found elsewhere, ahead of its turn; None = nothing is.
+            precomputed: hits computed ahead of their operation; None = none are.
         """
         self._precomputed = precomputed
         self._state = State(bind=bind, make_lock=make_lock)
@@ -137,7 +137,7 @@ class Engine:
         return draft.delta()
 
     def expect(self, operations: Sequence[Operation]) -> None:
-        """Take note of the operations to be applied next: what they ask for may then be found elsewhere, together.
+        """Note the operations that are applied next, so that their hits can be computed ahead, together.
 
         Changes no delta, and need not be called.
         """

@@ -370,7 +370,7 @@ STORE_CONNECT_S: Final = 2.0
 STORE_ANSWER_S: Final = 10.0
 """How long one call may take: the largest entry of the log, written to a slow disk."""
 STORE_LOOK_S: Final = 1.0
-"""Who watches over the service waits so long for a look at the store, then is told what was seen before it."""
+"""Health checks wait this long for a look at the store, then get the result of the look before."""
 STORE_LOAD_S: Final = 120.0
 """How long a starting server may show no sign of work."""
 STORE_WORK_S: Final = 7_200.0

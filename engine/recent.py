@@ -10,12 +10,12 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 ENTRY_BYTES: Final = 1_024
-"""What an entry takes beside its value: key, bookkeeping, small objects. For owners that count bytes."""
+"""Bytes of an entry beside its value: key, bookkeeping, small objects. For owners that count bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentStatistics:
-    """What a cache holds; `size` in the unit its owner counts in."""
+    """Entries of a cache; `size` in the unit its owner counts in."""
 
     entries: int
     size: int
@@ -57,7 +57,7 @@ class Recent(Generic[Key, Value]):
                 self._size -= forgotten
 
     def statistics(self) -> RecentStatistics:
-        """Return what is held."""
+        """Return counters."""
         with self._guard:
             return RecentStatistics(len(self._table), self._size)
 

@@ -18,13 +18,13 @@ from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, first_kept_row
 
 Fresh = tuple[ClauseId, StandingQueryClause, Materialize]
-"""A clause that is new, and what is to be kept of what it finds."""
+"""A new clause, and how its hits are to be kept."""
 
 
 def register(
     state: State, draft: Draft, *, eddy: Eddy, operation: Operation, content: Register
 ) -> None:
-    """Add a handle; where its clause is new, write its pages over what is retained and kept.
+    """Add a handle; for a new clause, find and write its hits among the retained tuples, if hits are kept.
 
     Raises:
         NameTakenError: the handle is standing already.

@@ -1,10 +1,10 @@
 """Join clauses in their groups, and the entrants that meet them: whole chunks of tuples, and fresh clauses.
 
-**Exactly once.** What is kept of a clause are the composites whose parts all lie in whole chunks. A chunk enters when
-it is whole, once for each place that its stream has in FROM, and probes what was whole before it; where its stream
-stands there again, earlier places have the chunk itself already, later ones do not. So the composite of any rows is
-found by the last of its chunks, at the last of that chunk's places, and by no other. A fresh clause finds those
-that are whole when it comes.
+**Exactly once.** Kept are the composites of a clause whose parts all lie in whole chunks. A chunk enters when it is
+whole, once for each place that its stream has in FROM, and probes the chunks that were whole before it. Where its
+stream stands in FROM again, earlier places have the chunk itself already, later ones do not. So the composite of any
+rows is found by the last of its chunks, at the last of that chunk's places, and by no other. A fresh clause finds the
+composites whose chunks are whole when it comes.
 Source: Chandrasekaran & Franklin 2002, 2.2; Madden et al., SIGMOD 2002 (CACQ), 3.2 (build before probe).
 """
 
@@ -41,7 +41,7 @@ HeldFrom = Callable[[StreamId], int]
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What one entrant found for a group.
+    """The composites that one entrant found for a group.
 
     Attributes:
         group: the group.
@@ -60,7 +60,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupStatistics:
-    """What is known of a group of join clauses.
+    """Counters of a group of join clauses.
 
     Attributes:
         group: its id.
@@ -120,7 +120,7 @@ class JoinEntrants:
     def join_query(
         self, clause_id: ClauseId, clause: StandingQueryClause, spans: Sequence[DatedRows]
     ) -> Joined:
-        """Return what a fresh clause finds among the rows of these spans."""
+        """Return the composites of a fresh clause among the rows of these spans."""
         group = self._groups.of_clause(clause_id)
         group.entrants += 1
         plan = plan_of(clause)
@@ -151,7 +151,7 @@ class JoinEntrants:
         return Joined(*entrant, self._pages(group, rows, words), ())
 
     def statistics(self) -> tuple[JoinGroupStatistics, ...]:
-        """Return what is known of every group."""
+        """Return the counters of every group."""
         return tuple(map(_statistics, self._groups))
 
     def _span_beside(

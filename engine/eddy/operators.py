@@ -23,5 +23,5 @@ class Operator:
         self._left += passed.left
 
     def counts(self) -> OperatorCounts:
-        """Return what a policy may know."""
+        """Return the counts that a policy decides by."""
         return OperatorCounts(self._seen, self._left)

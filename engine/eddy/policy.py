@@ -12,7 +12,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class OperatorCounts:
-    """What is known of one operator: how many rows it has seen and left so far."""
+    """How many rows one operator has seen and left so far."""
 
     seen: int
     left: int

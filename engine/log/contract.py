@@ -183,7 +183,7 @@ class Log(Protocol):
     def trimmed_through(self, stream_id: StreamId) -> Seq:
         """Return the largest seq of a batch of the stream that had rows and was trimmed; 0 = none was.
 
-        Whoever asks for it behind a list of `batches_of`, and has all batches up to it, has missed none.
+        A reader that calls it after `batches_of`, and has all batches up to it, has missed none.
         """
         ...
 
