@@ -69,7 +69,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._dropping: asyncio.TimerHandle | None = None
         """Ends the connection unless the body of a request that was turned away is there by then."""
-
         self._leaving: asyncio.TimerHandle | None = None
         """Ends the connection of a client that has ended its side."""
 

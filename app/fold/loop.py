@@ -89,7 +89,7 @@ class FoldLoop(InProcess):
             bind: may remember what the front has bound.
             lease_s: so long after its last sign of life a standby may try.
             elapsed_s: paces the loop: no operation and no answer depends on it.
-            precomputed: finds elsewhere, ahead of their turn, what operations will ask for; None = nobody does.
+            precomputed: hits computed ahead of their operation; None = none are.
         """
         self._store = store
         self._answers = answers
@@ -127,8 +127,7 @@ class FoldLoop(InProcess):
     def phase(self) -> Phase:
         """Return where the loop stands.
 
-        STORE_DOWN also while the lease may have ended, as after a pause: another engine may have gone on, and what is
-        in this process's memory would be old.
+        STORE_DOWN also while the lease may have ended, as after a pause: another engine may have gone on by then.
         """
         if self._fenced.is_set():
             return Phase.FENCED
@@ -182,10 +181,7 @@ class FoldLoop(InProcess):
 
     @property
     def is_current(self) -> bool:
-        """Return whether its memory shows all that was ever told to be applied, whether the store answers or not.
-
-        It does unless another engine may have gone on.
-        """
+        """Return whether its memory shows everything that was told to be applied: no other engine can have gone on."""
         return self._shown and (self._lease.lasts or self._store.is_private)
 
     def statistics(self) -> FoldStatistics:

@@ -125,6 +125,9 @@ class LiveResults:
             assert delta.expect == self._applied, "deltas follow each other"
             self._write(delta)
             self._drop(delta)
+            if delta.composites or delta.dropped_composites:
+                self._composites.write(delta.composites)
+                self._composites.drop(delta.dropped_composites)
             self._applied, self._arrival_us = delta.seq, delta.arrival_us
             self._publishes += 1
             if delta.pages or delta.blocks or delta.composites:
@@ -353,8 +356,6 @@ class LiveResults:
             self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
         for key, pages in delta.pages.items():
             self._keep(self._pages, key, pages)
-        if delta.composites:
-            self._composites.write(delta.composites)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -385,8 +386,6 @@ class LiveResults:
                 self._forget(self._pages, key)
         for stream_id, segment in delta.dropped_segments:
             self._forget(self._blocks.get(stream_id, {}), segment)
-        if delta.dropped_composites:
-            self._composites.drop(delta.dropped_composites)
 
     def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
         """Hold hits in place of what was there, and count them."""
