@@ -1,6 +1,6 @@
 """A segment: 65,536 consecutive rows of one stream, in arrays made once and written from the left.
 
-Rows are written before their numbers are published, and never change afterwards. So readers on other threads need
+Rows are written before their numbers are handed out, and never change afterwards. So readers on other threads need
 no lock: a thread that has a row number may read that row. Strings are codes into a dictionary of the segment's
 own, which goes when the segment goes; codes of a batch are translated per distinct text, not per row. A full
 segment is sealed: its texts are put in order, so that codes compare as texts do, and whole numbers that lie

@@ -134,7 +134,7 @@ def stem_of(
 ) -> DataSteM:
     """Return the tuples of these batches, the first of which begins a chunk (`ImageEddy.settle`).
 
-    Times and tuple ids count from 0, without the log: no hit depends on them.
+    Tuple ids count from 0 and undated tuples get the time 0, where the log would give both: no hit depends on them.
     """
     stem = DataSteM(reader.schema, first_row=first_chunk * CHUNK_ROWS)
     for body, rows in batches:

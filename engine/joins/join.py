@@ -65,8 +65,8 @@ class OverrunError(Exception):
     """A join needs more steps than it may take.
 
     `words` (k, w) are the lineages of the rows that wanted `steps` (k,) more each; both None for one clause alone, or
-    where the rows are not told apart. `before` (64 w,) are the steps that the rows of each slot have had by then; None =
-    none.
+    where the rows are not told apart. `before` (64 w,) are the steps that the rows of each slot have had by then, None
+    for none.
     """
 
     def __init__(
