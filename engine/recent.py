@@ -35,6 +35,11 @@ class Recent(Generic[Key, Value]):
         """Return the number of values kept."""
         return len(self._table)
 
+    def __contains__(self, key: Key) -> bool:
+        """Return whether a value is kept for the key, which is not used by that."""
+        with self._guard:
+            return key in self._table
+
     def get(self, key: Key) -> Value | None:
         """Return the value and make it the most recent; None if there is none. Cost: O(1)."""
         with self._guard:
@@ -55,6 +60,11 @@ class Recent(Generic[Key, Value]):
             while self._size > self._size_max:
                 _, (_, forgotten) = self._table.popitem(last=False)
                 self._size -= forgotten
+
+    def pairs(self) -> list[tuple[Key, Value]]:
+        """Return what is kept, the least recently used first."""
+        with self._guard:
+            return [(key, value) for key, (value, _) in self._table.items()]
 
     def statistics(self) -> RecentStatistics:
         """Return counters."""

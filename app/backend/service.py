@@ -25,11 +25,10 @@ from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.clock import Clock
 from psoup.engine.errors import EngineError, IntegrityError
-from psoup.engine.invoke import ClauseCache
+from psoup.engine.invoke import InvocationCache
 from psoup.engine.log.contract import LogStatistics
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.bind.bound_cache import BoundCache
-from psoup.engine.query.bind.shapes import Shapes
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.recent import Recent
 from psoup.engine.results.contract import Counts, Cut
 from psoup.engine.results.delta import StreamRecord
@@ -37,6 +36,9 @@ from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
 from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
 from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
+
+Descriptions = Recent[QueryId, Mapping[str, object]]
+"""Live queries as they are described to clients."""
 
 MEMORY_HIGH: Final = "memory-high"
 NO_ENGINE: Final = "no-engine"
@@ -111,16 +113,10 @@ class Service:
         self.store = store
         self.settings = settings
         self.clock = clock
-        self.clauses = ClauseCache(make_lock=threading.Lock)
-        self.descriptions: dict[QueryId, dict[str, object]] = {}
+        self.bound = BoundQueries(make_lock=threading.Lock)
+        self.invocations = InvocationCache(self.bound, make_lock=threading.Lock)
+        self.descriptions = _no_descriptions()
         self.applied = AppliedPosition(asyncio.get_running_loop())
-        self.shapes = Shapes(make_lock=threading.Lock)
-        self.bound = BoundCache(
-            queries_max=limits.BOUND_QUERIES_MAX,
-            text_bytes_max=limits.BOUND_TEXT_BYTES_MAX,
-            bind=self.shapes.bind,
-            make_lock=threading.Lock,
-        )
         self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
@@ -173,7 +169,7 @@ class Service:
     def forget(self) -> None:
         """Forget what is kept of a history that another one has followed. Any thread."""
         self.catalogue.forget_all()
-        self.descriptions.clear()
+        self.descriptions = _no_descriptions()
 
     def gate(self, *, from_memory: bool = False) -> None:
         """Turn a request away while it could not be answered rightly.
@@ -281,12 +277,10 @@ class Service:
     def check(self) -> None:
         """Raise AssertionError if a part's invariant is broken. For tests, while nothing runs."""
         self.catalogue.check()
-        self.clauses.check()
-        self.history_parts.check()
         self.bound.check()
-        self.shapes.check()
-        if len(self.descriptions) > limits.QUERIES_COUNT_MAX:
-            raise AssertionError("descriptions are bounded")
+        self.invocations.check()
+        self.descriptions.check()
+        self.history_parts.check()
         self.applied.check()
         self.pending.check()
         self.submission.check()
@@ -334,6 +328,10 @@ class Service:
     def _progress(self) -> Progress:
         figures = self.backend.figures()
         return Progress(figures.tuples, figures.operations, self.invoked.count)
+
+
+def _no_descriptions() -> Descriptions:
+    return Recent(limits.DESCRIPTIONS_KEPT_MAX, threading.Lock())
 
 
 def _unseen() -> StoreUnavailableError:

@@ -20,6 +20,7 @@ from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.operate.meters import Values
 from psoup.app.processes.executors import Executors, settled_ahead
 from psoup.app.settings import Settings
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.store.contract import Store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
@@ -47,6 +48,7 @@ def _fold_with(
         store=store,
         answers=False,
         on_lost=lambda _: lost.set(),
+        bind=BoundQueries().bind,
         lease_s=settings.lease_s,
         precomputed=None if executors is None else executors.precomputed,
     )

@@ -15,7 +15,6 @@ from psoup.app.wire.models.queries import (
     as_suspended,
     describe_query,
 )
-from psoup.engine import limits
 from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
@@ -159,7 +158,7 @@ def read_by(snapshot: Snapshot) -> Streams:
 
 
 def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
-    """Return a standing query's description. Binding its text again is what it costs: some are kept.
+    """Return a standing query's description. A list of many would be made of little else: some are kept.
 
     What is kept is that of a live query: whether it is suspended, its snapshot says.
     """
@@ -175,9 +174,7 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
             labels=record.labels,
             materialize=snapshot.clause.materialize,
         )
-        if len(kept) >= limits.DESCRIPTIONS_KEPT_MAX:
-            kept.clear()  # which of them will be asked for again is not known
-        kept[record.query_id] = held
+        kept.put(record.query_id, held)
     suspended = suspension(snapshot)
     return held if suspended is None else as_suspended(held, suspended)
 

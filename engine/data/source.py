@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
@@ -87,11 +88,11 @@ class TupleSource(Protocol):
         """
         ...
 
-    def joining(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
+    def joining(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         """Return the composite tuples that satisfy a clause over several sources: (n, p) rows, in any order.
 
         Args:
-            clause: over n sources.
+            plan: of a clause over n sources.
             spans: for each of them the rows that may be part of a composite.
 
         Raises:
@@ -101,7 +102,7 @@ class TupleSource(Protocol):
         """
         ...
 
-    def joining_count(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> int:
+    def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many composites `joining` returns; where factors allow it without making them.
 
         Raises as `joining` does, but for the number of them where they are not made.

@@ -19,7 +19,7 @@ from psoup.engine.clauses.join_group import JoinGroup
 from psoup.engine.clauses.join_groups import JoinGroups
 from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
-from psoup.engine.joins.clause_join import plan_of
+from psoup.engine.joins.clause_join import conditions_of, taken_from
 from psoup.engine.joins.join import Join, OverrunError
 from psoup.engine.joins.side import Rows, Side, lightest
 from psoup.engine.kernels.bits import Words
@@ -28,6 +28,7 @@ from psoup.engine.kernels.join import count_slots
 from psoup.engine.kernels.order import sorted_places
 from psoup.engine.limits import CHUNK_ROWS, JOIN_ENTRANT_BYTES_MAX, JOIN_MATCHES_MAX, JOIN_STEPS_MAX
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.sources.stored_tuples import StoredTuples
@@ -123,14 +124,14 @@ class JoinEntrants:
         """Return the composites of a fresh clause among the rows of these spans."""
         group = self._groups.of_clause(clause_id)
         group.entrants += 1
-        plan = plan_of(clause)
-        sides = plan.taken_from(self._tuples.__getitem__, spans)
+        plan = JoinPlan(clause)
+        sides = taken_from(self._tuples.__getitem__, plan, spans)
         fresh = lightest(sides)
         entrant = (group.group_id, group.shape.count, int(clause_id))
 
         def found(route: Route) -> list[Rows]:
             join = Join(
-                group.shape, sides, plan.conditions(), group.counts, steps_max=JOIN_STEPS_MAX
+                group.shape, sides, conditions_of(plan), group.counts, steps_max=JOIN_STEPS_MAX
             )
             rows: list[Rows] = []
             count = 0

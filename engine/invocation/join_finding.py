@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from psoup.engine.data.source import DatedRows, TupleSource
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
 from psoup.engine.invocation.answer import PagePosition
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.composite_hits import CompositeHits, grown, in_order, no_hits
 from psoup.engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.query.window import Window
 from psoup.engine.results.composites import PageBounds
 from psoup.engine.results.contract import ResultsReader, Snapshot
@@ -31,9 +32,10 @@ class JoinFinding:
 
     __slots__ = (
         "_at",
-        "_clauses",
+        "_cache",
         "_dates",
         "_grown",
+        "_plan",
         "_results",
         "_snapshot",
         "_source",
@@ -45,16 +47,18 @@ class JoinFinding:
         results: ResultsReader,
         source: TupleSource,
         snapshot: Snapshot,
-        clauses: ClauseCache,
+        plan: JoinPlan,
+        cache: InvocationCache,
         *,
         at: PagePosition,
         windows: Sequence[Window],
     ) -> None:
-        """Bind each source's window to the position's instant."""
+        """Bind each source's window to the position's instant; `plan` is that of the snapshot's clause."""
         self._results = results
         self._source = source
         self._snapshot = snapshot
-        self._clauses = clauses
+        self._plan = plan
+        self._cache = cache
         self._at = at
         self._spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
         """What may be part of a composite at the position, by source."""
@@ -68,8 +72,7 @@ class JoinFinding:
         to be had without.
         """
         kept = len(self._kept()[1])
-        clause = self._clauses.clause(self._snapshot)
-        return kept + sum(self._source.joining_count(clause, spans) for spans in self._asked())
+        return kept + sum(self._source.joining_count(self._plan, spans) for spans in self._asked())
 
     def rows(self) -> Rows:
         """Return the visible composites in the order of answers: (n, m) rows.
@@ -82,8 +85,7 @@ class JoinFinding:
         """
         hits, places = self._kept()
         earliest, rows = hits.earliest[places], hits.rows.take(places, axis=1)
-        clause = self._clauses.clause(self._snapshot)
-        found = [self._source.joining(clause, spans) for spans in self._asked()]
+        found = [self._source.joining(self._plan, spans) for spans in self._asked()]
         count = sum(part.shape[1] for part in found)
         if count > JOIN_ANSWER_ROWS_MAX:
             raise AnswerTooLargeError(
@@ -121,7 +123,7 @@ class JoinFinding:
             ):
                 raise PageExpiredError
         if self._grown is not None:
-            self._clauses.remember_composites(self._snapshot, self._grown)
+            self._cache.remember_composites(self._snapshot, self._grown)
 
     def _asked(self) -> Iterator[Sequence[DatedRows]]:
         """Yield the spans of each join that finds what is not kept; together they find it once.
@@ -176,7 +178,7 @@ class JoinFinding:
     def _hits(self) -> CompositeHits:
         """Return the clause's composites in all pages that the windows reach, and maybe in others."""
         record, streams = self._snapshot.clause, self._snapshot.streams
-        known = self._clauses.composites(self._snapshot) or no_hits(len(streams))
+        known = self._cache.composites(self._snapshot) or no_hits(len(streams))
         pages, dates, seen = self._results.composites(record), self._dates, known.seen
         fresh = [page for page in pages if page.bounds not in seen and dates.reach(page.bounds)]
         if not fresh:

@@ -22,6 +22,7 @@ from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Log
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.results.contract import ResultsReader
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.sources.batch_index import segments_of
@@ -146,17 +147,17 @@ class CachedTuples:
             found.append(positions(words) + first_chunk * CHUNK_ROWS)
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def joining(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> Rows:
+    def joining(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> Rows:
         """Return the composite tuples that satisfy a clause over several sources (`TupleSource.joining`)."""
         try:
-            return joining(self._reaching(spans), clause, spans)
+            return joining(self._reaching(spans), plan, spans)
         finally:
             self._make_room()  # key indexes count as well
 
-    def joining_count(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> int:
+    def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
         try:
-            return joining_count(self._reaching(spans), clause, spans)
+            return joining_count(self._reaching(spans), plan, spans)
         finally:
             self._make_room()
 

@@ -19,6 +19,7 @@ from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, Operation
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import CHUNKS, BatchRecord, ClauseRecord, QueryRecord, StreamRecord
@@ -263,7 +264,7 @@ class Verification:
     def _joined(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         if any(span.first_row >= span.past_row for span in spans):
             return np.empty((len(spans), 0), dtype=np.int64)
-        return self._state.tuples.joining(clause, spans)
+        return self._state.tuples.joining(JoinPlan(clause), spans)
 
     def _seq_of(self, stream_id: StreamId, row: int) -> Seq | None:
         """Return the batch that a row came with."""

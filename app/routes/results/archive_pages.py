@@ -47,7 +47,7 @@ class FinishedHistory:
         self._call = call
         self._snapshot = snapshot
         self._history = history
-        self._clause = call.service.clauses.clause(snapshot)
+        self._clause = call.service.invocations.reading(snapshot).clause
         self._count = sum(history.parts)
 
     def page_links(self, limit: int) -> list[str]:

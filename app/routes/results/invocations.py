@@ -224,11 +224,11 @@ def _answer(
         service.backend.source,
         query_id=query_id,
         request=request,
-        clauses=service.clauses,
+        cache=service.invocations,
     )
     clause = None
     if not answer.columns and not (shown.count_only and shown.format == "json"):
-        clause = service.clauses.clause(results.snapshot(query_id))
+        clause = service.invocations.reading(results.snapshot(query_id)).clause
     service.backend.confirm(answer.cut.gen)
     return answer, clause
 

@@ -127,7 +127,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
             now_us=asked.now_us,
             count_only=asked.count == "only",
         ),
-        clauses=service.clauses,
+        cache=service.invocations,
     )
     unknown = {
         query_id

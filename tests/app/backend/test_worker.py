@@ -237,7 +237,7 @@ async def test_another_history_is_begun_with_nothing_of_the_one_before(
     while service.backend.statistics().histories == 0:  # type: ignore[attr-defined] # noqa: ASYNC110
         await asyncio.sleep(0.005)
     assert 0 == tuples_of(one).statistics().segments
-    assert (0, {}) == (service.catalogue.statistics().held, service.descriptions)
+    assert (0, 0) == (service.catalogue.statistics().held, len(service.descriptions))
     after = await one.results(query_id)
     assert (before["gen"] + 1, before["rows"]) == (after["gen"], after["rows"])
     assert described == (await one.get(f"/v1/queries/{query_id}")).json()

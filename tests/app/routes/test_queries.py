@@ -66,7 +66,7 @@ async def test_query_tells_what_is_kept_of_its_matches(api: Api, kept):
     body = answer.json()
     assert (201, kept.value) == (answer.status_code, body["materialize"])
     assert kept.value == (await api.get(f"/v1/queries/{body['id']}")).json()["materialize"]
-    api.service.descriptions.clear()
+    api.service.forget()
     listed = (await api.get("/v1/queries")).json()["queries"]
     assert [body] == listed
     snapshot = api.service.results.snapshot(body["id"])

@@ -9,11 +9,11 @@ from hypothesis import given, settings, strategies as st
 from psoup.engine.data import join_keys
 from psoup.engine.data.source import DatedRows
 from psoup.engine.joins import join as module, side as join_side
-from psoup.engine.joins.clause_join import joining, joining_count, plan_of
+from psoup.engine.joins.clause_join import conditions_of, joining, joining_count, taken_from
 from psoup.engine.joins.counts import JoinCounts, StepCounts
 from psoup.engine.joins.join import Condition, Join, OverrunError
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.query.join_shape import shape_of
+from psoup.engine.query.join_shape import JoinPlan, shape_of
 from tests.engine.joins.folds import FOREVER, Tables, row, rows_drawn, sparse
 
 TIES = [
@@ -79,9 +79,10 @@ def spans_drawn(rng, tables, clause):
 
 def composites(tables, clause, spans):
     """Return what the join of a clause finds; nothing twice, and as many as it counts."""
-    rows = joining(tables.stem, clause, spans)
+    plan = JoinPlan(clause)
+    rows = joining(tables.stem, plan, spans)
     found = list(map(tuple, rows.T.tolist()))
-    assert len(found) == len(set(found)) == joining_count(tables.stem, clause, spans)
+    assert len(found) == len(set(found)) == joining_count(tables.stem, plan, spans)
     assert len(spans) == rows.shape[0]
     return set(found)
 
@@ -132,9 +133,9 @@ def test_joining_through_key_indexes_oracle_finds_all_composites(monkeypatch, se
 def join_of(tables, clause, *, steps_max=10**9, fresh=0):
     """Return a join that begins with one source, its route in the order of steps, and its counts."""
     shape, counts = shape_of(clause), JoinCounts()
-    plan = plan_of(clause)
-    sides = plan.taken_from(tables.stem, tables.spans(clause))
-    join = Join(shape, sides, plan.conditions(), counts, steps_max=steps_max)
+    plan = JoinPlan(clause)
+    sides = taken_from(tables.stem, plan, tables.spans(clause))
+    join = Join(shape, sides, conditions_of(plan), counts, steps_max=steps_max)
     known, route = {fresh}, []
     while len(known) < shape.count:
         route.append(shape.steps(known)[0])

@@ -9,6 +9,7 @@ import pyarrow as pa
 from psoup.engine.data.source import DatedRows
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.sources.cached_tuples import CachedTuples
 from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import (
@@ -186,11 +187,12 @@ class Growing:
             first, past = self.range_of(source.stream)
             begin_us, end_us = self.instants() if source.stream == "r" else (None, 2**62)
             spans.append(DatedRows(source.stream_id, first, past, begin_us, end_us))
-        expected = self.stored.joining(clause, spans)
-        found = self.cached.joining(clause, spans)
+        plan = JoinPlan(clause)
+        expected = self.stored.joining(plan, spans)
+        found = self.cached.joining(plan, spans)
         assert set(zip(*expected.tolist(), strict=True)) == set(zip(*found.tolist(), strict=True))
         assert expected.shape[1] == found.shape[1], "each once"
-        assert expected.shape[1] == self.cached.joining_count(clause, spans)
+        assert expected.shape[1] == self.cached.joining_count(plan, spans)
 
 
 def begun(seed, **asked) -> Growing:
