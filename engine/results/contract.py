@@ -13,6 +13,7 @@ from psoup.engine.log.operation import QueryId
 from psoup.engine.results.composites import CompositeKey, CompositePage
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
 from psoup.engine.results.page import Page
+from psoup.engine.results.segment_blocks import KeptRows
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
@@ -137,6 +138,19 @@ class ResultsReader(Protocol):
         Returns:
             Pages by chunk. One that is not `kept` stands for hits that the columns tell. Empty for a clause
             that has been dropped.
+        """
+        ...
+
+    def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> Sequence[KeptRows]:
+        """Return what `pages` does of the chunks `[first_chunk, past_chunk)`, as rows.
+
+        Args:
+            clause: as it was published.
+            first_chunk: the first of whole chunks in which its hits are kept.
+            past_chunk: the chunk behind the last of them.
+
+        Returns:
+            Parts that follow each other, in memory of this process as few as there are.
         """
         ...
 

@@ -41,7 +41,7 @@ from psoup.engine.results.segment_blocks import (
     NO_BLOCKS,
     KeptRows,
     SegmentBlocks,
-    rows_of_page,
+    rows_by_chunk,
     rows_of_pages,
 )
 from psoup.engine.results.text_bytes import text_bytes
@@ -190,7 +190,7 @@ class LiveResults:
         return found
 
     def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> list[KeptRows]:
-        """Return what `pages` does of consecutive chunks, as rows, in parts that follow each other."""
+        """Return what `pages` does of consecutive chunks, as rows (`ResultsReader.hits`)."""
         stream_id = clause.streams[0]
         segments = range(first_chunk // CHUNKS, past_chunk // CHUNKS + 1)
         with self._lock:
@@ -209,8 +209,7 @@ class LiveResults:
             blocks = [(number, held.get(number, NO_BLOCKS)) for number in segments]
         found: list[KeptRows] = []
         if first_chunk < middle and not young:
-            pages = sorted(self._older_pages(clause, range(first_chunk, middle)).items())
-            found += [rows_of_page(chunk, page) for chunk, page in pages]
+            found += rows_by_chunk(self._older_pages(clause, range(first_chunk, middle)))
         begin = max(first_chunk, held_from)  # a run outlives its first segments
         found += [rows_of_pages(pages, begin, middle) for pages in own if pages is not None]
         for number, one in blocks:

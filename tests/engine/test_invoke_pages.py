@@ -202,16 +202,16 @@ class Meddling:
 
 
 class MeddlingResults:
-    """A Results Structure in which something happens between a snapshot and the pages."""
+    """A Results Structure in which something happens between a snapshot and the hits."""
 
     def __init__(self, results, meddling):
         self._results = results
         self._meddling = [meddling]
 
-    def pages(self, clause, chunks):
+    def hits(self, clause, first_chunk, past_chunk):
         if self._meddling:
             self._meddling.pop()()
-        return self._results.pages(clause, chunks)
+        return self._results.hits(clause, first_chunk, past_chunk)
 
     def __getattr__(self, name):
         return getattr(self._results, name)

@@ -16,6 +16,7 @@ from psoup.engine.query.window import Window
 from psoup.engine.results.contract import Cut, Gen, Snapshot
 from psoup.engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
 from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.segment_blocks import rows_by_chunk
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
@@ -29,22 +30,25 @@ class Held:
     """Pages and columns of a stream in which every so manyth row matches, and what was asked of them."""
 
     def __init__(self, step):
-        self.hits = list(range(3, ROWS, step))
+        self.matches = list(range(3, ROWS, step))
         self.looked: list[range] = []
 
     def pages(self, _clause, chunks):
         found = {}
         for chunk in chunks:
-            rows = {row % CHUNK_ROWS for row in self.hits if row // CHUNK_ROWS == chunk}
+            rows = {row % CHUNK_ROWS for row in self.matches if row // CHUNK_ROWS == chunk}
             self.looked.append(range(chunk * CHUNK_ROWS, (chunk + 1) * CHUNK_ROWS))
             page = block_of({CLAUSE: rows}).page(CLAUSE)
             if page is not None:
                 found[chunk] = page
         return found
 
+    def hits(self, _clause, first_chunk, past_chunk):
+        return rows_by_chunk(self.pages(_clause, range(first_chunk, past_chunk)))
+
     def matching(self, _stream_id, _clause, first_row, past_row):
         self.looked.append(range(first_row, past_row))
-        return np.array([r for r in self.hits if first_row <= r < past_row], dtype=np.int64)
+        return np.array([r for r in self.matches if first_row <= r < past_row], dtype=np.int64)
 
 
 def snapshot_of(rows=ROWS, *, dropped_row=0, materialize=Materialize.AUTO, kept_row=0):
@@ -89,7 +93,7 @@ def test_finding_of_any_spans_one_after_the_other_oracle_has_the_hits_between(
             known, dropped_row=dropped_row, materialize=policy, kept_row=kept_row
         )
         finding = finding_of(held, snapshot, kept)
-        expected = [row for row in held.hits if first_row <= row < past_row]
+        expected = [row for row in held.matches if first_row <= row < past_row]
         if how != 1:
             listed = [row for part in finding.rows(first_row, past_row) for row in part.tolist()]
             assert expected == listed
@@ -170,7 +174,7 @@ def test_hits_that_take_more_than_the_cache_has_are_found_again():
     kept._hits._size_max = 1_000
     for _ in range(2):
         finding = finding_of(held, snapshot_of(), kept)
-        assert (len([r for r in held.hits if r < SEGMENT_ROWS]), 3) == finding.count(
+        assert (len([r for r in held.matches if r < SEGMENT_ROWS]), 3) == finding.count(
             0, SEGMENT_ROWS
         )
         finding.remember()
