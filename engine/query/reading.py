@@ -14,7 +14,7 @@ class Reading:
     __slots__ = ("_names", "_plan", "clause")
 
     def __init__(self, clause: StandingQueryClause) -> None:
-        """Begin with the clause alone: most queries are registered more often than they are invoked."""
+        """Begin with the clause alone: a registration asks for nothing else."""
         self.clause = clause
         self._names: Names | None = None
         self._plan: JoinPlan | None = None
