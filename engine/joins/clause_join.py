@@ -61,7 +61,7 @@ def conditions_of(plan: JoinPlan) -> list[Condition]:
     return [Condition(one, sources_of(one)) for one in plan.across]
 
 
-def taken_from(stems: SteMs, plan: JoinPlan, spans: Sequence[Span]) -> list[ClauseSide]:
+def taken_from(stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows]) -> list[ClauseSide]:
     """Return the rows of each source that satisfy what is asked of it alone."""
     return [
         ClauseSide(stems(span.stream_id), side, span)

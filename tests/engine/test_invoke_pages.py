@@ -90,7 +90,7 @@ def test_invoke_page_by_page_is_the_whole_answer_at_the_cost_of_pages():
 
 def test_invoke_page_behind_another_keeps_the_order_whatever_its_limit():
     """Pages that are cut by their bytes ask for more rows than are left: only the first of them looks for the order."""
-    world, clauses = world_of(), ClauseCache()
+    world, cache = world_of(), InvocationCache(BoundQueries())
     query_id = world.register("SELECT DISTINCT a, t FROM s")
     send(world, *[(T0 + i, i % 50, "x") for i in range(100)])
     first = ask(world, query_id)
@@ -101,7 +101,7 @@ def test_invoke_page_behind_another_keeps_the_order_whatever_its_limit():
         position = dataclasses.replace(first.at, offset=offset)
         request = Request(limit=1_000, position=position)
         answer = invoke(
-            world.store.results, source, query_id=query_id, request=request, clauses=clauses
+            world.store.results, source, query_id=query_id, request=request, cache=cache
         )
         assert first.tuple_ids.tolist()[offset:] == answer.tuple_ids.tolist()
         read.append(source.columns_read)
