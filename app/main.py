@@ -37,7 +37,8 @@ from psoup.app.http.sites import Sites
 from psoup.app.openapi import docs_page
 from psoup.app.openapi.serving import describe
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from psoup.app.operate.meters import Meters
+from psoup.app.operate.meters.registry import Meters
+from psoup.app.operate.probes import PROBES
 from psoup.app.routes import (
     archive_answers as histories,
     batches,
@@ -214,11 +215,11 @@ def _application(
             context.meters.attach(service, context.front, context.keys.guesses)
             context.service = service
             await service.start()
-            noting = asyncio.create_task(context.meters.note_often())
+            sharing = asyncio.create_task(context.meters.share_often())
             try:
                 yield {FRONT: context.front}
             finally:
-                noting.cancel()
+                sharing.cancel()
                 await service.stop()
                 context.front.requests.close()
 
@@ -260,7 +261,7 @@ def places_of(settings: Settings) -> Places:
         working=settings.requests_in_flight,
         reading=settings.requests_reading,
         waiting=settings.requests_waiting,
-        free=health.WATCHED,
+        free=PROBES,
     )
 
 

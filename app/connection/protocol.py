@@ -16,8 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
 from psoup.app.admission.connections import Admission, Entry
-from psoup.app.admission.places import limitless, no_place
-from psoup.app.admission.traffic import Traffic
+from psoup.app.admission.places import no_place
 from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_allowance_s, head_refusal
@@ -28,7 +27,6 @@ from psoup.app.errors import FramingError, RequestTimeoutError
 from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large, new_request_id
 from psoup.app.http.framing import frame_of
 from psoup.app.http.front import FRONT, Front
-from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sending import SENDING, Sending
 from psoup.app.settings import Settings
 from psoup.engine import limits
@@ -41,19 +39,17 @@ class BoundedProtocol(HttpToolsProtocol):
     Attributes:
         head_s: seconds after its first byte by which a head has to be there.
         admission: which connections are let in.
-        front: of the connections to an application that leaves none.
     """
 
     settings: Settings
     head_s: float
     admission: Admission
-    front: Front
 
     def __init__(self, *, entry: Entry | None = None, **given: Any) -> None:  # noqa: ANN401 (uvicorn's own)
         """Take what uvicorn gives, and the `entry` of a connection that was counted before it is made."""
         super().__init__(**given)
         self._entry = entry
-        self._front: Front = self.app_state.get(FRONT, self.front)
+        self._front: Front = self.app_state[FRONT]
         self._client = ""
         """The address, as which connections, places and bytes are counted."""
         self.url = b""
@@ -395,6 +391,5 @@ def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedP
         "settings": settings,
         "head_s": head_allowance_s(settings),
         "admission": Admission(settings, count_loopback=count_loopback),
-        "front": Front(limitless(), Traffic(), RequestLog(settings)),
     }
     return type("Protocol", (BoundedProtocol,), members)

@@ -3,21 +3,23 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import structlog
 
+from psoup.app.admission.places import limitless
+from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
 from psoup.app.connection.server import make_server
 from psoup.app.fold.loop import FoldLoop
+from psoup.app.http.front import Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
 from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from psoup.app.operate.meters import Values
 from psoup.app.processes.executors import Executors, settled_ahead
 from psoup.app.settings import Settings
 from psoup.engine.query.bind.bound_queries import BoundQueries
@@ -52,8 +54,7 @@ def _fold_with(
         lease_s=settings.lease_s,
         precomputed=None if executors is None else executors.precomputed,
     )
-    counters: Callable[[], Values] = dict if executors is None else executors.counters
-    with _answering(settings, loop, store, listener, counters):
+    with _answering(settings, loop, store, listener, executors):
         loop.start()
         start.end()
         try:
@@ -71,7 +72,7 @@ def _answering(
     loop: FoldLoop,
     store: Store,
     listener: socket.socket | None,
-    counters: Callable[[], Values],
+    executors: Executors | None,
 ) -> Iterator[None]:
     """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
     if listener is None:
@@ -81,9 +82,9 @@ def _answering(
         loop,
         store,
         load_keys(settings.keys_file),
-        counters,
+        Front(limitless(), Traffic(), RequestLog(settings)),
+        executors=None if executors is None else executors.counts,
         admit=Sites(settings).admit,
-        observe=RequestLog(settings).ended,
         address_of=client_address(settings),
     )
     server = make_server(app, settings, note=lambda: {"ready": loop.phase is Phase.LIVE})

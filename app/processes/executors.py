@@ -4,29 +4,25 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import structlog
 
 from psoup.app.errors import SettingError
-from psoup.app.operate.meters import Values
+from psoup.app.operate.meters.engine import ExecutorCounts
 from psoup.app.settings import Settings
 from psoup.engine.engine import PrecomputedHits
 from psoup.engine.store.contract import Store
 from psoup.pipeline.errors import PipelineError
-
-if TYPE_CHECKING:
-    from psoup.pipeline.spark.scaling.ahead import AheadStatistics
 
 _LOG = structlog.get_logger("psoup.scaling")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Executors:
-    """What an engine has of its executors: what they settle for it, and their counters."""
+    """What an engine has of its executors: what they settle for it, and what they have done."""
 
     precomputed: PrecomputedHits
-    counters: Callable[[], Values]
+    counts: Callable[[], ExecutorCounts]
 
 
 @contextlib.contextmanager
@@ -64,16 +60,7 @@ def settled_ahead(settings: Settings, store: Store) -> Iterator[Executors | None
         )
         _LOG.info("executors-ready", master=master, seconds=round(time.monotonic() - begun_s, 3))
         try:
-            yield Executors(ahead, lambda: _counters(ahead.statistics()))
+            yield Executors(ahead, ahead.statistics)
         finally:
             ahead.close()
             _LOG.info("executors-left", **dataclasses.asdict(ahead.statistics()))
-
-
-def _counters(statistics: "AheadStatistics") -> Values:
-    return {
-        "executor_jobs": ("Jobs that executors were given.", statistics.jobs),
-        "executor_failures": ("Jobs and scans that came to nothing.", statistics.failed),
-        "executor_chunks": ("Chunks that executors settled.", statistics.chunks),
-        "executor_seconds": ("Seconds that the engine waited for jobs.", statistics.seconds),
-    }

@@ -26,7 +26,7 @@ from psoup.app.http.keys import INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.request_log import KEY_ID
 from psoup.app.http.sending import SENDING, Sending
-from psoup.app.operate.meters import ROUTE, Meters
+from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.models.queries import read_handle
