@@ -4,6 +4,7 @@ Errors of streams and queries are in `engine.errors`, those of stores in `engine
 `problems.py` turns all of them into one shape.
 """
 
+import errno
 from collections.abc import Sequence
 
 from psoup.engine.errors import EngineError
@@ -14,6 +15,26 @@ class SettingError(EngineError):
     """A setting cannot be: says which, what was given and what is accepted. Never travels by HTTP."""
 
     code = "setting"
+
+
+class ListenError(Exception):
+    """A process cannot listen at its address. Never travels by HTTP.
+
+    Attributes:
+        address: `host:port`.
+        detail: why, and what to do where that is known.
+    """
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        """Say why the system refused the address with `error`."""
+        self.address = f"{host}:{port}"
+        self.detail = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            self.detail = (
+                f"Port {port} is in use: another process listens on it. End that one, or choose another port;"
+                " --port 0 takes any that is free."
+            )
+        super().__init__(f"{self.address}: {self.detail}")
 
 
 class BadBodyError(EngineError):

@@ -15,6 +15,11 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.store.errors import FencedError
 
+RENEWAL_FAILED: Final = "lease-renewal-failed"
+"""Logged once, with an error of a renewal that is none of the store's; renewals go on, and `-over` says when one
+succeeds. If none does, the lease ends: the engine is not ready, and a standby takes over.
+"""
+
 _LOG = structlog.get_logger("psoup.lease")
 
 
@@ -56,6 +61,8 @@ class Lease:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="psoup-lease", daemon=True)
         self._renewals = self._failures = 0
+        self._is_broken = False
+        """The last renewal raised what no store says."""
 
     @property
     def lasts(self) -> bool:
@@ -96,7 +103,15 @@ class Lease:
             except EngineError as error:
                 self._failures += 1
                 _LOG.debug("not-renewed", code=error.code, detail=error.detail)
+            except Exception:  # noqa: BLE001 (whatever it is, the next renewal may succeed)
+                self._failures += 1
+                if not self._is_broken:
+                    _LOG.exception(RENEWAL_FAILED)
+                self._is_broken = True
             else:
                 self._renewals += 1
                 self._asked_s = asked_s
+                if self._is_broken:
+                    _LOG.info(f"{RENEWAL_FAILED}-over")
+                self._is_broken = False
             self._stopping.wait(self._every_s)

@@ -1,6 +1,5 @@
 """What every process of psoup has in common: how it begins, how signals end it, and the code it ends with."""
 
-import errno
 import gc
 import resource
 import time
@@ -10,8 +9,8 @@ from typing import Final, Protocol
 
 import structlog
 
-from psoup.app.errors import SettingError
-from psoup.app.operate.interrupts import Terminated, interruptible
+from psoup.app.errors import ListenError, SettingError
+from psoup.app.operate.interrupts import Terminated, interruptible, uninterrupted
 from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings, check_settings
 from psoup.engine import limits
@@ -60,9 +59,10 @@ class Start:
 def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
     """Do the work of a process until a signal ends it, and return the exit code.
 
-    0 = ended as asked; 2 = settings that cannot be; 3 = the store cannot be opened (its folder is used by
-    another process or cannot be used, no answer, unsuitable), cannot be gone on with, or does not end; 4 = the
-    address cannot be listened on; 5 = another engine has taken over the store; 130 = Ctrl-C while it started.
+    0 = ended as asked; 2 = settings that cannot be, or too few open files; 3 = the store cannot be opened (its folder
+    is used by another process or cannot be used, no answer, unsuitable), cannot be gone on with, or does not end, or
+    the system refuses what a start takes; 4 = the address cannot be listened on; 5 = another engine has taken over the
+    store; 130 = Ctrl-C while it started.
 
     Args:
         settings: of this start.
@@ -71,8 +71,8 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
     start = Start()
     pace_collector()
     configure_logging(level=settings.log_level, style=settings.log_format)
-    _allow_files(settings.connections + limits.FILES_RESERVED)
     try:
+        _allow_files(settings.connections)
         check_settings(settings)
         with interruptible():
             code = work(start)
@@ -82,10 +82,13 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
         _LOG.error("not-started", code=error.code, detail=error.detail, store=_named(settings))
         wrong_settings = isinstance(error, SettingError | StoreUrlError)
         return EXIT_SETTINGS if wrong_settings else EXIT_STORE
-    except OSError as error:
-        place = f"{settings.host}:{settings.port}"
-        _LOG.error("not-started", address=place, detail=_what_is_wrong(error, settings))
+    except ListenError as error:
+        _LOG.error("not-started", address=error.address, detail=error.detail)
         return EXIT_ADDRESS
+    except OSError as error:
+        detail = f"The system refused what a start takes: {error}."
+        _LOG.error("not-started", detail=detail, store=_named(settings))
+        return EXIT_STORE
     if code in (EXIT_OK, EXIT_INTERRUPTED):
         _LOG.info("ended")
     return code
@@ -117,35 +120,39 @@ def _named(settings: Settings) -> str:
         return "unreadable"
 
 
-def _what_is_wrong(error: OSError, settings: Settings) -> str:
-    """Return why an address cannot be listened on, and what to do where that is known."""
-    if error.errno != errno.EADDRINUSE:
-        return error.strerror or str(error)
-    return (
-        f"Port {settings.port} is in use: another process listens on it. End that one, or choose another port;"
-        " --port 0 takes any that is free."
-    )
-
-
 def close_after(store: Closable, work: Callable[[], int]) -> int:
-    """Return the code of `work`, once the store is closed; EXIT_STORE if only that goes wrong."""
+    """Return the code of `work`, once the store is closed; EXIT_STORE if only closing fails.
+
+    No signal interrupts closing, which takes STORE_STOP_S at most: it would leave the embedded server running.
+    """
     code = EXIT_STORE
     try:
         code = work()
     finally:
-        try:
-            store.close()
-        except EngineError as error:
-            _LOG.error("not-stopped", code=error.code, detail=error.detail)
-            code = code or EXIT_STORE
+        with uninterrupted():
+            try:
+                store.close()
+            except EngineError as error:
+                _LOG.error("not-stopped", code=error.code, detail=error.detail)
+                code = code or EXIT_STORE
     return code
 
 
-def _allow_files(count: int) -> None:
-    """Let this process and its children have so many open files, or as many as the system lets it."""
+def _allow_files(connections: int) -> None:
+    """Let this process and its children open a file for each connection, or as many as the system allows.
+
+    Raises:
+        SettingError: those are not enough to run at all.
+    """
+    wanted = connections + limits.FILES_RESERVED
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if wanted < count:
-        _LOG.warning("few-open-files", allowed=wanted, wanted=count)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if allowed <= limits.FILES_RESERVED:
+        raise SettingError(
+            f"This process may open {allowed} files, and psoup needs more than {limits.FILES_RESERVED}: those are its"
+            f" own, and each connection is one more. Raise the limit: ulimit -n {wanted}."
+        )
+    if allowed < wanted:
+        _LOG.warning("few-open-files", allowed=allowed, wanted=wanted)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import Final, cast
 
@@ -69,6 +70,9 @@ class WorkerApplication:
 
     def __call__(self) -> ASGIApp:
         """Return the application; called once, in the main thread. Raises SystemExit where none can be made."""
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, {signal.SIGINT}
+        )  # uvicorn's to handle from here on
         configure_logging(level=self.settings.log_level, style=self.settings.log_format)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to judge
         threading.Thread(target=_end_with_parent, args=(self.meters,), daemon=True).start()
@@ -170,8 +174,17 @@ class Workers(Multiprocess):
             self.should_exit.set()
 
     def _started(self) -> Worker:
+        """Return a worker whose process has been started, with SIGINT blocked until its server handles it.
+
+        Ctrl-C reaches the whole process group: while Python starts it would end in a traceback for each worker.
+        """
         worker = Worker(self.config, self.sockets, self._connections)
-        worker.start()
+        ensure_running()  # it unblocks SIGINT when it starts its process
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            worker.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return worker
 
     def _lives(self, one: Process) -> bool:
