@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from psoup.app.admission.places import Places
 from psoup.app.admission.rates import Rates
+from psoup.app.admission.slots import Places
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.follower import Follower

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.places import waiting
+from psoup.app.admission.slots import waiting
 from psoup.engine.tuples.batch import Seq
 
 UNMOVED_WAIT_S: Final = 1.0

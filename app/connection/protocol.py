@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
 from psoup.app.admission.connections import Admission, Entry
-from psoup.app.admission.places import no_place
+from psoup.app.admission.slots import no_place
 from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_allowance_s, head_refusal

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.places import Places
+from psoup.app.admission.slots import Places
 from psoup.app.admission.traffic import Traffic
 from psoup.app.http.request_log import RequestLog
 

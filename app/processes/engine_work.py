@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from psoup.app.admission.places import limitless
+from psoup.app.admission.slots import limitless
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
 from psoup.app.connection.server import make_server

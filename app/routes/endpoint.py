@@ -14,8 +14,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from psoup.app.admission.places import Place
 from psoup.app.admission.rates import Rates
+from psoup.app.admission.slots import Place
 from psoup.app.backend.service import Service
 from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
 from psoup.app.http.decoding import decoded_body

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.places import PlaceStatistics
+from psoup.app.admission.slots import PlaceStatistics
 from psoup.app.admission.traffic import TrafficStatistics
 from psoup.app.backend.service import Service
 from psoup.app.backend.submission import SubmissionStatistics

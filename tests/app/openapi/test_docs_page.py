@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from psoup.app.admission.places import Kind
 from psoup.app.admission.shares import Shares
+from psoup.app.admission.slots import Kind
 from psoup.app.http.sending import COUNTED_FROM_BYTES
 from psoup.app.settings import Settings
 from tests.app.serving import served_application

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from psoup.app.admission.places import Places, waiting
+from psoup.app.admission.slots import Places, waiting
 from psoup.app.connection.lingering import LINGER_S
 from psoup.app.http.front import Front
 from psoup.app.settings import Settings
