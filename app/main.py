@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from psoup.app.admission.rates import Rates
-from psoup.app.admission.slots import Places
+from psoup.app.admission.slots import AdmissionSlots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.follower import Follower
@@ -206,7 +206,7 @@ def _application(
         rates=Rates(processes=processes),
         meters=Meters(meters),
         handle_bits=handle_bits,
-        front=Front(places_of(settings), Traffic(), RequestLog(settings)),
+        front=Front(slots_of(settings), Traffic(), RequestLog(settings)),
     )
 
     @asynccontextmanager
@@ -255,9 +255,9 @@ def _application(
     return app
 
 
-def places_of(settings: Settings) -> Places:
-    """Return the places there are by `settings`."""
-    return Places(
+def slots_of(settings: Settings) -> AdmissionSlots:
+    """Return the slots for requests, as many as `settings` allow."""
+    return AdmissionSlots(
         working=settings.requests_in_flight,
         reading=settings.requests_reading,
         waiting=settings.requests_waiting,

@@ -1,13 +1,13 @@
-"""Places for requests: so many are worked on at once by one process, and the others are told so at once.
+"""Slots for requests: one process works on a bounded number at once, and refuses the others at once.
 
-Where more is asked for than can be answered, turning away is most of the work, and what it takes is missing for
-answers. So it is decided where a request's head has been read (`app/connection/protocol.py`), by a comparison,
-in front of routing, keys and bodies; and once more where the request begins.
+Under overload most requests are refused, and each refusal takes time that is missing for answers. So a connection
+decides as soon as it has read a request's head (`app/connection/protocol.py`), by one comparison, before routing, keys
+and bodies; the endpoint decides once more when the request begins.
 
-A request whose body is on its way, and one that waits for an operation to be applied, need next to nothing, and last
-as long as somebody else likes. They have places of their own kinds, of which no client takes more than its share, and
-leave those for work to requests that work. A request that was begun is never turned away for want of a place: it
-works on when its body is there or its waiting is over, and until then new ones are kept out.
+A request whose body is still arriving, and one that waits for an operation to be applied, take almost no time, but last
+as long as somebody else likes. They have slots of their own kinds, of which no client gets more than its share, and
+leave the slots for work to requests that work. A request that has begun is never refused for want of a slot: it works
+on when its body has arrived or its waiting is over, and new requests are kept out meanwhile.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from psoup.app.admission.shares import Shares
 from psoup.engine.errors import OverloadedError
 
 
-class Kind(Enum):
-    """What a request does: its body is on its way, it waits for an operation, it works, or nobody counts it."""
+class Activity(Enum):
+    """What a request does: its body is arriving, it waits for an operation, or it works; FREE = it needs no slot."""
 
     FREE = auto()
     READING = auto()
@@ -32,8 +32,8 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceStatistics:
-    """How many are taken now of each kind, and how many requests found none since the start."""
+class SlotStatistics:
+    """Slots that are taken now, by activity, and requests that were refused since the start because none was free."""
 
     working: int
     reading: int
@@ -41,25 +41,25 @@ class PlaceStatistics:
     turned_away: int
 
 
-class Places:
-    """Counts the requests of one application. Only its event loop calls this."""
+class AdmissionSlots:
+    """The slots of one application. Used in its event loop alone."""
 
     def __init__(
         self, *, working: int, reading: int, waiting: int, free: Collection[str] = ()
     ) -> None:
-        """Hold so many places of each kind; requests for the paths `free` need none, such as health's."""
+        """Have so many slots for each activity; requests for the paths in `free`, such as health, need none."""
         self._working_max, self._begun_max = working, working + reading + waiting
         self._free = frozenset(free)
         self._reading, self._waiting = Shares(reading), Shares(waiting)
         self._working = self._expected = self._turned_away = 0
         self._expected_to_read: list[str] = []
-        """Clients whose places for reading are kept until the turn ends."""
+        """Clients whose slots for reading are reserved until the turn ends."""
 
     def expect(self, path: str, client: str, *, reads: bool) -> bool:
-        """Return whether there is a place for a request whose head is there, and keep it until `end_turn`.
+        """Return whether a slot is free for a request whose head has been read; reserve it until `end_turn`.
 
-        A turn of the event loop reads hundreds of heads before the first of their requests is begun. Each keeps a
-        place of the kind that it will take first, so that it is judged here as `enter` judges it.
+        One turn of the event loop reads hundreds of heads before the first of their requests begins. Each reserves a
+        slot for what it will do first, so that `expect` decides as `enter` will.
 
         Args:
             path: of the request.
@@ -79,63 +79,63 @@ class Places:
         return True
 
     def end_turn(self) -> None:
-        """Keep no place for requests that were expected: they are begun from now on, or never."""
+        """Release all reserved slots: the expected requests have begun by now, or never will."""
         self._expected = 0
         for client in self._expected_to_read:
-            self._reading.give_back(client)
+            self._reading.release(client)
         self._expected_to_read.clear()
 
-    def enter(self, path: str, client: str, *, reads: bool) -> "Place":
-        """Return the place of a request that begins, by arguments as `expect` takes.
+    def enter(self, path: str, client: str, *, reads: bool) -> "Slot":
+        """Return the slot of a request that begins; arguments as for `expect`.
 
         Raises:
-            OverloadedError: there is none.
+            OverloadedError: no slot is free, or the client has its share.
         """
         if path in self._free:
-            return Place(self, client, Kind.FREE)
+            return Slot(self, client, Activity.FREE)
         full = self._working >= self._working_max
         if full or (reads and not self._reading.has_room(client)):
             self._turned_away += 1
-            raise no_place()
-        return Place(self, client, Kind.READING if reads else Kind.WORKING)
+            raise no_slot()
+        return Slot(self, client, Activity.READING if reads else Activity.WORKING)
 
-    def take(self, kind: Kind, client: str) -> bool:
-        """Take a place of `kind` for a request that was begun; return False where there is none. For `Place`.
+    def take(self, activity: Activity, client: str) -> bool:
+        """Take a slot for a request that has begun; return whether one was free. For `Slot`.
 
-        For work there always is one: new requests are kept out meanwhile.
+        A slot for work is always given, beyond their number if need be: new requests are kept out meanwhile.
         """
-        if kind is Kind.WORKING:
+        if activity is Activity.WORKING:
             self._working += 1
             return True
-        if kind is Kind.READING:
+        if activity is Activity.READING:
             return self._reading.take(client)
-        return kind is Kind.FREE or self._waiting.take(client)
+        return activity is Activity.FREE or self._waiting.take(client)
 
-    def give_back(self, kind: Kind, client: str) -> None:
-        """Give back what `take` has taken. For `Place`."""
-        if kind is Kind.WORKING:
+    def release(self, activity: Activity, client: str) -> None:
+        """Release a slot that `take` gave to `client`. For `Slot`."""
+        if activity is Activity.WORKING:
             self._working -= 1
-        elif kind is Kind.READING:
-            self._reading.give_back(client)
-        elif kind is Kind.WAITING:
-            self._waiting.give_back(client)
+        elif activity is Activity.READING:
+            self._reading.release(client)
+        elif activity is Activity.WAITING:
+            self._waiting.release(client)
 
-    def hand_over(self, kind: Kind, client: str, heir: str) -> None:
-        """Let `heir` have what `take` has taken for `client`. For `Place`.
+    def transfer(self, activity: Activity, client: str, owner: str) -> None:
+        """Count a slot of `client` as one of `owner` from now on. For `Slot`.
 
         Raises:
-            OverloadedError: it has its share; `client` keeps the place.
+            OverloadedError: `owner` has its share; `client` keeps the slot.
         """
-        self.give_back(kind, client)  # first: of places that are all taken this is one
-        if not self.take(kind, heir):
-            self.take(kind, client)
+        self.release(activity, client)  # first: all slots may be taken, and this is one of them
+        if not self.take(activity, owner):
+            self.take(activity, client)
             self._turned_away += 1
-            raise no_place()
+            raise no_slot()
 
-    def statistics(self) -> PlaceStatistics:
+    def statistics(self) -> SlotStatistics:
         """Return counters."""
         reading, waiting = self._reading.taken, self._waiting.taken
-        return PlaceStatistics(self._working, reading, waiting, self._turned_away)
+        return SlotStatistics(self._working, reading, waiting, self._turned_away)
 
     def check(self) -> None:
         """Raise AssertionError if a counter cannot be. For tests."""
@@ -145,80 +145,80 @@ class Places:
             raise AssertionError(f"{self._expected} expected, {self.statistics()}")
 
 
-class Place:
-    """The place of one request: a context, in which the request is known and at whose end the place is given back."""
+class Slot:
+    """The slot of one request, as a context manager: `waiting` finds it inside, and leaving releases it."""
 
-    __slots__ = ("_before", "_client", "_kind", "_places")
+    __slots__ = ("_activity", "_before", "_client", "_slots")
 
-    def __init__(self, places: Places, client: str, kind: Kind) -> None:
-        """Take a place that there is."""
-        self._places, self._client, self._kind = places, client, kind
-        places.take(kind, client)
+    def __init__(self, slots: AdmissionSlots, client: str, activity: Activity) -> None:
+        """Take a slot; the caller has made sure that one is free."""
+        self._slots, self._client, self._activity = slots, client, activity
+        slots.take(activity, client)
 
     def __enter__(self) -> Self:
-        """Let what is called in here know the place."""
-        self._before = _PLACE.set(self)
+        """Make this the slot of the running request."""
+        self._before = _SLOT.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the place back."""
-        _PLACE.reset(self._before)
-        self._places.give_back(self._kind, self._client)
+        """Release the slot."""
+        _SLOT.reset(self._before)
+        self._slots.release(self._activity, self._client)
 
-    def belongs_to(self, client: str) -> None:
-        """Count as the place of `client` from now on: of a key, which tells more than an address.
+    def charge_to(self, client: str) -> None:
+        """Count the slot as one of `client`, a key id, and no longer of the address that the request came from.
 
         Raises:
-            OverloadedError: it has its share; the place stays the address's.
+            OverloadedError: the key has its share; the slot still counts for the address.
         """
-        self._places.hand_over(self._kind, self._client, client)
+        self._slots.transfer(self._activity, self._client, client)
         self._client = client
 
     def work(self) -> None:
-        """Work from now on: the body is there, or the waiting is over."""
-        self._become(Kind.WORKING)
+        """Begin to work: the body has arrived, or the waiting is over."""
+        self._become(Activity.WORKING)
 
     def wait(self) -> bool:
-        """Wait from now on; return False, and keep the place there is, where there is none for that."""
-        return self._become(Kind.WAITING)
+        """Begin to wait for an operation; return False and change nothing where no slot for waiting is free."""
+        return self._become(Activity.WAITING)
 
-    def _become(self, kind: Kind) -> bool:
-        if kind is not self._kind and self._kind is not Kind.FREE:
-            if not self._places.take(kind, self._client):
+    def _become(self, activity: Activity) -> bool:
+        if activity is not self._activity and self._activity is not Activity.FREE:
+            if not self._slots.take(activity, self._client):
                 return False
-            self._places.give_back(self._kind, self._client)
-            self._kind = kind
+            self._slots.release(self._activity, self._client)
+            self._activity = activity
         return True
 
 
-_PLACE: ContextVar[Place | None] = ContextVar("psoup_place", default=None)
-"""Of the request that is worked on here; None = none."""
+_SLOT: ContextVar[Slot | None] = ContextVar("psoup_slot", default=None)
+"""Of the running request; None = no request runs here."""
 
 
 @contextlib.contextmanager
 def waiting() -> Iterator[bool]:
-    """Let the request that is worked on here wait in a place for that, and work on at the end.
+    """Hold a slot for waiting within the context, and work on after it.
 
-    Yields whether there is one: who finds none has to do without waiting. What is no request may always wait.
+    Yields whether one was free: without one the request must not wait. Outside of requests it is always True.
     """
-    place = _PLACE.get()
-    if place is None:
+    slot = _SLOT.get()
+    if slot is None:
         yield True
         return
-    may_wait = place.wait()
+    may_wait = slot.wait()
     try:
         yield may_wait
     finally:
-        place.work()
+        slot.work()
 
 
-def limitless() -> Places:
-    """Return places of which there are always enough: for applications that count none."""
-    return Places(working=sys.maxsize, reading=sys.maxsize, waiting=sys.maxsize)
+def unlimited_slots() -> AdmissionSlots:
+    """Return slots that never run out, for an application without a bound on requests."""
+    return AdmissionSlots(working=sys.maxsize, reading=sys.maxsize, waiting=sys.maxsize)
 
 
-def no_place() -> OverloadedError:
-    """Return what a request is told that finds no place."""
+def no_slot() -> OverloadedError:
+    """Return the refusal of a request that finds no free slot."""
     return OverloadedError(
         "As many requests as the service holds are being worked on.", reason="requests-in-flight"
     )

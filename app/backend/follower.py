@@ -220,7 +220,7 @@ class Follower:
         self._applied.advance(position.applied)
         self._told = at
         if self._at is None or position.engine_alive is not self._at.engine_alive:
-            self._applied.rest(rests=not position.engine_alive)
+            self._applied.set_stalled(stalled=not position.engine_alive)
             _LOG.info("engine-here" if position.engine_alive else "engine-away", applied=at[1])
         self._at = position
         self._stand(Phase.LIVE, gen=position.gen, applied=position.applied)

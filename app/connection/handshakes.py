@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from psoup.app.admission.connections import Admission, Entry
+from psoup.app.admission.connections import ConnectionAdmission, Entry
 from psoup.engine import limits
 
 _ACCEPTED_AT_ONCE: Final = 32
@@ -33,7 +33,7 @@ class TlsListener:
         self,
         listener: socket.socket,
         make: Callable[[Entry], HttpToolsProtocol],
-        admission: Admission,
+        admission: ConnectionAdmission,
         context: Callable[[], ssl.SSLContext | None],
     ) -> None:
         """Accept at `listener`, which stays the caller's.

@@ -15,8 +15,8 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from psoup.app.admission.connections import Admission, Entry
-from psoup.app.admission.slots import no_place
+from psoup.app.admission.connections import ConnectionAdmission, Entry
+from psoup.app.admission.slots import no_slot
 from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_allowance_s, head_refusal
@@ -43,7 +43,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     settings: Settings
     head_s: float
-    admission: Admission
+    admission: ConnectionAdmission
 
     def __init__(self, *, entry: Entry | None = None, **given: Any) -> None:  # noqa: ANN401 (uvicorn's own)
         """Take what uvicorn gives, and the `entry` of a connection that was counted before it is made."""
@@ -253,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._bound_trailers()
 
     def on_headers_complete(self) -> None:
-        """End a head; the application takes over, if it has a place for the request."""
+        """End a head; the application takes over, if it has a slot for the request."""
         self._in_head = False
         self._stop_head_timer()
         if self._refused:
@@ -264,16 +264,16 @@ class BoundedProtocol(HttpToolsProtocol):
         except FramingError as error:
             self.refuse(error, with_body=with_body)
             return
-        if self._has_place():
+        if self._has_slot():
             self.scope["extensions"] = {SENDING: self._sending}  # type: ignore[dict-item]
             super().on_headers_complete()
             return
         if self._stays_small():
-            self._write_problem(no_place(), closes=False, with_body=with_body)
+            self._write_problem(no_slot(), closes=False, with_body=with_body)
             self.on_response_complete()
             self._dropping = self.loop.call_later(LINGER_S, self.transport.close)
         else:
-            self.refuse(no_place(), with_body=with_body)
+            self.refuse(no_slot(), with_body=with_body)
         self.cycle = self.scope = None  # type: ignore[assignment] # as before the first request
 
     def on_body(self, body: bytes) -> None:
@@ -328,14 +328,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._write_problem(error, closes=True, with_body=with_body)
         self.transport.close()
 
-    def _has_place(self) -> bool:
+    def _has_slot(self) -> bool:
         """Return whether the request goes to the application."""
         if self.parser.get_method() == b"OPTIONS":
             return True
-        places = self._front.places
-        self.loop.call_soon(places.end_turn)
+        slots = self._front.slots
+        self.loop.call_soon(slots.end_turn)
         path = self.url.partition(b"?")[0].decode("latin-1")
-        return places.expect(path, self._client, reads=self._body.frame.has_body)
+        return slots.expect(path, self._client, reads=self._body.frame.has_body)
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
         shared_with = origin_of(self.headers or (), self.settings.cors_origins)
@@ -390,6 +390,6 @@ def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedP
     members = {
         "settings": settings,
         "head_s": head_allowance_s(settings),
-        "admission": Admission(settings, count_loopback=count_loopback),
+        "admission": ConnectionAdmission(settings, count_loopback=count_loopback),
     }
     return type("Protocol", (BoundedProtocol,), members)

@@ -83,7 +83,7 @@ class Unparsed:
             return
         shares = self._traffic.unparsed
         if counted:
-            shares.give_back(self._client, counted)
+            shares.release(self._client, counted)
             self._counted = 0
         if held:
             if not shares.take(self._client, held):

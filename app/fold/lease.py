@@ -8,6 +8,7 @@ the lease may have ended, another engine may have gone on.
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.slots import Places
+from psoup.app.admission.slots import AdmissionSlots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.http.request_log import RequestLog
 
@@ -15,6 +15,6 @@ FRONT: Final = "psoup.front"
 class Front:
     """Shared by the application and its connections."""
 
-    places: Places
+    slots: AdmissionSlots
     traffic: Traffic
     requests: RequestLog

@@ -84,7 +84,7 @@ class Sending:
     def settle(self) -> None:
         """Count nothing any more: what was written has gone, or is as little as any connection may hold."""
         if self._reserved:
-            self._traffic.unsent.give_back(self._client, self._reserved)
+            self._traffic.unsent.release(self._client, self._reserved)
             self._reserved = 0
 
     def end(self) -> None:

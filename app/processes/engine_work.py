@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from psoup.app.admission.slots import limitless
+from psoup.app.admission.slots import unlimited_slots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
 from psoup.app.connection.server import make_server
@@ -82,7 +82,7 @@ def _answering(
         loop,
         store,
         load_keys(settings.keys_file),
-        Front(limitless(), Traffic(), RequestLog(settings)),
+        Front(unlimited_slots(), Traffic(), RequestLog(settings)),
         executors=None if executors is None else executors.counts,
         admit=Sites(settings).admit,
         address_of=client_address(settings),

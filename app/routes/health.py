@@ -187,7 +187,7 @@ async def get_limits(call: Call) -> Response:
 
     def read() -> dict[str, int]:
         front = call.context.front
-        places, traffic = front.places.statistics(), front.traffic.statistics()
+        slots, traffic = front.slots.statistics(), front.traffic.statistics()
         inventory = service.inventoried()
         counts, histories = inventory.counts, inventory.histories
         return {
@@ -199,9 +199,9 @@ async def get_limits(call: Call) -> Response:
             "histories_bytes_max": histories.nbytes,
             "appends_in_flight_max": service.submission.statistics().in_flight,
             "hits_memory_bytes_max": service.backend.figures().footprint.hits,
-            "requests_in_flight_max": places.working,
-            "requests_reading_max": places.reading,
-            "requests_waiting_max": places.waiting,
+            "requests_in_flight_max": slots.working,
+            "requests_reading_max": slots.reading,
+            "requests_waiting_max": slots.waiting,
             "requests_unparsed_bytes_max": traffic.unparsed_bytes,
             "answers_unsent_bytes_max": traffic.unsent_bytes,
         }

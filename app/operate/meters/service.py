@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.slots import PlaceStatistics
+from psoup.app.admission.slots import SlotStatistics
 from psoup.app.admission.traffic import TrafficStatistics
 from psoup.app.backend.service import Service
 from psoup.app.backend.submission import SubmissionStatistics
@@ -52,7 +52,7 @@ class ProcessReading:
     """
 
     submission: SubmissionStatistics
-    places: PlaceStatistics
+    slots: SlotStatistics
     traffic: TrafficStatistics
     guesses: GuessStatistics
     invocations: int
@@ -85,7 +85,7 @@ def read_process(service: Service, front: Front, guesses: Guesses) -> ProcessRea
     """Return what this process has and has counted. Asks no store."""
     return ProcessReading(
         submission=service.submission.statistics(),
-        places=front.places.statistics(),
+        slots=front.slots.statistics(),
         traffic=front.traffic.statistics(),
         guesses=guesses.statistics(),
         invocations=service.invoked.count,
@@ -150,16 +150,16 @@ SERVICE: Final[Sequence[Meter[ServiceReading]]] = (
 
 PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
     gauge("appends_in_flight", "Appends on their way.", lambda one: one.submission.in_flight),
-    gauge("requests_working", "Requests that are worked on.", lambda one: one.places.working),
+    gauge("requests_working", "Requests that are worked on.", lambda one: one.slots.working),
     gauge(
         "requests_reading",
         "Requests whose bodies are on their way.",
-        lambda one: one.places.reading,
+        lambda one: one.slots.reading,
     ),
     gauge(
         "requests_waiting",
         "Requests that wait for an operation.",
-        lambda one: one.places.waiting,
+        lambda one: one.slots.waiting,
     ),
     gauge(
         "requests_unparsed_bytes",
@@ -187,7 +187,7 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
     counter(
         "requests_turned_away",
         "Requests refused for want of a place.",
-        lambda one: one.places.turned_away,
+        lambda one: one.slots.turned_away,
     ),
     counter(
         "traffic_refused",

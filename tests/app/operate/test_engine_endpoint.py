@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from psoup.app.admission.slots import limitless
+from psoup.app.admission.slots import unlimited_slots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
 from psoup.app.connection.listening import listen
@@ -84,7 +84,7 @@ def endpoint(one: Folding, log: RequestLog, keys_file: Path | None = None) -> Ap
         one.loop,
         one.store,
         load_keys(keys_file),
-        Front(limitless(), Traffic(), log),
+        Front(unlimited_slots(), Traffic(), log),
         executors=lambda: EXECUTORS,
         admit=Sites(Settings()).admit,
         address_of=client_address(Settings()),
