@@ -20,7 +20,13 @@ from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
 from psoup.app.errors import DiskFullError, MemoryFullError
 from psoup.app.figures.engine import Figures
-from psoup.app.figures.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
+from psoup.app.figures.throughput import (
+    NOTE_EVERY_S,
+    Progress,
+    ThreadSafeCount,
+    Throughput,
+    ThroughputRing,
+)
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.clock import Clock
@@ -120,7 +126,7 @@ class Service:
         self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
-        self.invoked = Tally()
+        self.invoked = ThreadSafeCount()
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None

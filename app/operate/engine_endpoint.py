@@ -1,4 +1,4 @@
-"""What an engine without an API answers to operators and their tools: `/healthz`, `/readyz` and `/metrics`."""
+"""The HTTP endpoint of an engine without an API: `/healthz`, `/readyz` and `/metrics`, for operators."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP as interrupts: whatever ends a command asks for, it leaves by the same way as after Ctrl-C."""
+"""SIGTERM and SIGHUP as interrupts: a process that receives them ends in the same way as after Ctrl-C."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, or the end of the terminal: somebody has asked the process to end who is not at its keyboard."""
+    """The interrupt of SIGTERM or SIGHUP: a supervisor, not somebody at the keyboard, ends the process."""
 
 
 @contextmanager

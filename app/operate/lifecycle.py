@@ -1,4 +1,4 @@
-"""What every process of psoup has in common: how it begins, how signals end it, and the code it ends with."""
+"""The start and the end that all processes of psoup share: signals, exit codes, the first and last log lines."""
 
 import gc
 import resource
@@ -30,30 +30,30 @@ _LOG = structlog.get_logger("psoup.process")
 
 
 class Closable(Protocol):
-    """A store, as far as its end goes."""
+    """What `close_after` needs of a store."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         ...
 
 
 class Start:
-    """How far a process has come: it starts until it does what it is for."""
+    """Whether a process is still starting: it is, until it answers or folds."""
 
     def __init__(self) -> None:
-        """Begin now."""
+        """The start begins now."""
         self._begun_s = time.monotonic()
         self._is_over = False
 
     def end(self) -> float:
-        """Take note that the process does what it is for from now on; return the seconds until then."""
+        """End the start; return the seconds that it took."""
         self._is_over = True
         return time.monotonic() - self._begun_s
 
     def code_of(self, interrupt: KeyboardInterrupt) -> int:
-        """Return the code of a process that was asked to end: whoever strikes Ctrl-C at a start gives it up."""
-        given_up = not self._is_over and not isinstance(interrupt, Terminated)
-        return EXIT_INTERRUPTED if given_up else EXIT_OK
+        """Return the exit code after an interrupt: EXIT_INTERRUPTED for Ctrl-C during the start, else EXIT_OK."""
+        is_given_up = not self._is_over and not isinstance(interrupt, Terminated)
+        return EXIT_INTERRUPTED if is_given_up else EXIT_OK
 
 
 def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
@@ -66,7 +66,8 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
 
     Args:
         settings: of this start.
-        work: returns the code, at the latest after a KeyboardInterrupt; may raise what prevents a start.
+        work: does it and returns the exit code; a KeyboardInterrupt ends it. May raise an EngineError, a ListenError
+            or an OSError where the process cannot start.
     """
     start = Start()
     pace_collector()
@@ -95,28 +96,28 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
 
 
 def pace_collector() -> None:
-    """Let Python look for cycles of garbage more rarely, in the whole process.
+    """Make Python's collector search for reference cycles less often, in the whole process.
 
-    Standing queries are many small objects that live long and hang in no cycles: looking at them again and
-    again took almost half the time of a bulk registration, and a fifth of a start, which makes modules of as many. What
-    requests leave behind goes by counting.
+    Standing queries are many small objects that live long and form no cycles: searching them again and again took
+    almost half the time of a bulk registration, and a fifth of a start, which loads as many objects with its modules.
+    Garbage of requests is freed by reference counts.
     """
     gc.set_threshold(_NEW_OBJECTS_PER_LOOK, 50, 100)
 
 
 def note_starting(settings: Settings, process: str, **more: object) -> None:
-    """Log what is started, and where its data are: the first word of a process, said before anything takes long."""
+    """Log which process starts, and where its data are: its first line, written before anything takes long."""
     store = _named(settings)
     _LOG.info("starting", process=process, version=version("psoup"), store=store, **more)
 
 
 def _named(settings: Settings) -> str:
-    """Return where the store is, without a password."""
+    """Return the address or folder of the store, without a password."""
     if settings.store is None:
         return str(settings.data.absolute())
     try:
         return str(read_store_address(settings.store))
-    except StoreUrlError:  # which is what is wrong
+    except StoreUrlError:  # the line says so beside it
         return "unreadable"
 
 

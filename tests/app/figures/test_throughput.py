@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.app.figures.throughput import SPANS_S, Progress, Tally, ThroughputRing
+from psoup.app.figures.throughput import SPANS_S, Progress, ThreadSafeCount, ThroughputRing
 
 
 def done(tuples: int) -> Progress:
@@ -94,7 +94,7 @@ def test_ring_out_of_order_fails_its_check():
 
 def test_tally_adds_up():
     """It counts what it is given."""
-    tally = Tally()
+    count = ThreadSafeCount()
     for number in (1, 0, 4):
-        tally.add(number)
-    assert 5 == tally.count
+        count.add(number)
+    assert 5 == count.count
