@@ -1,10 +1,10 @@
-"""One HTTP/1.1 connection: uvicorn's, with bounds on what comes before the application sees a request.
+"""One HTTP/1.1 connection: uvicorn's protocol, with bounds on everything that happens before the application.
 
-uvicorn's parser takes heads of any size at any pace, and as many requests as a client likes to send ahead; it takes
-what follows a body for headers, answers broken requests in plain text, keeps answers for clients that do not read
-them, and closes while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes
-and time, a request is parsed when those before it are answered and taken, every refusal is a problem body, and a close
-lingers until the client has had its say. The parts are in `app/connection/`.
+uvicorn reads heads of any size at any pace, and as many requests as a client sends ahead; it treats what follows a body
+as headers, answers broken requests in plain text, keeps unlimited answers for clients that do not read them, and closes
+while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes and time, a
+request is parsed when the client has read the answers before it, every refusal is a problem body, and a close reads on
+for a while. The parts are beside this module.
 """
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
@@ -34,7 +34,7 @@ from psoup.engine.errors import EngineError, OverloadedError
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with psoup's bounds. What is the same for all of them is set on a subclass (`protocol_class`).
+    """uvicorn's protocol with psoup's bounds. `protocol_class` makes a subclass that has the settings.
 
     Attributes:
         head_s: seconds after its first byte by which a head has to be there.
@@ -51,7 +51,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._entry = entry
         self._front: Front = self.app_state[FRONT]
         self._client = ""
-        """The address, as which connections, places and bytes are counted."""
+        """The address that connections, slots and bytes are counted by."""
         self.url = b""
         self._in_head = False
         self._refused = False
@@ -60,7 +60,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body = ArrivingBody()
         self._message_ended = False
         self._blank_bytes = 0
-        """In front of the next request."""
+        """Line ends before the next request."""
         self._going_on: asyncio.Handle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._dropping: asyncio.TimerHandle | None = None
@@ -132,7 +132,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return False
 
     def pause_writing(self) -> None:
-        """Begin no other request, and see whether the client takes what there is."""
+        """Begin no other request, and watch whether the client reads its answers."""
         super().pause_writing()
         self._sending.watch()
 
@@ -140,7 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Go on when the client has taken what there was."""
         super().resume_writing()
         if not self.transport.is_closing():
-            self._sending.rest()
+            self._sending.unwatch()
         if not self._running():
             self._sending.settle()
             self._parse_soon()
@@ -148,7 +148,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # --- what arrives ---------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrives, and give the parser what has its turn."""
+        """Keep the bytes that arrive, and parse the request whose turn it is."""
         if self.transport.is_closing():
             if (transport := self._lingering()) is not None:
                 transport.discard(len(data))
@@ -157,7 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Give the parser the rest of one request at most, some pieces of it, and hold what is left."""
+        """Give the parser at most the rest of one request, in PIECES_MAX pieces, and hold the other bytes."""
         self._going_on = None
         self._message_ended = False
         for _ in range(PIECES_MAX):
@@ -170,7 +170,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._hold()
 
     def _skip_blank(self) -> None:
-        """Drop ends of lines in front of a request, a few as HTTP asks for: the parser takes any number, and slowly."""
+        """Drop line ends before a request, and refuse more than a few: the parser would read any number, slowly."""
         self._blank_bytes += self._unparsed.skip_blank()
         if self._blank_bytes > limits.BLANK_BYTES_MAX:
             self._unparsed.drop()
@@ -200,7 +200,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._bound_trailers()
 
     def _hold(self) -> None:
-        """Keep what has no turn yet, and read nothing meanwhile."""
+        """Keep the bytes whose turn has not come, and pause reading meanwhile."""
         if self.transport.is_closing():
             self._unparsed.drop()
         try:
@@ -208,7 +208,7 @@ class BoundedProtocol(HttpToolsProtocol):
         except OverloadedError as error:
             self._unparsed.drop()
             if self._running() and not self._in_body():
-                # Its answer tells what was done; the connection ends behind it.
+                # Its answer says what was done; the connection closes after it.
                 self._refused, self.cycle.keep_alive = True, False
             else:
                 self.refuse(error)
@@ -221,12 +221,12 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._parse_soon()
 
     def _parse_soon(self) -> None:
-        """Parse on in the next turn of the loop, so that others have theirs."""
+        """Parse on in the next turn of the event loop, so that other connections get theirs."""
         if self._unparsed and self._going_on is None:
             self._going_on = self.loop.call_soon(self._parse)
 
     def on_response_complete(self) -> None:
-        """End an answer: the next request has its turn as soon as the client has taken it."""
+        """End an answer: the next request is parsed as soon as the client has read it."""
         super().on_response_complete()
         if not self.flow.write_paused:
             self._sending.settle()
@@ -235,7 +235,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._parse_soon()
 
     def on_message_begin(self) -> None:
-        """Begin a head: from its first byte on it is timed."""
+        """Begin a head: its time runs from its first byte on."""
         if self._refused:
             return
         super().on_message_begin()
@@ -245,7 +245,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer = self.loop.call_later(self.head_s, self._head_timed_out)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what comes behind the head is a trailer, and dropped."""
+        """Take a header; a field behind the body is a trailer, and dropped."""
         if self._in_head:
             super().on_header(name, value)
             return
@@ -277,7 +277,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle = self.scope = None  # type: ignore[assignment] # as before the first request
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body; that of a request that was turned away is dropped."""
+        """Take a part of a body; the body of a refused request is dropped."""
         self._body.data(len(body))
         if self.cycle is not None:
             super().on_body(body)
@@ -293,7 +293,7 @@ class BoundedProtocol(HttpToolsProtocol):
             )
 
     def on_message_complete(self) -> None:
-        """End a request; the connection of one that was turned away is idle from now on."""
+        """End a request; after a refused one the connection is idle from now on."""
         self._message_ended = True
         self._body.end()
         if self._dropping is not None:

@@ -1,4 +1,4 @@
-"""What stands in front of an application, in one process: places for requests, the connections' traffic, a log."""
+"""The bounds and the log that an application and its connections share, in one process."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from psoup.app.admission.traffic import Traffic
 from psoup.app.http.request_log import RequestLog
 
 FRONT: Final = "psoup.front"
-"""Where an application's lifespan leaves its `Front`, for the connections."""
+"""The key of the `Front` in an application's lifespan state, where its connections find it."""
 
 
 @dataclass(frozen=True, slots=True)

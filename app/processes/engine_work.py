@@ -1,4 +1,4 @@
-"""What `psoup engine` does once its store is open: it folds, and answers operators."""
+"""The work of `psoup engine` once its store is open: the fold, and the endpoint for operators."""
 
 import contextlib
 import socket
@@ -33,7 +33,7 @@ _LOG = structlog.get_logger("psoup.engine")
 def fold_until_ended(
     settings: Settings, store: Store, listener: socket.socket | None, start: Start
 ) -> int:
-    """Fold until asked to end or unable to go on. Return the exit code."""
+    """Fold until a signal ends the process or the fold cannot go on; return the exit code."""
     with settled_ahead(settings, store) as executors:
         return _fold_with(executors, settings, store, listener, start)
 
@@ -74,7 +74,7 @@ def _answering(
     listener: socket.socket | None,
     executors: Executors | None,
 ) -> Iterator[None]:
-    """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
+    """Serve the endpoint for operators on `listener` within the context, in a thread; None = there is no endpoint."""
     if listener is None:
         yield
         return

@@ -92,9 +92,9 @@ def test_ring_out_of_order_fails_its_check():
         ring.check()
 
 
-def test_tally_adds_up():
-    """It counts what it is given."""
-    count = ThreadSafeCount()
+def test_count_adds_up():
+    """It is the sum of what was added."""
+    added = ThreadSafeCount()
     for number in (1, 0, 4):
-        count.add(number)
-    assert 5 == count.count
+        added.add(number)
+    assert 5 == added.count
