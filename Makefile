@@ -41,7 +41,7 @@ demo: $(VENV)/.installed-core ## start the service, feed it a building's sensors
 demo-spark: $(VENV)/.installed-spark ## files through Spark into psoup and back, compared with Spark SQL; needs no Java
 	@$(BIN)/psoup pipeline demo
 
-test: $(VENV)/.installed-dev ## run the whole suite and measure the branches it covers
+test: $(VENV)/.installed-dev ## run the whole suite and measure the branches that its examples cover
 	@$(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
 		--cov --cov-report=term --cov-fail-under=$(strip $(COVERAGE_MIN))
 
@@ -58,11 +58,11 @@ format: $(VENV)/.installed-dev ## rewrite what the formatter and the safe fixes 
 bench: $(VENV)/.installed-bench ## measure at full size, beside the peers; texts and pictures in benchmarks/results/
 	@$(BIN)/python -m benchmarks --size full
 
-torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, HTTP tests over each service, the long random tests
+torture: $(VENV)/.installed-dev ## kill everything at random for MINUTES=30, HTTP tests over each service, all random tests for long
 	@$(BIN)/python -m tests.torture --minutes $(strip $(MINUTES))
 	@$(BIN)/pytest tests/app --service=serve
 	@$(BIN)/pytest tests/app --service=worker
-	@$(BIN)/pytest -m slow --timeout=3600
+	@$(BIN)/pytest -m 'slow or hypothesis' --timeout=3600
 
 sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim SEED=7 [STEPS=60]
 	@$(BIN)/python -m tests.simulation $(SEED) $(STEPS)

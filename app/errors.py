@@ -1,18 +1,40 @@
 """Errors that only the web side knows: how a request travelled, was framed, or was let in.
 
-Everything about streams, queries and the store is raised by `engine.errors` and `storage.errors`;
+Errors of streams and queries are in `engine.errors`, those of stores in `engine.store.errors`;
 `problems.py` turns all of them into one shape.
 """
 
+import errno
 from collections.abc import Sequence
 
 from psoup.engine.errors import EngineError
+from psoup.engine.store.errors import StoreFullError
 
 
 class SettingError(EngineError):
     """A setting cannot be: says which, what was given and what is accepted. Never travels by HTTP."""
 
     code = "setting"
+
+
+class ListenError(Exception):
+    """A process cannot listen at its address. Never travels by HTTP.
+
+    Attributes:
+        address: `host:port`.
+        detail: why, and what to do where that is known.
+    """
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        """Say why the system refused the address with `error`."""
+        self.address = f"{host}:{port}"
+        self.detail = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            self.detail = (
+                f"Port {port} is in use: another process listens on it. End that one, or choose another port;"
+                " --port 0 takes any that is free."
+            )
+        super().__init__(f"{self.address}: {self.detail}")
 
 
 class BadBodyError(EngineError):
@@ -134,31 +156,9 @@ class RateLimitedError(EngineError):
     code = "rate-limited"
 
 
-class RecoveringError(EngineError):
-    """The engine is reading its state back after a start."""
-
-    code = "recovering"
+class MemoryFullError(StoreFullError):
+    """Hits take all the memory there is for them."""
 
 
-class StoreDownError(EngineError):
-    """The store does not answer; the engine tries again by itself."""
-
-    code = "store-unavailable"
-
-
-class MemoryFullError(EngineError):
-    """Hits take all the memory there is for them. Nothing was stored; reads and removals still work."""
-
-    code = "store-full"
-
-
-class DiskFullError(EngineError):
+class DiskFullError(StoreFullError):
     """The disk under the store takes nothing more, and its server has ended. Extra `reason`."""
-
-    code = "store-full"
-
-
-class CommitUnknownError(EngineError):
-    """An append was sent and its outcome did not become known in time."""
-
-    code = "commit-unknown"

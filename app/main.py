@@ -18,13 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from psoup.app.admission.places import Places
 from psoup.app.admission.rates import Rates
+from psoup.app.admission.slots import AdmissionSlots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.follower import Follower
-from psoup.app.backend.service import Service, WorkerParts
-from psoup.app.backend.store import Store, WorkerStore
+from psoup.app.backend.service import Service
 from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
@@ -38,7 +37,8 @@ from psoup.app.http.sites import Sites
 from psoup.app.openapi import docs_page
 from psoup.app.openapi.serving import describe
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from psoup.app.operate.meters import Meters
+from psoup.app.operate.meters.registry import Meters
+from psoup.app.operate.probes import PROBES
 from psoup.app.routes import (
     archive_answers as histories,
     batches,
@@ -58,7 +58,8 @@ from psoup.engine import limits
 from psoup.engine.clock import Clock, SystemClock
 from psoup.engine.engine import CachedTuples
 from psoup.engine.errors import EngineError, NotFoundError
-from psoup.storage import open_store, open_worker_store
+from psoup.engine.store.contract import Store, WorkerStore
+from psoup.storage.opening import open_store, open_worker_store
 
 ENDPOINTS = (
     *streams.ENDPOINTS,
@@ -175,13 +176,7 @@ def create_worker_app(
             )
 
         with contextlib.closing(store):
-            service = Service(
-                store=store,
-                make_backend=follow,
-                worker=WorkerParts(store, rows),
-                settings=settings,
-                clock=used_clock,
-            )
+            service = Service(store=store, make_backend=follow, settings=settings, clock=used_clock)
             kept += [rows.forget, service.forget]
             yield service
 
@@ -211,7 +206,7 @@ def _application(
         rates=Rates(processes=processes),
         meters=Meters(meters),
         handle_bits=handle_bits,
-        front=Front(places_of(settings), Traffic(), RequestLog(settings)),
+        front=Front(slots_of(settings), Traffic(), RequestLog(settings)),
     )
 
     @asynccontextmanager
@@ -220,11 +215,11 @@ def _application(
             context.meters.attach(service, context.front, context.keys.guesses)
             context.service = service
             await service.start()
-            noting = asyncio.create_task(context.meters.note_often())
+            sharing = asyncio.create_task(context.meters.share_often())
             try:
                 yield {FRONT: context.front}
             finally:
-                noting.cancel()
+                sharing.cancel()
                 await service.stop()
                 context.front.requests.close()
 
@@ -260,13 +255,13 @@ def _application(
     return app
 
 
-def places_of(settings: Settings) -> Places:
-    """Return the places there are by `settings`."""
-    return Places(
+def slots_of(settings: Settings) -> AdmissionSlots:
+    """Return the slots for requests, as many as `settings` allow."""
+    return AdmissionSlots(
         working=settings.requests_in_flight,
         reading=settings.requests_reading,
         waiting=settings.requests_waiting,
-        free=health.WATCHED,
+        free=PROBES,
     )
 
 

@@ -24,7 +24,7 @@ from benchmarks.bench import Contender, Contest, Figure, Measurement, Size, Surv
 from benchmarks.node import Node
 from benchmarks.ways import Way, contender, counts_answer
 from benchmarks.workloads import SEED, Columns
-from psoup.engine.eddy.policy import BySelectivity, Counts, Fixed, RoutingPolicy
+from psoup.engine.eddy.policy import BySelectivity, Fixed, OperatorCounts, RoutingPolicy
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import QueryId, Rows
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
@@ -181,7 +181,7 @@ class Watched:
         """Return the rows of all chunks but the last, which is ordered and not evaluated yet."""
         return (self._chunks - 1) * CHUNK_ROWS
 
-    def order(self, counts: Sequence[Counts]) -> Sequence[int]:
+    def order(self, counts: Sequence[OperatorCounts]) -> Sequence[int]:
         """Return the order of the one watched."""
         self._chunks += 1
         self.evaluated = sum(one.seen for one in counts)

@@ -16,7 +16,7 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.eddy.policy import RoutingPolicy
 from psoup.engine.engine import Engine
-from psoup.engine.invoke import Answer, ClauseCache, Request, invoke
+from psoup.engine.invoke import Answer, InvocationCache, Request, invoke
 from psoup.engine.limits import PAGE_ROWS_MAX
 from psoup.engine.log.operation import (
     Content,
@@ -30,6 +30,7 @@ from psoup.engine.log.operation import (
     Tick,
 )
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
@@ -66,7 +67,7 @@ class Node:
         self.store = MemoryStore(self._clock)
         self.results: ResultsReader = self.store.results
         self.engine = Engine(bind=_bind_once, policy=policy, routing=routing)
-        self._clauses = ClauseCache(bind=_bind_once)
+        self._cache = InvocationCache(BoundQueries(bind=_bind_once))
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._numbers = itertools.count(1)
         self._given = 0
@@ -146,7 +147,7 @@ class Node:
             self.engine.source,
             query_id=query_id,
             request=request,
-            clauses=self._clauses,
+            cache=self._cache,
         )
 
     def count(self, query_id: QueryId) -> int:

@@ -24,7 +24,7 @@ from psoup.engine.log.operation import Operation
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery
-from psoup.storage import open_store
+from psoup.storage.opening import open_store
 
 MILLION = 1_000_000
 RETAINED = 16 * MILLION

@@ -14,7 +14,7 @@ from benchmarks.node import COUNT, ROWS, Node
 from benchmarks.ways import Way, counts_answer, pairs_answer
 from benchmarks.workloads import ROWS_RETAINED, Values, record_batch, slices
 from benchmarks.workloads_joins import Table, within
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.invoke import Answer, Request
@@ -22,8 +22,7 @@ from psoup.engine.joins.join import Join
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US
 from psoup.engine.log.operation import Materialize, QueryId, Rows
 from psoup.engine.query.bind.binder import bind
-from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.join_shape import Step
+from psoup.engine.query.join_shape import JoinPlan, Step
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import StreamSchema
 
@@ -60,17 +59,17 @@ class JoinNode(Node):
         for rows in self.arrivals(table.name, table.columns):
             self.ingest(rows)
 
-    def clause(self, text: str) -> StandingQueryClause:
-        """Return the clause of a text over the streams declared."""
-        return bind(text, self._streams).clause
+    def plan(self, text: str) -> JoinPlan:
+        """Return how to join the clause of a text over the streams declared."""
+        return JoinPlan(bind(text, self._streams).clause)
 
-    def span(self, name: str, first_row: int, past_row: int) -> Span:
+    def span(self, name: str, first_row: int, past_row: int) -> DatedRows:
         """Return these rows of a stream, of any time."""
-        return Span(self._streams[name][0], first_row, past_row, None, FOREVER_US)
+        return DatedRows(self._streams[name][0], first_row, past_row, None, FOREVER_US)
 
-    def pairs(self, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+    def pairs(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         """Return the composites among these rows, in no order: what an invocation begins with."""
-        return self.engine.source.joining(clause, spans)
+        return self.engine.source.joining(plan, spans)
 
 
 class Fed(Way):
@@ -251,12 +250,12 @@ class Pairs(Way):
         self._node = JoinNode([one.schema for one in tables])
         for one in tables:
             self._node.fill(one)
-        clauses = [self._node.clause(text) for text in texts]
+        plans = [self._node.plan(text) for text in texts]
         whole = [(0, len(one)) for one in tables]
         names = [one.name for one in tables]
         self._joins = [
-            (clause, [self._node.span(name, *span) for name, span in zip(names, some, strict=True)])
-            for clause in clauses
+            (plan, [self._node.span(name, *span) for name, span in zip(names, some, strict=True)])
+            for plan in plans
             for some in ([whole] if spans is None else spans)
         ]
         self._counted = counted
@@ -264,7 +263,7 @@ class Pairs(Way):
 
     def run(self, state: None) -> list[NDArray[np.int64]]:
         """Join one after the other."""
-        return [self._node.pairs(clause, spans) for clause, spans in self._joins]
+        return [self._node.pairs(plan, spans) for plan, spans in self._joins]
 
     def answer(self, outcome: list[NDArray[np.int64]]) -> bytes:
         """Return the pairs of rows, or their numbers."""

@@ -1,8 +1,8 @@
-"""Places where work that somebody waits for may end early: whoever began it may have gone, or its time may be over.
+"""Checkpoints: places where long work ends early, because its client has gone or its deadline has passed.
 
-The engine knows no clock and no clients. Whoever calls it says by `checked_by` what is to be asked; what works long
-asks it by `checkpoint` between pieces, and ends by what is raised. A fold is checked by nobody: it is a function of the
-log. What is asked belongs to the thread's context, as it concerns all that a call does, down to the evaluation of one
+The engine knows no clock and no clients. A caller sets a check for the work it begins (`checked_by`); long work calls
+`checkpoint` between its pieces, which raises what the check raises. A fold has no check: it is a function of the log.
+The check belongs to the thread's context, so it holds for everything that a call does, down to the evaluation of one
 text and the wait for a store.
 """
 
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Final
 
 Check = Callable[[], None]
-"""Returns while the work is wanted, else raises. Asked often: takes well below a microsecond."""
+"""Returns while the work is wanted, else raises. Called often: takes well below a microsecond."""
 
 
 def _go_on() -> None:
@@ -24,7 +24,7 @@ _CHECK: Final[ContextVar[Check]] = ContextVar("checkpoint", default=_go_on)
 
 @contextmanager
 def checked_by(check: Check) -> Iterator[None]:
-    """Let every `checkpoint` of this context ask `check` meanwhile."""
+    """Let every `checkpoint` of this context call `check` meanwhile."""
     token = _CHECK.set(check)
     try:
         yield
@@ -38,5 +38,5 @@ def checkpoint() -> None:
 
 
 def is_checked() -> bool:
-    """Return whether somebody may end the work."""
+    """Return whether the work has a check that may end it."""
     return _CHECK.get() is not _go_on

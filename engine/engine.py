@@ -25,13 +25,14 @@ from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.draft import Draft
-from psoup.engine.sources.cached_tuples import CachedTuples
+from psoup.engine.sources.cached_tuples import CachedTuples, CachedTuplesStatistics
 from psoup.engine.state.restore import restore
 from psoup.engine.state.state import State
 from psoup.engine.tuples.batch import Seq
 
 __all__ = [
     "CachedTuples",
+    "CachedTuplesStatistics",
     "Engine",
     "EngineStatistics",
     "JoinGroupStatistics",
@@ -136,7 +137,7 @@ class Engine:
         return draft.delta()
 
     def expect(self, operations: Sequence[Operation]) -> None:
-        """Take note of the operations to be applied next: what they ask for may then be found elsewhere, together.
+        """Note the operations that are applied next, so that their hits can be computed ahead, together.
 
         Changes no delta, and need not be called.
         """

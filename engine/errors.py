@@ -25,7 +25,7 @@ class EngineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class TextPosition:
     """A place in a query's text: line and column count from 1, `length` in characters."""
 
     line: int
@@ -44,7 +44,7 @@ class SqlError(EngineError):
         self,
         detail: str,
         *,
-        position: Position,
+        position: TextPosition,
         excerpt: str,
         remedy: str,
         quoting: str | None = None,

@@ -123,7 +123,7 @@ def note_leaving(stream: StreamState, arrival_us: int) -> None:
 def drop_segments(state: State, stream: StreamState, draft: Draft) -> None:
     """Drop the segments that left retention RETIRED_US ago: pages, batches, tuples.
 
-    Those beyond RETIRED_SEGMENTS_MAX go at once: what is not retained must not fill the memory.
+    Those beyond RETIRED_SEGMENTS_MAX go at once: tuples out of retention must not fill the memory.
     """
     record = stream.record
     dropped_row = record.dropped_row

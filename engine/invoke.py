@@ -25,7 +25,7 @@ from psoup.engine.errors import (
 )
 from psoup.engine.invocation.answer import Answer, PagePosition, PartPosition, Request
 from psoup.engine.invocation.answering import nothing_yet
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.join_invocation import JoinInvocation
 from psoup.engine.invocation.pinning import pinned
 from psoup.engine.invocation.stream_invocation import Invocation
@@ -34,7 +34,7 @@ from psoup.engine.results.contract import ResultsReader, Snapshot
 
 __all__ = [
     "Answer",
-    "ClauseCache",
+    "InvocationCache",
     "PagePosition",
     "PartPosition",
     "Request",
@@ -55,7 +55,7 @@ def invoke(
     *,
     query_id: QueryId,
     request: Request,
-    clauses: ClauseCache,
+    cache: InvocationCache,
 ) -> Answer:
     """Return one page of what the query answers at one position.
 
@@ -74,7 +74,7 @@ def invoke(
         checkpoint()
         snapshot = results.snapshot(query_id)
         try:
-            return answered(results, source, snapshot, request=request, clauses=clauses)
+            return answered(results, source, snapshot, request=request, cache=cache)
         except PageExpiredError:
             if request.position is not None:
                 raise
@@ -88,7 +88,7 @@ def invoke_many(
     *,
     query_ids: Sequence[QueryId],
     request: Request,
-    clauses: ClauseCache,
+    cache: InvocationCache,
 ) -> Sequence[Answer | EngineError]:
     """Return one page of what each query answers, all at one position and one instant of the server.
 
@@ -105,7 +105,7 @@ def invoke_many(
             return [
                 NotFoundError(NO_QUERY)
                 if snapshot is None
-                else answered_or_refused(results, source, snapshot, request, clauses)
+                else answered_or_refused(results, source, snapshot, request, cache)
                 for snapshot in snapshots
             ]
         except PageExpiredError:
@@ -119,14 +119,14 @@ def answered(
     snapshot: Snapshot,
     *,
     request: Request,
-    clauses: ClauseCache,
+    cache: InvocationCache,
 ) -> Answer:
     """Return one page of what the query of a snapshot answers. Raises as `invoke` does."""
     at = pinned(snapshot, request)
     if at is None:
-        return nothing_yet(source, snapshot, request=request, clauses=clauses)
+        return nothing_yet(source, snapshot, request=request, cache=cache)
     asks = Invocation if len(snapshot.streams) == 1 else JoinInvocation
-    asked = asks(results, source, snapshot, clauses, at)
+    asked = asks(results, source, snapshot, cache, at)
     if request.count_only and not asked.reading.clause.distinct:
         return asked.counted()
     return asked.page(request)
@@ -137,12 +137,12 @@ def answered_or_refused(
     source: TupleSource,
     snapshot: Snapshot,
     request: Request,
-    clauses: ClauseCache,
+    cache: InvocationCache,
 ) -> Answer | EngineError:
     """Return one page, or why this query has none."""
     checkpoint()
     try:
-        return answered(results, source, snapshot, request=request, clauses=clauses)
+        return answered(results, source, snapshot, request=request, cache=cache)
     except REFUSALS as refusal:
         return refusal
 

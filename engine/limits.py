@@ -214,7 +214,7 @@ QUERIES_COUNT_MAX: Final = 200_000
 BATCH_QUERIES_MAX: Final = 10_000
 """Registrations of one body: seconds of work, and an answer of about 6 MB."""
 DESCRIPTIONS_KEPT_MAX: Final = 10_000
-"""Descriptions kept so that listing does not bind again: about 3 KB each."""
+"""Descriptions kept so that a list is not made anew: about 3 KB each."""
 QUERY_TEXT_BYTES_MAX: Final = 64 * KIB
 """Checked before the parser sees the text."""
 QUERY_FACTORS_MAX: Final = 64
@@ -239,10 +239,8 @@ QUERY_LABEL_LENGTH_MAX: Final = 128
 """Characters of a label's name and of its value."""
 WINDOW_US_MAX: Final = 36_525 * DAY_US
 """A century, as for retention."""
-BOUND_QUERIES_MAX: Final = 20_000
-"""Bound queries kept, so that the fold does not bind again what the front has bound: two bulk bodies."""
-BOUND_TEXT_BYTES_MAX: Final = 16 * MIB
-"""Texts of the same, all together."""
+BOUND_BYTES_MAX: Final = 384 * MIB
+"""Bound queries kept, so that a text is read once: about 140,000 as they are registered, 240,000 once invoked."""
 SHAPES_KEPT_MAX: Final = 1_000
 """Shapes of queries known, so that their likes are bound quickly: programs write far fewer."""
 SHAPE_LENGTH_MAX: Final = 4 * KIB
@@ -370,7 +368,7 @@ STORE_CONNECT_S: Final = 2.0
 STORE_ANSWER_S: Final = 10.0
 """How long one call may take: the largest entry of the log, written to a slow disk."""
 STORE_LOOK_S: Final = 1.0
-"""Who watches over the service waits so long for a look at the store, then is told what was seen before it."""
+"""Health checks wait this long for a look at the store, then get the result of the look before."""
 STORE_LOAD_S: Final = 120.0
 """How long a starting server may show no sign of work."""
 STORE_WORK_S: Final = 7_200.0

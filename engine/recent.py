@@ -10,12 +10,12 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 ENTRY_BYTES: Final = 1_024
-"""What an entry takes beside its value: key, bookkeeping, small objects. For owners that count bytes."""
+"""Bytes of an entry beside its value: key, bookkeeping, small objects. For owners that count bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentStatistics:
-    """What a cache holds; `size` in the unit its owner counts in."""
+    """Entries of a cache; `size` in the unit its owner counts in."""
 
     entries: int
     size: int
@@ -34,6 +34,11 @@ class Recent(Generic[Key, Value]):
     def __len__(self) -> int:
         """Return the number of values kept."""
         return len(self._table)
+
+    def __contains__(self, key: Key) -> bool:
+        """Return whether a value is kept for the key, which is not used by that."""
+        with self._guard:
+            return key in self._table
 
     def get(self, key: Key) -> Value | None:
         """Return the value and make it the most recent; None if there is none. Cost: O(1)."""
@@ -56,8 +61,13 @@ class Recent(Generic[Key, Value]):
                 _, (_, forgotten) = self._table.popitem(last=False)
                 self._size -= forgotten
 
+    def pairs(self) -> list[tuple[Key, Value]]:
+        """Return what is kept, the least recently used first."""
+        with self._guard:
+            return [(key, value) for key, (value, _) in self._table.items()]
+
     def statistics(self) -> RecentStatistics:
-        """Return what is held."""
+        """Return counters."""
         with self._guard:
             return RecentStatistics(len(self._table), self._size)
 

@@ -4,7 +4,7 @@ A verb checks first and raises before it changes anything: what it raises makes 
 """
 
 from psoup.engine.clauses.query_stem import is_join_kept
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.eddy import Eddy, FreshJoin, FreshQuery
 from psoup.engine.errors import NameTakenError, NotFoundError
 from psoup.engine.limits import CHUNK_ROWS
@@ -18,13 +18,13 @@ from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, first_kept_row
 
 Fresh = tuple[ClauseId, StandingQueryClause, Materialize]
-"""A clause that is new, and what is to be kept of what it finds."""
+"""A new clause, and how its hits are to be kept."""
 
 
 def register(
     state: State, draft: Draft, *, eddy: Eddy, operation: Operation, content: Register
 ) -> None:
-    """Add a handle; where its clause is new, write its pages over what is retained and kept.
+    """Add a handle; for a new clause, find and write its hits among the retained tuples, if hits are kept.
 
     Raises:
         NameTakenError: the handle is standing already.
@@ -114,7 +114,7 @@ def begin_join(state: State, draft: Draft, *, eddy: Eddy, fresh: Fresh) -> None:
     # What retention has let go before the query came, none of its positions shows.
     records = [state.streams[stream_id].record for stream_id in streams]
     spans = [
-        Span(record.stream_id, record.floor_row, front, record.floor_us, INT64_MAX)
+        DatedRows(record.stream_id, record.floor_row, front, record.floor_us, INT64_MAX)
         for record, front in zip(records, fronts, strict=True)
     ]
     for found in eddy.join(fresh=FreshJoin(clause_id, clause, materialize, group_id, spans)):

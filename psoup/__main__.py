@@ -18,7 +18,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # nothing is left to interrupt
         # Python remembers an interrupt that struck code made from text (a dataclass is), even where it was handled, and
         # would end the process by a signal instead of its exit code. Other code made from text lets it forget.
         exec("")  # noqa: S102

@@ -12,7 +12,7 @@ from pathlib import Path
 from psoup.engine import limits
 from psoup.engine.limits import KIB, MIB
 from psoup.engine.store.condition import DISK_FULL, DiskUse
-from psoup.storage.errors import StoreFullError
+from psoup.engine.store.errors import StoreFullError
 
 
 def refuse_spent_disk(folder: Path) -> None:

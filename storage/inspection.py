@@ -5,9 +5,7 @@ noticed (`has_moved`). What lies in the store is taken for damaged where it cann
 """
 
 import contextlib
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -19,22 +17,23 @@ from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, StreamRecord
 from psoup.engine.results.page import Page
 from psoup.engine.store.address import StoreUrlError, read_store_address
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
 from psoup.storage.embedded.folder import FolderLock, unusable
 from psoup.storage.embedded.server import EmbeddedServer
 from psoup.storage.encoding.record_cache import open_clause, open_stream
-from psoup.storage.errors import StoreUnsuitableError
-from psoup.storage.health import Durability
 from psoup.storage.redis.calls.client import RedisClient
-from psoup.storage.redis.calls.composites import fetch_of_clause, fetch_published
+from psoup.storage.redis.calls.composites import fetch_of_clause
 from psoup.storage.redis.calls.hits import fetch_pages
-from psoup.storage.redis.fsck.check import check_results
+from psoup.storage.redis.fsck.catalogue import catalogue_faults, index_faults
 from psoup.storage.redis.fsck.histories import history_faults
-from psoup.storage.redis.fsck.log import catalogue_faults, log_faults
+from psoup.storage.redis.fsck.log import log_faults
 from psoup.storage.redis.fsck.parts import part_faults
 from psoup.storage.redis.fsck.records import DAMAGED, read_records
+from psoup.storage.redis.fsck.results import result_fault
 from psoup.storage.redis.fsck.seals import seal_faults
 from psoup.storage.redis.log import RedisLog
 
@@ -124,9 +123,10 @@ class Inspection:
         yield from self._records.faults
         for faults in (
             seal_faults(self._client),
-            log_faults(self._client, checkpoint.cut),
+            log_faults(self._client),
             part_faults(self._client),
             history_faults(self._client),
+            index_faults(self._client),
             catalogue_faults(self._client, checkpoint),
             self._key_faults(),
         ):
@@ -155,7 +155,7 @@ class Inspection:
         """Compare keys with records, in a moment in which nothing is published."""
         for _ in range(TRIES):
             records = read_records(self._client)
-            fault = _key_fault(self._client, records.checkpoint)
+            fault = result_fault(self._client, records.checkpoint)
             applied, untidy = self._client.fetch_one("HMGET", keys.META, "applied", "untidy")
             self.keys_compared = int(applied) == records.checkpoint.cut.seq and untidy is None
             if self.keys_compared or fault is None:
@@ -211,18 +211,6 @@ def _inspected(client: RedisClient, stop: Callable[[], None]) -> Inspection:
         client.close()
         stop()
         raise
-
-
-def _key_fault(client: RedisClient, checkpoint: Checkpoint) -> Difference | None:
-    """Return the first thing that is wrong with how keys refer to records; None = nothing is."""
-    streams = {stream.stream_id: stream for stream in checkpoint.streams}
-    try:
-        composites = fetch_published(client, checkpoint.clauses, streams)
-        check_results(client, replace(checkpoint, composites=composites))
-    except DAMAGED as error:
-        line = traceback.extract_tb(error.__traceback__)[-1].line
-        return Difference("keys", str(error) or f"this does not hold: {line}")
-    return None
 
 
 def _readable(faults: Iterator[Difference]) -> Iterator[Difference]:

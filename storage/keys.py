@@ -82,7 +82,7 @@ def producers(stream_id: StreamId) -> str:
 
 
 def rowless(stream_id: StreamId) -> str:
-    """Return the key of those of a stream's producers that have never sent a row (`rowless_of` in functions.lua)."""
+    """Return the key of those of a stream's producers that have never sent a row (`rowless_of` in append.lua)."""
     return f"{producers(stream_id)}:e"
 
 

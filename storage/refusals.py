@@ -21,7 +21,7 @@ from psoup.engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
+from psoup.engine.store.errors import RecoveringError, StoreFullError, StoreUnsuitableError
 
 BACKLOG_RETRY_AFTER_S = 1
 """The engine folds thousands of operations a second: a full backlog has room again soon."""

@@ -1,9 +1,23 @@
 """Processes that a test starts and does not leave behind."""
 
 import contextlib
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a process to end."""
+
+
+def heed_ignored_signals() -> None:
+    """Let signals that this process ignores do nothing here, and end the processes that it starts.
+
+    A process inherits what its parent ignores, and nothing of how its parent handles a signal.
+    """
+    for number in ENDING:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @contextlib.contextmanager

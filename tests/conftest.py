@@ -1,18 +1,40 @@
 """What every test may use: Hypothesis profiles and the folder of real data."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import engine as hypothesis_engine
 
+from tests.children import heed_ignored_signals
 from tests.spark_session import spark  # noqa: F401 - a fixture for tests/spark and tests/agreement
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+TESTS = Path(__file__).resolve().parent
+DATA = TESTS.parents[1] / "shared" / "data"
+COVERING = (TESTS / "engine", TESTS / "storage", TESTS / "golden")
+"""Folders whose examples are to reach every line."""
+TRACED = (
+    TESTS / "engine" / "kernels",
+    TESTS / "engine" / "tuples",
+    TESTS / "spark" / "test_executors.py",
+)
+"""Tests that are traced whatever they are.
+
+A kernel runs as Python only where it is compared with what is compiled of it; readers of JSON are given many drawn
+bodies and few written ones; `engine/ahead` is tried over its executors.
+"""
+FAMILIES = ("_oracle_", "_differential_", "_order_")
+"""In the names of tests that compare many cases: tests/README.md."""
+
+# A failure is told in time: the smallest example of half a minute, not of Hypothesis's five, which are more than the
+# timeout of a test.
+hypothesis_engine.MAX_SHRINKING_SECONDS = 30
 
 # The suite draws the same examples at every run, so that a failure belongs to the change at hand;
-# the torture profile draws new ones and prints how to repeat a failure.
+# the torture profile draws many new ones and prints how to repeat a failure.
 settings.register_profile(
     "suite",
     deadline=None,  # two cores shared with other tests say nothing about speed
@@ -21,7 +43,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "torture", settings.get_profile("suite"), derandomize=False, max_examples=2_000
+    "torture", settings.get_profile("suite"), derandomize=False, max_examples=1_000
 )
 
 
@@ -35,9 +57,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the profile: new examples where the slow tests were asked for, else the same ones."""
+    """Choose the profile: new examples where the slow tests were asked for, else the same ones. Log plainly."""
+    log_plainly()
     wanted = config.getoption("markexpr") or ""
-    settings.load_profile("torture" if wanted == "slow" else "suite")
+    settings.load_profile("torture" if wanted.startswith("slow") else "suite")
+
+
+@pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what is traced for coverage, and put the tests with the Spark session first.
+
+    xdist's processes begin apart and steal from behind: so one process has the session.
+    """
+    trace_examples(items)
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+
+
+def trace_examples(items: list[pytest.Item]) -> None:
+    """Trace examples of `engine/` and `storage/` alone for coverage: tracing makes a test three times as long.
+
+    A test of a family enters the same branches in hundreds of cases, and one of another folder on its way.
+    """
+    for item in items:
+        compares = any(family in item.name for family in FAMILIES)
+        compares |= item.get_closest_marker("hypothesis") is not None
+        reaching = TRACED if compares else (*COVERING, *TRACED)
+        if not any(item.path.is_relative_to(path) for path in reaching):
+            item.add_marker("no_cover")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting has made out of every look for garbage: it stays, and each look at it takes a second."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let Python end as ever: extensions that are left with objects then say that they leak."""
+    gc.unfreeze()
+
+
+def log_plainly() -> None:
+    """Log as structlog does by itself, but for the variables of every frame of an error: drawing them takes seconds."""
+    structlog.reset_defaults()
+    renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], renderer])
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -45,12 +109,17 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def signals_of_children() -> None:
+    """Let processes that tests start be asked to end, also under nohup: they would inherit what is ignored here."""
+    heed_ignored_signals()
+
+
 @pytest.fixture(autouse=True)
 def log_of_its_own() -> Iterator[None]:
     """Forget how a test let this process log: its standard error is closed when it ends."""
     yield
-    if structlog.is_configured():
-        structlog.reset_defaults()
+    log_plainly()
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pytest
 
 from psoup.engine.clock import Clock
-from psoup.storage import Store, open_store
+from psoup.engine.store.contract import Durability, Store
 from psoup.storage.embedded.folder import FolderLock, engine_id
 from psoup.storage.embedded.server import EmbeddedServer
-from psoup.storage.health import Durability
 from psoup.storage.memory.store import MemoryStore
+from psoup.storage.opening import open_store
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore
 

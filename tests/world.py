@@ -16,7 +16,7 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
 from psoup.engine.invocation.answer import Answer as Page, Request
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import invoke
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.groups import read_groups
@@ -37,11 +37,12 @@ from psoup.engine.log.operation import (
     Txn,
 )
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.results.delta import Delta, merge
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
 from tests.reference import Answer, AnswerRow
 from tests.reference_values import Row
@@ -207,7 +208,7 @@ class World:
             self.engine.source,
             query_id=query_id,
             request=request,
-            clauses=self.clauses,
+            cache=self.cache,
         )
 
     # --- The fold ---------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ class World:
         checkpoint = self.store.results.checkpoint()
         seqs = sorted(batch.seq for batch in checkpoint.batches)
         self.engine = Engine.restore(checkpoint, self.store.log.read_at(seqs))
-        self.clauses = ClauseCache()
+        self.cache = InvocationCache(BoundQueries())
 
     def check(self) -> None:
         """Assert the invariants of everything."""

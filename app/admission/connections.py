@@ -1,4 +1,4 @@
-"""Which connections are let in: so many in all, so many from one address; a few more are told why not."""
+"""The connections of a process are bounded, in all and from one address; a few beyond the bounds are told so."""
 
 import resource
 from collections import Counter
@@ -10,18 +10,18 @@ from psoup.app.settings import Settings, is_loopback
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
 
-_TOLD_MAX: Final = limits.FILES_RESERVED // 4
-"""Connections past the most that there may be, which are told so."""
+_REFUSED_MAX: Final = limits.FILES_RESERVED // 4
+"""Connections beyond `ConnectionAdmission.most` that get an answer; those beyond them are cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How one connection came in, until it leaves.
+    """One open connection, as it is counted.
 
     Attributes:
-        address: which it comes from.
-        is_extra: it is past the most that there may be, and only told so.
-        refusal: what it is told; None = it is served.
+        address: of its client.
+        is_extra: it is beyond the bound, and only open to be refused.
+        refusal: the answer to its requests; None = it is served.
     """
 
     address: str
@@ -30,23 +30,26 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionStatistics:
-    """Connections that are open, those of them counted by address, and those past the most that are told so."""
+class ConnectionStatistics:
+    """Open connections, those of them that are counted by address, and those open only to be refused."""
 
     open: int
     by_address: int
     extra: int
 
 
-class Admission:
-    """Counts the connections of one process, from when they are accepted. Used in the event loop alone.
+class ConnectionAdmission:
+    """Counts the connections of one process from their accept on. Used in the event loop alone.
 
     Attributes:
-        most: open at once; more are refused.
+        most: connections that are served at once; more are refused.
     """
 
     def __init__(self, settings: Settings, *, count_loopback: bool) -> None:
-        """Let in what `settings` allow, and the system; `count_loopback` counts local ones by address as well."""
+        """Allow what `settings` and the system's limit of open files allow.
+
+        `count_loopback` = local connections are counted by address as well.
+        """
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.most = settings.connections
         if files != resource.RLIM_INFINITY:
@@ -57,12 +60,12 @@ class Admission:
         self._open = self._extra = 0
 
     def enter(self, address: str) -> Entry | None:
-        """Count a connection from `address` until `leave`, and return how it came in.
+        """Count a connection from `address` until `leave`, and return its entry.
 
-        None = a crowd past the most is being told so already: this connection is cut off, and was not counted.
+        None = enough connections are being refused already: this one is cut off, and is not counted.
         """
         if self._open >= self.most:
-            if self._extra >= _TOLD_MAX:
+            if self._extra >= _REFUSED_MAX:
                 return None
             self._extra += 1
             full = OverloadedError(
@@ -81,7 +84,7 @@ class Admission:
         return Entry(address, refusal=crowded)
 
     def leave(self, entry: Entry) -> None:
-        """Count a connection that has entered no more."""
+        """Count no more a connection that `enter` has counted."""
         if entry.is_extra:
             self._extra -= 1
             return
@@ -91,9 +94,9 @@ class Admission:
             if not self._by_address[entry.address]:
                 del self._by_address[entry.address]
 
-    def statistics(self) -> AdmissionStatistics:
+    def statistics(self) -> ConnectionStatistics:
         """Return counters."""
-        return AdmissionStatistics(self._open, self._by_address.total(), self._extra)
+        return ConnectionStatistics(self._open, self._by_address.total(), self._extra)
 
     def check(self) -> None:
         """Raise AssertionError if a counter cannot be. For tests."""
@@ -101,7 +104,7 @@ class Admission:
         fits = 0 <= numbers.by_address <= numbers.open <= self.most
         if (
             not fits
-            or not 0 <= numbers.extra <= _TOLD_MAX
+            or not 0 <= numbers.extra <= _REFUSED_MAX
             or any(count <= 0 for count in self._by_address.values())
         ):
             raise AssertionError(f"{numbers} of {self.most}, {self._by_address}")

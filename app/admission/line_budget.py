@@ -1,4 +1,4 @@
-"""How many log lines clients may cause: so many a second from one address, so many from all; others are counted."""
+"""A bound on the log lines that clients cause each second, from one address and from all; the rest are counted."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _WINDOW_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Lines that were not written since they were last taken; the address that most of them were about."""
+    """Lines left out since the last `take_left_out`, and the address that most of them were about."""
 
     lines: int
     most_from: str
@@ -20,7 +20,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatistics:
-    """Lines left out since the start, and addresses that have had lines in this second."""
+    """Lines left out since the start, and addresses with lines in the current second."""
 
     left_out: int
     addresses: int
@@ -29,7 +29,7 @@ class BudgetStatistics:
 class LineBudget:
     """The lines of the current second. For one thread. Invariant: no count is above its limit.
 
-    Memory is bounded by the lines of a second: as many addresses are kept that had one, and as many that had none.
+    Memory is bounded: it keeps no more addresses, with lines and without, than lines are written in a second.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LineBudget:
         in_all: int = limits.REQUEST_LINES_MAX,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with a whole budget; `monotonic_s` is the clock that seconds are counted by."""
+        """Begin with the whole budget. `monotonic_s` is the clock."""
         self._per_address, self._in_all = per_address, in_all
         self._monotonic_s = monotonic_s
         self._ends_s = float("-inf")
@@ -65,13 +65,13 @@ class LineBudget:
         return False
 
     def take_left_out(self) -> LeftOut | None:
-        """Return what was left out since the last call, None where nothing was, and forget it."""
+        """Return the lines left out since the last call, None where there are none, and count anew."""
         if not self._pending:
             return None
-        found = LeftOut(self._pending, max(self._left_out, key=self._left_out.__getitem__))
+        left_out = LeftOut(self._pending, max(self._left_out, key=self._left_out.__getitem__))
         self._pending = 0
         self._left_out.clear()
-        return found
+        return left_out
 
     def statistics(self) -> BudgetStatistics:
         """Return counters."""
@@ -79,10 +79,12 @@ class LineBudget:
 
     def check(self) -> None:
         """Raise AssertionError if a count is above its limit, or sums differ. For tests."""
-        counts, told = self._lines.values(), self._left_out.values()
+        counts, left_out = self._lines.values(), self._left_out.values()
         over = self._used > self._in_all or max(counts, default=0) > self._per_address
         wrong = (
-            sum(counts) != self._used or sum(told) > self._pending or self._pending > self._total
+            sum(counts) != self._used
+            or sum(left_out) > self._pending
+            or self._pending > self._total
         )
-        if over or wrong or len(told) > self._in_all:
+        if over or wrong or len(left_out) > self._in_all:
             raise AssertionError(f"{self._lines}, left out {self._pending}: {self._left_out}")

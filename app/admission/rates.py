@@ -1,7 +1,7 @@
-"""Rates per key: token buckets in this process. Only where keys are asked for; on loopback there are none.
+"""Rates of each key, by token buckets in this process. A service without keys has no rates.
 
-Processes that answer for one service each fill their buckets with their share of the rate. The burst is whole in
-each of them: a batch goes to one.
+API workers of one service divide a rate among them: each fills its buckets with its share. Each allows the whole
+burst, since a batch goes to one worker.
 """
 
 import math
@@ -16,7 +16,7 @@ from psoup.app.errors import RateLimitedError
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`per_s` units a second, `burst` at once after a rest."""
+    """A rate of `per_s` units a second; `burst` units at once from a full bucket."""
 
     per_s: float
     burst: float
@@ -40,12 +40,12 @@ class RateStatistics:
 
 
 class Rates:
-    """One bucket for each key and kind of work. Buckets are as many as keys times RATES."""
+    """One bucket for each key and kind of work: no more buckets than keys times RATES. Thread-safe."""
 
     def __init__(
         self, *, processes: int = 1, monotonic_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """Begin with full buckets; `monotonic_s` is the clock they fill by, `processes` share the rates."""
+        """Begin with full buckets. `monotonic_s` is the clock; `processes` share each rate."""
         self._processes = processes
         self._monotonic_s = monotonic_s
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
@@ -53,10 +53,10 @@ class Rates:
         self._refused = 0
 
     def take(self, key_id: str | None, kind: str, units: float = 1) -> None:
-        """Take `units` out of a key's bucket; without a key does nothing.
+        """Take `units` from a key's bucket. Without a key, does nothing.
 
         Raises:
-            RateLimitedError: there are not so many; says when there will be.
+            RateLimitedError: the bucket has fewer; the error says when it will have enough.
         """
         if key_id is None:
             return

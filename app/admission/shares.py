@@ -1,7 +1,6 @@
-"""A number of units that clients share, places or bytes: so many in all, and no client more than its share.
+"""Units that clients share, slots or bytes: bounded in all, and for each client by its share.
 
-A client is an address, or a key where there are keys. One of them alone never takes everything, so that there is
-always something left for the others.
+A client is an address, or a key where there are keys. No single client can take all units.
 """
 
 from collections import Counter
@@ -9,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 SHARE_PERCENT: Final = 75
-"""Of all, for one client: generous, since behind a proxy, and on loopback, everybody comes from one address."""
+"""Of all units, for one client. Generous: behind a proxy, and on loopback, all clients come from one address."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
-    """Units taken now, the most that ever were, and how often there were none."""
+    """Units taken now, the most that were ever taken, and how often `take` was refused."""
 
     taken: int
     highest: int
@@ -22,7 +21,7 @@ class ShareStatistics:
 
 
 class Shares:
-    """Units taken by clients. Invariant: never more than `most`, nor more than its share by any client.
+    """Units taken by clients. Invariant: never more than `most` in all, nor more than its share by one client.
 
     Used in the event loop alone.
     """
@@ -45,7 +44,7 @@ class Shares:
         return self._taken + count <= self._most and mine + count <= self._each
 
     def take(self, client: str, count: int = 1) -> bool:
-        """Take `count` units for `client`; return False, and take none, where there are not so many."""
+        """Take `count` units for `client` and return True; return False and take none where they are not free."""
         if not self.has_room(client, count):
             self._refused += 1
             return False
@@ -54,8 +53,8 @@ class Shares:
         self._highest = max(self._highest, self._taken)
         return True
 
-    def give_back(self, client: str, count: int = 1) -> None:
-        """Give back units that `client` has taken."""
+    def release(self, client: str, count: int = 1) -> None:
+        """Release units that `client` has taken."""
         self._taken -= count
         self._by_client[client] -= count
         if not self._by_client[client]:

@@ -1,7 +1,6 @@
-"""Bytes on their way between clients and the service, of all connections of one process: bounded together.
+"""One bound on the bytes that wait in all connections of a process: requests sent ahead, answers not taken.
 
-Bodies have a memory of their own (`app/http/bodies.py`): they are what the application asked for. Here are counted the
-bytes that clients send before anybody asks, and the answers that they do not take.
+Bodies that the application reads have a bound of their own (`app/http/bodies.py`).
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from psoup.engine import limits
 
 @dataclass(frozen=True, slots=True)
 class TrafficStatistics:
-    """Bytes that wait now, answers and requests for which there was no room, and connections given up."""
+    """Bytes that wait now; answers and requests refused for want of room, and connections closed as stalled."""
 
     unparsed_bytes: int
     unsent_bytes: int
@@ -21,7 +20,7 @@ class TrafficStatistics:
 
 
 class Traffic:
-    """What waits in the connections of one process. Used in the event loop alone.
+    """Bytes that wait in the connections of one process. Used in the event loop alone.
 
     Attributes:
         unparsed: bytes that clients have sent ahead of their turn.
@@ -34,13 +33,13 @@ class Traffic:
         unparsed_bytes_max: int = limits.REQUESTS_UNPARSED_BYTES_MAX,
         unsent_bytes_max: int = limits.ANSWERS_UNSENT_BYTES_MAX,
     ) -> None:
-        """Begin with nothing on its way."""
+        """Begin with no bytes."""
         self.unparsed = Shares(unparsed_bytes_max)
         self.unsent = Shares(unsent_bytes_max)
         self._stalled = 0
 
     def stall(self) -> None:
-        """Count a connection that was given up because its client took nothing."""
+        """Count a connection that was closed because its client read no answer."""
         self._stalled += 1
 
     def statistics(self) -> TrafficStatistics:

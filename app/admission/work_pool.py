@@ -1,8 +1,7 @@
-"""Threads for what would hold the event loop up: parsing, invoking, encoding, talking to the store.
+"""Threads for work that would block the event loop: parsing, invoking, encoding, calls of the store.
 
-Who waits for work gives up at its deadline, whether a thread is free or not, and also when its client goes, which
-cancels it. Work that nobody waits for any more is not started; what runs ends at its next checkpoint
-(`engine.checkpoint`), so that its thread is free for others.
+A caller waits until its deadline, whether a thread is free or not, and no longer than its client stays connected. Work
+without a caller is not started; if it runs, it ends at its next checkpoint (`engine.checkpoint`) and frees its thread.
 """
 
 import asyncio
@@ -22,18 +21,18 @@ Gone = Callable[[], Awaitable[None]]
 
 RETRY_AFTER_S: Final = 1
 WATCHED_S: Final = 0.05
-"""From here on it is worth to watch whether somebody still waits: most work is done long before."""
+"""Work that takes longer watches whether its client is still connected; most work ends long before."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkStatistics:
-    """What a pool does, and has done since its start.
+    """Pieces of work of a pool.
 
     Attributes:
-        running: pieces of work that wait for a thread, or have one.
-        done: pieces of work that have ended, in whatever way.
-        refused: those that nobody waited for to their end, because their deadline passed.
-        abandoned: those that nobody waited for to their end, because their client had gone.
+        running: queued or in a thread now.
+        done: ended since the start, in whatever way.
+        refused: whose callers stopped waiting at their deadline.
+        abandoned: whose callers stopped waiting because their client had disconnected.
     """
 
     running: int
@@ -48,7 +47,7 @@ class WorkPool:
     def __init__(self, name: str, *, threads: int, advice: str = "Try again later.") -> None:
         """Prepare `threads` threads; each is started when it is first needed.
 
-        `advice` says what to do about work that was not done in time.
+        `advice` tells clients what to do about work that was not done in time.
         """
         self._advice = advice
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"psoup-{name}")
@@ -60,19 +59,19 @@ class WorkPool:
         """Return what `work` returns, or raise what it raises.
 
         Args:
-            work: what to do in a thread.
-            deadline_s: seconds after which nobody waits for it any more.
-            gone: returns when whoever asked for the work has gone; asked where it takes longer than WATCHED_S.
+            work: called in a thread.
+            deadline_s: seconds to wait at most.
+            gone: returns when the client has disconnected; awaited where the work takes longer than WATCHED_S.
 
         Raises:
-            OverloadedError: it was not done by the deadline. Nobody sees what becomes of it then.
-            FramingError: whoever asked for it has gone.
+            OverloadedError: the work was not done by the deadline; its result is dropped.
+            FramingError: the client has disconnected.
         """
         loop = asyncio.get_running_loop()
         piece, outcome = _Piece(work, latest=time.monotonic() + deadline_s), loop.create_future()
         future = self._threads.submit(piece)
         self._running += 1
-        future.add_done_callback(lambda ended: self._tell(loop, ended, outcome))
+        future.add_done_callback(lambda ended: self._pass_on(loop, ended, outcome))
         patience = _Patience(outcome, deadline_s, gone)
         try:
             result: Result = await outcome
@@ -89,7 +88,7 @@ class WorkPool:
         return result
 
     def close(self) -> None:
-        """Wait for what runs, drop what waits. Blocks."""
+        """Drop queued work and wait for running work. Blocks."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def statistics(self) -> WorkStatistics:
@@ -101,20 +100,20 @@ class WorkPool:
         if self._running < 0 or self._refused + self._abandoned > self._done + self._running:
             raise AssertionError(f"counters of a pool: {self.statistics()}")
 
-    def _tell(
+    def _pass_on(
         self,
         loop: asyncio.AbstractEventLoop,
         ended: "Future[Result]",
         outcome: "asyncio.Future[Result]",
     ) -> None:
-        """Have it told and counted that a piece of work has ended. Any thread."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+        """Pass the end of a piece of work on to the event loop. Any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits
             loop.call_soon_threadsafe(self._end, ended, outcome)
 
     def _end(self, ended: "Future[Result]", outcome: "asyncio.Future[Result]") -> None:
         self._running -= 1
         self._done += 1
-        if outcome.done():  # nobody waits for it any more
+        if outcome.done():  # the caller has stopped waiting
             return
         if ended.cancelled():
             outcome.cancel()
@@ -125,7 +124,7 @@ class WorkPool:
 
 
 class PastDeadlineError(OverloadedError):
-    """A checkpoint ended the work: nobody waits for it. What the waiter is told, `_too_late` says."""
+    """A checkpoint has ended work whose caller stopped waiting. Callers get the error of `_too_late` instead."""
 
 
 class _Piece(Generic[Result]):
@@ -133,7 +132,7 @@ class _Piece(Generic[Result]):
 
     def __init__(self, work: Callable[[], Result], *, latest: float) -> None:
         self._work: Callable[[], Result] | None = work
-        """None = nobody waits for it any more."""
+        """None = the caller has stopped waiting."""
         self._latest = latest
         self.begun = False
 
@@ -148,9 +147,9 @@ class _Piece(Generic[Result]):
             return work()
 
     def abandon(self) -> None:
-        """Let it end at its next checkpoint. Any thread.
+        """Make the work end at its next checkpoint. Any thread.
 
-        What has not begun stays in the queue until a thread comes to it, and lets go of what it holds, maybe a body.
+        Work that has not begun stays queued until a thread takes it; what it refers to, maybe a body, is freed now.
         """
         self._work = None
 
@@ -165,9 +164,9 @@ def _unwanted() -> PastDeadlineError:
 
 
 class _Patience:
-    """Lets nobody wait for an outcome past a deadline, or for somebody who has gone. For the event loop.
+    """Fails an outcome at its deadline, or when the client has disconnected. Used in the event loop alone.
 
-    One timer where the outcome comes soon, as it mostly does.
+    Costs one timer where the outcome comes soon, as it mostly does.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class _Patience:
         self._timer = self._loop.call_later(max(first_s, 0.0), self._look)
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._timer.cancel()
         if self._leaving is not None:
             self._leaving.cancel()
@@ -207,7 +206,7 @@ class _Patience:
 
 
 def _too_late(piece: _Piece[Any], advice: str) -> OverloadedError:
-    """Return what is told to who waited for work to its deadline."""
+    """Return the error of a caller whose work was not done by its deadline."""
     detail = "The request's turn did not come before its deadline; it was not started."
     if piece.begun:
         detail = f"The work for the request was not done at its deadline, and was ended. {advice}"

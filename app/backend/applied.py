@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.places import waiting
+from psoup.app.admission.slots import waiting
 from psoup.engine.tuples.batch import Seq
 
 UNMOVED_WAIT_S: Final = 1.0
@@ -47,7 +47,7 @@ class AppliedPosition:
         """Stand before the first operation; `loop` is where the waiting happens."""
         self._loop = loop
         self._at = Mark(0, Seq(0))
-        self._rests = self._closed = False
+        self._stalled = self._closed = False
         self._tickets = itertools.count()
         self._waiting: list[tuple[int, int, Mark, asyncio.Future[None]]] = []
         self._announced = threading.Lock()
@@ -75,12 +75,9 @@ class AppliedPosition:
             self._at = Mark(self._at.history + 1, seq)
         self._call(self._release_others)
 
-    def rest(self, *, rests: bool) -> None:
-        """Say that nothing applies operations for now, or that something does again.
-
-        While it rests nobody waits longer than UNMOVED_WAIT_S from when he asks.
-        """
-        self._rests = rests
+    def set_stalled(self, *, stalled: bool) -> None:
+        """Note whether an engine applies operations. While stalled, waits are capped at UNMOVED_WAIT_S."""
+        self._stalled = stalled
 
     def close(self) -> None:
         """Wake everybody: nothing will be applied any more."""
@@ -101,10 +98,10 @@ class AppliedPosition:
     async def wait(self, seq: Seq, *, timeout_s: float, since: Mark | None = None) -> bool:
         """Return whether `seq` was applied within `timeout_s` seconds; `since` as for `shows`.
 
-        A request whose client has its share of those that wait does not wait (`places.waiting`).
+        A request whose client has its share of those that wait does not wait (`slots.waiting`).
         """
         mark = since or self._at.of_any_age()
-        wait_s = min(timeout_s, UNMOVED_WAIT_S) if self._rests else timeout_s
+        wait_s = min(timeout_s, UNMOVED_WAIT_S) if self._stalled else timeout_s
         ended = self._closed or mark.history != self._at.history
         if self.shows(seq, since=mark) or ended or wait_s <= 0:
             return self.shows(seq, since=mark)

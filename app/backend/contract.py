@@ -1,11 +1,17 @@
-"""What stands behind the routes: the engine in this process, or what follows one in another process."""
+"""What stands behind the routes: the engine in this process, or what follows one in another process.
 
+Routes ask it, and never which of the two it is.
+"""
+
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
 from psoup.app.figures.engine import Figures
 from psoup.engine.data.source import TupleSource
-from psoup.engine.results.contract import ResultsReader
+from psoup.engine.engine import CachedTuplesStatistics
+from psoup.engine.log.operation import Operation, QueryId
+from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.store.condition import DISK_FULL
 
 
@@ -39,6 +45,16 @@ class Backend(Protocol):
         ...
 
     @property
+    def grace_s(self) -> float:
+        """Return how long a start waits for it to become live."""
+        ...
+
+    @property
+    def reads_at_once(self) -> bool:
+        """Return whether `results` are in this process's memory. Else reading them blocks, and may fail."""
+        ...
+
+    @property
     def results(self) -> ResultsReader:
         """Return the results at the applied position."""
         ...
@@ -46,6 +62,11 @@ class Backend(Protocol):
     @property
     def source(self) -> TupleSource:
         """Return the tuples that invocations show."""
+        ...
+
+    @property
+    def hit_bytes(self) -> int:
+        """Return the bytes that the engine's hits take: `figures().footprint.hits`, and nothing built around it."""
         ...
 
     def start(self) -> None:
@@ -62,6 +83,36 @@ class Backend(Protocol):
 
     def stop(self) -> None:
         """End its thread and wait for it. Blocks; twice does nothing."""
+        ...
+
+    def pending(self, query_id: QueryId) -> Operation | None:
+        """Return the registration of a query that is committed and not applied, from the log; None for every other.
+
+        Also None where this process takes all registrations: `PendingQueries` remembers those. May block, and raise
+        what the store does.
+        """
+        ...
+
+    def pending_all(self) -> Sequence[Operation]:
+        """Return all such registrations, ascending by seq; none where `pending` returns None. May block likewise."""
+        ...
+
+    def confirm(self, gen: Gen) -> None:
+        """Raise RecoveringError if tuples of an answer of `gen` may have been read from a later generation.
+
+        To be asked when all of the answer has been read. Asks nobody.
+        """
+        ...
+
+    def waiting_bytes(self) -> int | None:
+        """Return the bytes of bodies committed and not applied; None where the engine is in this process.
+
+        May block, and raise what the store does.
+        """
+        ...
+
+    def tuples_cache(self) -> CachedTuplesStatistics | None:
+        """Return counters of tuples that are read from the log and kept; None where the engine is in this process."""
         ...
 
     def figures(self) -> Figures:

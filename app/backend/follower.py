@@ -10,7 +10,7 @@ known to be away, nobody waits longer than UNMOVED_WAIT_S for an operation to be
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,16 +19,19 @@ import structlog
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.contract import Phase
 from psoup.app.backend.kernels import load_kernels
-from psoup.app.backend.store import Position, WorkerStore
 from psoup.app.figures.engine import NO_FIGURES, Figures, read_figures
 from psoup.engine import limits
 from psoup.engine.data.source import TupleSource
-from psoup.engine.engine import CachedTuples, keep_memory
+from psoup.engine.engine import CachedTuples, CachedTuplesStatistics, keep_memory
 from psoup.engine.errors import EngineError
-from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.log.operation import Operation, QueryId
+from psoup.engine.results.contract import Gen, Position, ResultsReader
+from psoup.engine.store.contract import WorkerStore
+from psoup.engine.store.errors import RecoveringError
 from psoup.engine.tuples.batch import Seq
 
-RECOVERING_CODE: Final = "recovering"
+WORKER_GRACE_S: Final = 60.0
+"""A worker takes no connection until it has looked at the store once, for which it loads kernels: others take them."""
 
 _LOG = structlog.get_logger("psoup.follower")
 
@@ -58,6 +61,9 @@ class Follower:
     Invariant: what it tells of one history only grows. A store that stands before what it has told is not answered
     from: the phase is RECOVERING until it has come so far again, or another history has begun.
     """
+
+    grace_s: float = WORKER_GRACE_S
+    reads_at_once: bool = False
 
     def __init__(
         self,
@@ -113,6 +119,11 @@ class Follower:
         """Return the tuples, made from the batches in the log."""
         return self._tuples
 
+    @property
+    def hit_bytes(self) -> int:
+        """Return the bytes of hits that the engine reported last."""
+        return self._figures.footprint.hits
+
     def start(self) -> None:
         """Start the thread. The process keeps from here on what arrays leave, so that it serves all threads."""
         keep_memory(0, limits.MEMORY_FREE_BYTES_MAX)
@@ -132,6 +143,26 @@ class Follower:
         self._appended.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def pending(self, query_id: QueryId) -> Operation | None:
+        """Return a registration that is committed and not applied, whichever process has taken it. Blocks."""
+        return self._store.registration(query_id)
+
+    def pending_all(self) -> Sequence[Operation]:
+        """Return all such registrations, ascending by seq. Blocks."""
+        return self._store.registrations()
+
+    def confirm(self, gen: Gen) -> None:
+        """Raise RecoveringError if another generation than `gen` has been seen to begin. Asks nobody."""
+        self._store.confirm(gen)
+
+    def waiting_bytes(self) -> int | None:
+        """Return the bytes of bodies committed and not applied. Blocks."""
+        return self._store.position().waiting_bytes
+
+    def tuples_cache(self) -> CachedTuplesStatistics | None:
+        """Return counters of the tuples that are kept."""
+        return self._tuples.statistics()
 
     def figures(self) -> Figures:
         """Return what the engine has told, some seconds old at most while it lives; its position is the store's."""
@@ -189,7 +220,7 @@ class Follower:
         self._applied.advance(position.applied)
         self._told = at
         if self._at is None or position.engine_alive is not self._at.engine_alive:
-            self._applied.rest(rests=not position.engine_alive)
+            self._applied.set_stalled(stalled=not position.engine_alive)
             _LOG.info("engine-here" if position.engine_alive else "engine-away", applied=at[1])
         self._at = position
         self._stand(Phase.LIVE, gen=position.gen, applied=position.applied)
@@ -204,7 +235,7 @@ class Follower:
 
     def _lose(self, error: EngineError) -> None:
         """Say that nobody can tell where the store stands; caches stay, for the same history may be back."""
-        recovering = error.code == RECOVERING_CODE
+        recovering = isinstance(error, RecoveringError)
         self._stand(
             Phase.RECOVERING if recovering else Phase.STORE_DOWN,
             code=error.code,

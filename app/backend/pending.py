@@ -1,118 +1,137 @@
-"""Queries that are registered and not applied yet: described from their registration until they are live.
+"""Queries that are registered and not applied yet, whichever process has taken them: the one place that knows them.
 
-The Results Structure knows a query once it is applied. Before that, those who registered it ask for it
-all the same. Nothing of this outlives the process: the log has every registration. An API worker looks there
-for those that were made through other workers, where the results do not know a handle.
+The Results Structure knows a query once it is applied. Before that, clients ask for it all the same. What this process
+has registered it remembers, as it was answered; what others have registered the backend finds in the log. Nothing of
+this outlives the process: the log has every registration.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from psoup.app.backend.applied import AppliedPosition
 from psoup.engine import limits
 from psoup.engine.errors import QueryFillingError
-from psoup.engine.log.operation import QueryId
+from psoup.engine.log.operation import Operation, QueryId, Register
 from psoup.engine.tuples.batch import Seq
 
-FILLING: Final = "filling"
-
 
 @dataclass(frozen=True, slots=True)
-class FillingQuery:
-    """One committed registration.
+class PendingQuery:
+    """One committed registration that is not applied.
 
     Attributes:
-        query_id: its handle.
-        seq: the position that will make it visible.
-        streams: names of the streams it reads.
-        labels: as registered.
-        description: what the registration was answered; its state is `filling`.
+        seq: the position that will make the query visible.
+        content: as the log has it.
+        description: what the registration was answered; None where another process has answered it.
     """
 
-    query_id: QueryId
     seq: Seq
-    streams: frozenset[str]
-    labels: Mapping[str, str]
-    description: Mapping[str, object]
+    content: Register
+    description: Mapping[str, object] | None = None
+
+    @property
+    def query_id(self) -> QueryId:
+        """Return the query's handle."""
+        return self.content.query_id
 
 
 @dataclass(frozen=True, slots=True)
-class FillingStatistics:
-    """How many queries are being filled, as far as this process has registered them."""
+class PendingStatistics:
+    """How many of the queries that this process has registered are not applied."""
 
     queries: int
 
 
-class Filling:
-    """Registrations by handle until they are applied. Used in the event loop alone.
+class PendingQueries:
+    """Registrations by handle until they are applied. Any thread may ask; who awaits does so in the event loop.
 
     Invariant: what is held is applied later than the last look, and of the history that is gone on with. Each
     registration is put in line once and taken out once, so that holding many costs the next one nothing.
     """
 
-    def __init__(self, applied: AppliedPosition) -> None:
-        """Watch `applied`."""
+    def __init__(
+        self,
+        applied: AppliedPosition,
+        *,
+        find: Callable[[QueryId], Operation | None],
+        find_all: Callable[[], Sequence[Operation]],
+    ) -> None:
+        """Watch `applied`; `find` and `find_all` look for registrations of other processes, as a `Backend` does."""
         self._applied = applied
+        self._find = find
+        self._find_all = find_all
+        self._lock = threading.Lock()
         self._history = applied.mark().history
-        self._held: dict[QueryId, FillingQuery] = {}
+        self._held: dict[QueryId, PendingQuery] = {}
         self._line: list[tuple[Seq, QueryId]] = []
         """A heap of what is held. Appends end in almost, not quite, the order of their positions."""
 
-    def note(self, query: FillingQuery) -> None:
+    def note(self, query: PendingQuery) -> None:
         """Remember a registration that was committed and is not applied. Cost: O(log held).
 
         One more than there can be queries is not remembered.
         """
-        self._forget_applied()
-        if len(self._line) < limits.QUERIES_COUNT_MAX:
-            self._held[query.query_id] = query
-            heapq.heappush(self._line, (query.seq, query.query_id))
+        with self._lock:
+            self._forget_applied()
+            if len(self._line) < limits.QUERIES_COUNT_MAX:
+                self._held[query.query_id] = query
+                heapq.heappush(self._line, (query.seq, query.query_id))
 
-    def find(self, query_id: QueryId) -> FillingQuery | None:
-        """Return the query while it is being filled; None for every other."""
-        self._forget_history()
-        held = self._held.get(query_id)
+    def held(self, query_id: QueryId) -> PendingQuery | None:
+        """Return a query that this process has registered, until it is applied; None for every other. Asks nobody."""
+        with self._lock:
+            self._forget_history()
+            held = self._held.get(query_id)
         return held if held is not None and held.seq > self._applied.seq else None
 
-    def queries(self) -> Sequence[FillingQuery]:
-        """Return all that are being filled, in the order of their registration."""
-        self._forget_applied()
-        return sorted(self._held.values(), key=lambda one: one.seq)
+    def find(self, query_id: QueryId) -> PendingQuery | None:
+        """Return a query that is registered and not applied; None for every other.
+
+        May block, and raise what the store does.
+        """
+        held = self.held(query_id)
+        return _logged(self._find(query_id)) if held is None else held
+
+    def all(self) -> Sequence[PendingQuery]:
+        """Return all such queries, in the order of their registration. May block, and raise what the store does."""
+        with self._lock:
+            self._forget_applied()
+            held = dict(self._held)
+        logged = (_logged(operation) for operation in self._find_all())
+        found = {one.query_id: one for one in logged if one is not None} | held
+        return sorted(found.values(), key=lambda one: one.seq)
 
     async def wait(self, query_id: QueryId, *, timeout_s: float) -> None:
-        """Wait until the query is visible; one that is not being filled is not waited for.
-
-        Raises:
-            QueryFillingError: its old data are not applied within `timeout_s` seconds.
-        """
-        held = self.find(query_id)
-        if held is not None:
-            await self.wait_for(held.seq, timeout_s=timeout_s)
-
-    async def wait_for(self, seq: Seq, *, timeout_s: float) -> None:
-        """Wait until the registration at `seq` is applied.
+        """Wait until a query that this process has registered is applied; no other is waited for.
 
         Raises:
             QueryFillingError: it is not within `timeout_s` seconds.
         """
-        if not await self._applied.wait(seq, timeout_s=timeout_s):
+        held = self.held(query_id)
+        if held is not None:
+            await self.wait_for(held, timeout_s=timeout_s)
+
+    async def wait_for(self, query: PendingQuery, *, timeout_s: float) -> None:
+        """Wait until a query that was found is applied. Raises as `wait` does."""
+        if not await self._applied.wait(query.seq, timeout_s=timeout_s):
             raise QueryFillingError(
                 "The query is registered, and its old data are not applied yet. Invoke it again soon."
             )
 
-    def statistics(self) -> FillingStatistics:
+    def statistics(self) -> PendingStatistics:
         """Return counters."""
-        self._forget_applied()
-        return FillingStatistics(len(self._held))
+        with self._lock:
+            self._forget_applied()
+            return PendingStatistics(len(self._held))
 
     def check(self) -> None:
         """Raise AssertionError if more is remembered than there can be queries, or for ever. For tests."""
         if len(self._line) > limits.QUERIES_COUNT_MAX:
-            raise AssertionError(f"{len(self._line)} queries being filled")
+            raise AssertionError(f"{len(self._line)} queries are pending")
         if not {(query.seq, one) for one, query in self._held.items()} <= set(self._line):
-            raise AssertionError("a query that is being filled is in line to be forgotten")
+            raise AssertionError("a query that is pending is in line to be forgotten")
 
     def _forget_applied(self) -> None:
         """Forget those that are applied. Cost: O(log held) for each of them."""
@@ -131,3 +150,10 @@ class Filling:
             self._history = history
             self._held.clear()
             self._line.clear()
+
+
+def _logged(operation: Operation | None) -> PendingQuery | None:
+    """Return a registration as the log has it; None for everything else."""
+    if operation is None or not isinstance(operation.content, Register):
+        return None
+    return PendingQuery(operation.seq, operation.content)

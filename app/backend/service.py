@@ -15,28 +15,36 @@ from psoup.app.admission.work_pool import WorkPool, WorkStatistics
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
-from psoup.app.backend.pending import Filling
-from psoup.app.backend.store import Store, StoreHealth, WorkerStore
+from psoup.app.backend.pending import PendingQueries
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
-from psoup.app.errors import DiskFullError, MemoryFullError, RecoveringError, StoreDownError
+from psoup.app.errors import DiskFullError, MemoryFullError
 from psoup.app.figures.engine import Figures
-from psoup.app.figures.throughput import NOTE_EVERY_S, Progress, Tally, Throughput, ThroughputRing
+from psoup.app.figures.throughput import (
+    NOTE_EVERY_S,
+    Progress,
+    ThreadSafeCount,
+    Throughput,
+    ThroughputRing,
+)
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.clock import Clock
-from psoup.engine.engine import CachedTuples
 from psoup.engine.errors import EngineError, IntegrityError
-from psoup.engine.invoke import ClauseCache
+from psoup.engine.invoke import InvocationCache
 from psoup.engine.log.contract import LogStatistics
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.bind.bound_cache import BoundCache
-from psoup.engine.query.bind.shapes import Shapes
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.recent import Recent
-from psoup.engine.results.contract import Counts, Cut, Gen
+from psoup.engine.results.contract import Counts, Cut
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
+from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
+from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
+
+Descriptions = Recent[QueryId, Mapping[str, object]]
+"""Live queries as they are described to clients."""
 
 MEMORY_HIGH: Final = "memory-high"
 NO_ENGINE: Final = "no-engine"
@@ -48,10 +56,6 @@ _ASK_FOR_LESS: Final = (
     "Ask for less: a shorter window, count=only, fewer rows, a query that costs less; or ask again: hits that were"
     " found by then are kept."
 )
-RECOVERY_GRACE_S = 5.0
-"""A start waits so long for the recovery, so that most services are ready when they listen."""
-WORKER_GRACE_S = 60.0
-"""A worker takes no connection until it has looked at the store once, for which it loads kernels: others take them."""
 BACKLOG_READY_SHARE = 0.8
 """Past this share of the backlog's limit the service calls itself not ready."""
 
@@ -91,14 +95,6 @@ class Inventory:
     waiting_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerParts:
-    """What only an API worker has: a store that another process folds, and tuples of it."""
-
-    store: WorkerStore
-    tuples: CachedTuples
-
-
 class Service:
     """Everything behind the routes. Build it inside the event loop it serves."""
 
@@ -107,7 +103,6 @@ class Service:
         *,
         store: Store | WorkerStore,
         make_backend: "MakeBackend",
-        worker: WorkerParts | None = None,
         settings: Settings,
         clock: Clock,
         elapsed_s: Callable[[], float] = time.monotonic,
@@ -117,36 +112,29 @@ class Service:
         Args:
             store: what operations are appended to.
             make_backend: what makes the backend over it; called once, with this service.
-            worker: where this is an API worker; None = the engine is in this process. Reading a worker's results
-                blocks, and may fail.
             settings: of this process.
             clock: dates what clients send.
             elapsed_s: dates readings of the throughput.
         """
         self.store = store
-        self.worker = worker
         self.settings = settings
         self.clock = clock
-        self.clauses = ClauseCache(make_lock=threading.Lock)
-        self.descriptions: dict[QueryId, dict[str, object]] = {}
+        self.bound = BoundQueries(make_lock=threading.Lock)
+        self.invocations = InvocationCache(self.bound, make_lock=threading.Lock)
+        self.descriptions = _no_descriptions()
         self.applied = AppliedPosition(asyncio.get_running_loop())
-        self.filling = Filling(self.applied)
-        self.shapes = Shapes(make_lock=threading.Lock)
-        self.bound = BoundCache(
-            queries_max=limits.BOUND_QUERIES_MAX,
-            text_bytes_max=limits.BOUND_TEXT_BYTES_MAX,
-            bind=self.shapes.bind,
-            make_lock=threading.Lock,
-        )
         self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
-        self.invoked = Tally()
+        self.invoked = ThreadSafeCount()
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None
         self.backend = make_backend(self)
         self.results = self.backend.results
+        self.pending = PendingQueries(
+            self.applied, find=self.backend.pending, find_all=self.backend.pending_all
+        )
         self.catalogue = Catalogue(self.results)
         self.submission = Submission(
             log=store.log,
@@ -161,19 +149,10 @@ class Service:
         self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS, advice=_ASK_FOR_LESS)
 
-    def confirm(self, gen: Gen) -> None:
-        """Raise RecoveringError if tuples of an answer of `gen` may have been read from a later history.
-
-        To be asked when all of the answer has been read. Where the engine is in this process there is one history.
-        """
-        if self.worker is not None:
-            self.worker.store.confirm(gen)
-
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""
         self.backend.start()
-        grace_s = RECOVERY_GRACE_S if self.worker is None else WORKER_GRACE_S
-        await asyncio.to_thread(self.backend.wait_recovered, grace_s)
+        await asyncio.to_thread(self.backend.wait_recovered, self.backend.grace_s)
         # Only now: what an engine counted before a worker began was not done in its first second.
         self._notes = asyncio.create_task(self._note_progress())
 
@@ -196,7 +175,7 @@ class Service:
     def forget(self) -> None:
         """Forget what is kept of a history that another one has followed. Any thread."""
         self.catalogue.forget_all()
-        self.descriptions.clear()
+        self.descriptions = _no_descriptions()
 
     def gate(self, *, from_memory: bool = False) -> None:
         """Turn a request away while it could not be answered rightly.
@@ -205,7 +184,7 @@ class Service:
         still all that anybody was told, as long as no other engine can have gone on.
 
         Raises:
-            RecoveringError, StoreDownError, DiskFullError, IntegrityError: by the backend's phase.
+            RecoveringError, StoreUnavailableError, DiskFullError, IntegrityError: by the backend's phase.
         """
         phase = self.backend.phase
         if phase is Phase.LIVE:
@@ -230,7 +209,9 @@ class Service:
             )
         if phase is Phase.FAILED:
             raise IntegrityError("The engine has stopped: state and store disagree. See its log.")
-        raise StoreDownError("The store does not answer; nothing was stored. Send the same again.")
+        raise StoreUnavailableError(
+            "The store does not answer; nothing was stored. Send the same again."
+        )
 
     def reasons(self) -> tuple[str, ...]:
         """Return why the service is not ready; () = it is. Does not raise the store's errors.
@@ -267,7 +248,7 @@ class Service:
     def backlog(self) -> int:
         """Return how many operations are committed and not yet applied, as was last seen of the log.
 
-        Blocks, STORE_LOOK_S at most. Raises StoreDownError where nothing was seen yet.
+        Blocks, STORE_LOOK_S at most. Raises StoreUnavailableError where nothing was seen yet.
         """
         return max(0, self.head() - self.applied.seq)
 
@@ -302,14 +283,12 @@ class Service:
     def check(self) -> None:
         """Raise AssertionError if a part's invariant is broken. For tests, while nothing runs."""
         self.catalogue.check()
-        self.clauses.check()
-        self.history_parts.check()
         self.bound.check()
-        self.shapes.check()
-        if len(self.descriptions) > limits.QUERIES_COUNT_MAX:
-            raise AssertionError("descriptions are bounded")
+        self.invocations.check()
+        self.descriptions.check()
+        self.history_parts.check()
         self.applied.check()
-        self.filling.check()
+        self.pending.check()
         self.submission.check()
         self.decoding.check()
         self.state.check()
@@ -321,7 +300,7 @@ class Service:
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""
-        if self.backend.figures().footprint.hits > limits.HITS_MEMORY_BYTES_MAX:
+        if self.backend.hit_bytes > limits.HITS_MEMORY_BYTES_MAX:
             raise MemoryFullError(
                 "The hits kept between invocations take all the memory there is for them. Nothing was"
                 " changed. They go with their tuples: drop a stream, or wait where retention goes by the"
@@ -336,9 +315,7 @@ class Service:
             return StoreState(health, None)
 
     def _take_inventory(self) -> Inventory:
-        waiting_bytes = None
-        if self.worker is not None:
-            waiting_bytes = self.worker.store.position().waiting_bytes
+        waiting_bytes = self.backend.waiting_bytes()
         return Inventory(
             self.results.cut(),
             self.results.streams(),
@@ -359,8 +336,14 @@ class Service:
         return Progress(figures.tuples, figures.operations, self.invoked.count)
 
 
-def _unseen() -> StoreDownError:
-    return StoreDownError("The store does not answer, and was not seen before. Ask again soon.")
+def _no_descriptions() -> Descriptions:
+    return Recent(limits.DESCRIPTIONS_KEPT_MAX, threading.Lock())
+
+
+def _unseen() -> StoreUnavailableError:
+    return StoreUnavailableError(
+        "The store does not answer, and was not seen before. Ask again soon."
+    )
 
 
 MakeBackend = Callable[[Service], Backend]

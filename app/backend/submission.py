@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from psoup.app.backend.applied import AppliedPosition, Mark
-from psoup.app.errors import CommitUnknownError, MemoryFullError
+from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
 from psoup.engine.log.contract import Appended, Log
@@ -28,6 +28,7 @@ from psoup.engine.log.operation import (
     Staged,
     Tick,
 )
+from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
 
 Result = TypeVar("Result")

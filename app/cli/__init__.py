@@ -1,4 +1,4 @@
-"""The command line: each module declares what one command takes, `actions` holds what it does.
+"""The command line: each module declares the options of one command; `actions` holds its work.
 
 Loading this package and `application` loads neither the engine nor the web side: `psoup --help` is quick.
 

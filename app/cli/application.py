@@ -1,4 +1,4 @@
-"""`psoup`: the command line. Everything but what starts a process, and `fsck`, speaks HTTP to a service.
+"""`psoup`: the command line. All commands but those that start a process, and `fsck`, speak HTTP to a service.
 
 Importing this module loads neither the engine nor the web side: `psoup --help` is quick.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from psoup.app.settings import Settings
 
 _CLIENT_VARIABLES = frozenset({"PSOUP_URL", "PSOUP_TOKEN"})
-"""Settings of the command line alone; every other PSOUP_ variable is one of the service."""
+"""Variables of the command line alone; every other PSOUP_ variable is a setting of the service."""
 
 EPILOG = (
     "Exit codes: 0 done, 1 refused by the service, 2 wrong use, 3 the service does not answer,"
@@ -90,7 +90,7 @@ AccessLog = Annotated[bool | None, _text("Log each request, not only those that 
 
 
 def _settings(**given: object) -> "Settings":
-    """Return the settings of this start; where they cannot be, say so and end."""
+    """Return the settings of this start; print wrong ones to standard error and end with ExitCode.USAGE."""
     from psoup.app.cli.terminal.output import failure, standard_error
     from psoup.app.errors import SettingError
     from psoup.app.settings import load_settings
@@ -311,6 +311,7 @@ def fsck(
     from psoup.app.cli.actions.fsck import compare
     from psoup.app.cli.terminal.output import failure, standard_error, standard_output
     from psoup.engine.errors import EngineError
+    from psoup.engine.store.address import StoreUrlError
     from psoup.storage.inspection import inspect_store
 
     settings = _settings(store=store, store_password_file=store_password_file, data=data)
@@ -322,7 +323,7 @@ def fsck(
             differences = compare(inspected, standard_output())
     except EngineError as error:
         standard_error().print(failure(error.detail))
-        wrong_use = error.code == "store-url"
+        wrong_use = isinstance(error, StoreUrlError)
         raise typer.Exit(ExitCode.USAGE if wrong_use else ExitCode.UNREACHABLE) from error
     raise typer.Exit(ExitCode.REFUSED if differences else ExitCode.DONE)
 

@@ -1,4 +1,4 @@
-"""What every command shares: where the service is, exit codes, how an answer is written."""
+"""Options, exit codes and output that all commands share."""
 
 import functools
 import sys
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class ExitCode(IntEnum):
-    """How a command ends; `docs/command_line.md` says what each means."""
+    """Exit codes of commands; `docs/command_line.md` explains them."""
 
     DONE = 0
     REFUSED = 1
@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 
 
 class OutputFormat(StrEnum):
-    """How an answer is written."""
+    """Formats of an answer."""
 
     TABLE = "table"
     JSON = "json"
@@ -34,14 +34,14 @@ class OutputFormat(StrEnum):
 
 
 class ListFormat(StrEnum):
-    """How a list or a description is written."""
+    """Formats of a list or a description."""
 
     TABLE = "table"
     NDJSON = "ndjson"
 
 
 class Materialize(StrEnum):
-    """What is kept of a query's matches: the engine's words, here again so that --help loads no engine."""
+    """Values of --materialize. They repeat the engine's, so that --help loads no engine."""
 
     AUTO = "auto"
     PARTIAL = "partial"
@@ -61,7 +61,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def _handle(given: str) -> str:
-    """Return the handle as it is; refuse what cannot be one, such as the query's name."""
+    """Return a handle unchanged. Raises BadParameter for anything else, such as a query's name."""
     if not given.startswith("q_"):
         raise typer.BadParameter(
             f"{given!r} is not a handle: a handle begins with q_. `psoup queries` lists names and handles."
@@ -74,7 +74,7 @@ URL_DEFAULT = "http://127.0.0.1:8000"
 
 
 def exits(command: Callable[P, R]) -> Callable[P, R]:
-    """Return the command with its errors printed to standard error and turned into exit codes.
+    """Return `command` with its errors printed to standard error and turned into exit codes.
 
     SIGTERM and a lost terminal interrupt it as Ctrl-C does.
     """
@@ -142,7 +142,7 @@ def write_line(value: Any) -> None:  # noqa: ANN401 (any JSON value)
 
 
 def write_bytes(content: bytes) -> None:
-    """Write to standard output as it is."""
+    """Write bytes to standard output unchanged."""
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()

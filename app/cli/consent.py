@@ -1,4 +1,4 @@
-"""Asking before something is removed that cannot be had back."""
+"""Questions before something is removed for good."""
 
 import sys
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from psoup.pipeline.wording import counted
 
 
 def require_consent(what: str, *, yes: bool) -> None:
-    """Return once the user agrees; where nobody is at a terminal, `--yes` has to have said so.
+    """Return once the user agrees; without a terminal only `--yes` counts.
 
     Args:
         what: a sentence that says what is removed.
@@ -35,7 +35,7 @@ def require_consent(what: str, *, yes: bool) -> None:
 
 
 def what_is_dropped(described: Mapping[str, Any]) -> str:
-    """Return a sentence that says what goes with a stream."""
+    """Return a sentence that names what is removed with a stream."""
     rows = counted(int(described["rows"]), "row")
     queries = counted(int(described["queries"]), "query")
     also = (

@@ -1,4 +1,4 @@
-"""Which psoup this is, by which Python, on which system: one line for a bug report."""
+"""The versions of psoup, Python and the system: one line for a bug report."""
 
 import platform
 from importlib.metadata import version

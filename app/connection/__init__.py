@@ -1,4 +1,4 @@
-"""One connection of a client, from its first byte to its last, and the server that accepts it.
+"""A client's connection, from its first byte to its last, and the server that accepts it.
 
 Reading order: `server` (uvicorn as psoup runs it), `listening` (the address), `tls` (the certificate),
 `handshakes` (bounded before HTTP), `protocol` (one HTTP/1.1 connection: puts the parts together), `heads`

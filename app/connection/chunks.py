@@ -1,14 +1,14 @@
-"""Where a chunked body goes on: its frame is walked over chunk by chunk, and what the chunks hold is not looked at.
+"""A walk over the chunks of a body by their sizes, without reading what they hold.
 
-The parser judges the frame. This walk tells only how much it may be given, so that it never has the begin of another
-request in its hands.
+The parser checks the chunks. The walk only says how many bytes the parser may be given, so that it never gets bytes of
+the next request.
 """
 
 import re
 from typing import Final
 
 CHUNKS_AT_ONCE: Final = 256
-"""The parser calls back some times for each chunk, a few microseconds in all."""
+"""A bound on the time of one walk: the parser takes a few microseconds for each chunk."""
 _SIZE_LINE: Final = re.compile(rb"([0-9A-Fa-f]+)(?:;[^\n]*)?\r\n")
 
 
@@ -16,21 +16,21 @@ class Chunks:
     """A walk over the chunks of one body."""
 
     def __init__(self) -> None:
-        """Begin where the head has ended."""
+        """Begin behind the head."""
         self._has_ended = False
         self._left = 0
-        """Bytes of the present chunk, with the end of its line."""
+        """Bytes of the present chunk that are still to come, with its line end."""
         self._line = b""
-        """The begin of a size line that has not come whole."""
+        """The beginning of a size line whose end has not arrived."""
 
     def have_ended(self) -> bool:
-        """Return whether the last chunk was met, or what is none: the rest ends with an empty line, or is refused."""
+        """Return whether the walk has met the last chunk, or bytes that are no chunk, which the parser will refuse."""
         return self._has_ended
 
     def walk(self, data: bytes, at: int) -> int:
-        """Return up to where `data` from `at` on are of whole chunks or of parts of one, CHUNKS_AT_ONCE at most.
+        """Return the end of the chunks in `data` from `at` on, at most CHUNKS_AT_ONCE of them.
 
-        The next walk goes on there; once they `have_ended`, no other follows. Cost: what the sizes of the chunks take.
+        The next walk begins there; after `have_ended` there is none. Cost: O(chunks), whatever their sizes.
         """
         for _ in range(CHUNKS_AT_ONCE):
             if at + self._left >= len(data):

@@ -1,4 +1,4 @@
-"""Flow control of one connection: nothing is read while what was read before waits for its turn."""
+"""Flow control of one connection: it reads nothing while bytes wait to be parsed."""
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
@@ -6,12 +6,12 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 
 class TurnFlow(FlowControl):
-    """uvicorn's flow control, of which reading stays paused while bytes are held, whoever wants to go on."""
+    """uvicorn's flow control; while bytes are held, reading stays paused even if uvicorn resumes it."""
 
     _holding = False
 
     def hold(self, *, holding: bool) -> None:
-        """Read nothing while bytes are held, and read on when they are not any more."""
+        """Pause reading while bytes are held; resume it when they are not."""
         if holding == self._holding:
             return
         self._holding = holding
@@ -21,6 +21,6 @@ class TurnFlow(FlowControl):
             self.resume_reading()
 
     def resume_reading(self) -> None:
-        """Read on, unless bytes are held."""
+        """Resume reading, unless bytes are held."""
         if not self._holding:
             super().resume_reading()

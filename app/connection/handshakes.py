@@ -1,7 +1,7 @@
-"""TLS handshakes: bounded in number and time, before there is a connection that could be refused in HTTP.
+"""TLS handshakes, bounded in number and time.
 
-A listener of the event loop counts no connection until its handshake is over, and gives each a minute. So connections
-that are to be encrypted are accepted here, and counted from then on.
+The event loop's own TLS listener counts no connection until its handshake has ended, and gives each handshake a minute.
+So `TlsListener` accepts these connections itself, and counts them from their accept on.
 """
 
 import asyncio
@@ -13,36 +13,35 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from psoup.app.admission.connections import Admission, Entry
+from psoup.app.admission.connections import ConnectionAdmission, Entry
 from psoup.engine import limits
 
 _ACCEPTED_AT_ONCE: Final = 32
-"""Connections, in one turn of the event loop."""
+"""Connections that are accepted in one turn of the event loop."""
 _PAUSE_S: Final = 1.0
-"""Without open files left nothing is accepted for so long."""
+"""A pause of accepting after the system has refused a connection its open file."""
 
 
 class TlsListener:
-    """Accepts connections, and hands over those that end their handshake. Used in the event loop alone.
+    """Accepts connections and makes the protocol of each after its handshake. Used in the event loop alone.
 
-    A connection that is one too many is told so in HTTP, behind its handshake; past a crowd of those, connections are
-    cut off.
+    A connection over a bound is refused by HTTP after its handshake; beyond a number of those it is cut off.
     """
 
     def __init__(
         self,
         listener: socket.socket,
         make: Callable[[Entry], HttpToolsProtocol],
-        admission: Admission,
+        admission: ConnectionAdmission,
         context: Callable[[], ssl.SSLContext | None],
     ) -> None:
-        """Accept at `listener`, which stays the caller's.
+        """Begin to accept at `listener`, which the caller closes.
 
         Args:
             listener: a socket that listens.
-            make: returns the protocol of a connection that has entered.
+            make: returns the protocol of a connection that `admission` has counted.
             admission: counts connections.
-            context: returns how connections are encrypted; None = they cannot be, and are cut off.
+            context: returns the TLS context of new connections; None = there is no certificate, and they are cut off.
         """
         self._listener, self._make, self._admission = listener, make, admission
         self._context = context
@@ -53,7 +52,7 @@ class TlsListener:
         self._loop.add_reader(listener, self._accept)
 
     def close(self) -> None:
-        """Accept nothing more, and end the handshakes under way."""
+        """Stop accepting, and cancel the handshakes under way."""
         self._loop.remove_reader(self._listener)
         if self._pausing is not None:
             self._pausing.cancel()
@@ -61,17 +60,19 @@ class TlsListener:
             one.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until the handshakes that `close` ends have ended."""
+        """Wait until the handshakes that `close` has cancelled have ended."""
         await asyncio.gather(*self._shaking, return_exceptions=True)
 
     def _accept(self) -> None:
-        """Accept what waits, some of it."""
+        """Accept waiting connections, _ACCEPTED_AT_ONCE at most."""
         for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 accepted, (host, *_) = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:  # no open files are left; the listener would be ready at once again
+            except (
+                OSError
+            ):  # no open files are left: without a pause the listener would be ready again at once
                 self._loop.remove_reader(self._listener)
                 self._pausing = self._loop.call_later(
                     _PAUSE_S, self._loop.add_reader, self._listener, self._accept
@@ -88,10 +89,10 @@ class TlsListener:
             shaking.add_done_callback(self._shaking.discard)
 
     async def _shake(self, accepted: socket.socket, context: ssl.SSLContext, entry: Entry) -> None:
-        """Encrypt a connection; one for which that fails, or takes too long, has ended."""
+        """Do the handshake of a connection; if it fails or takes too long, the connection is closed."""
         connection = self._make(entry)
         try:
-            with contextlib.suppress(OSError):  # all errors of TLS and of time are
+            with contextlib.suppress(OSError):  # TLS errors and timeouts are among them
                 await self._loop.connect_accepted_socket(
                     lambda: connection,
                     accepted,
@@ -100,5 +101,5 @@ class TlsListener:
                 )
         finally:
             transport: Any = connection.transport
-            if transport is None:  # it was not handed over
+            if transport is None:  # the handshake failed: no protocol will count it out
                 self._admission.leave(entry)

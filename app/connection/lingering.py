@@ -1,4 +1,4 @@
-"""A close that lets the client have its say: without it an answer can be lost on its way."""
+"""A close that reads on for a while: closing with unread bytes can destroy the answer on its way."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,21 +8,21 @@ from psoup.app.http.sending import Sending
 from psoup.engine import limits
 
 LINGER_S: Final = 2.0
-"""A closed connection's leftovers are read and thrown away for this long."""
+"""For this long a closing connection reads and discards what its client still sends."""
 LINGER_BYTES_MAX: Final = 2 * limits.BODY_INGEST_BYTES_MAX
 
 
 class LingeringTransport:
-    """A transport that may end its writing side first, and close when the peer has ended or time is up.
+    """A transport that first ends its writing side, and closes when the peer has ended or after LINGER_S.
 
-    Closing with unread bytes makes the system reset the connection: the peer may then lose the answer. What is not
-    sent when it closes is watched, or a client that takes nothing would keep it for ever.
+    Closing with unread bytes makes the system reset the connection, and the peer may lose the answer. Unsent bytes
+    are watched while it closes: a client that reads nothing would keep the connection open for ever.
     """
 
     def __init__(
         self, transport: asyncio.Transport, unread: Callable[[], bool], sending: Sending
     ) -> None:
-        """Stand in for `transport`; `unread` says whether the peer may still be sending its request."""
+        """Wrap `transport`; `unread` returns whether the peer may still be sending its request."""
         self._transport = transport
         self._unread = unread
         self._sending = sending
@@ -53,15 +53,14 @@ class LingeringTransport:
         asyncio.get_running_loop().call_later(LINGER_S, self._transport.close)
 
     def end(self) -> None:
-        """End with the connection: nothing is unread any more.
+        """Break the reference cycle with the lost connection, which `unread` refers to.
 
-        What tells of unread bytes holds the connection, and the connection this transport: left alone they would keep
-        each other, and the buffers of TLS, until Python looks for such circles.
+        Else both, and their TLS buffers, would stay in memory until Python searches for cycles.
         """
         self._unread = bool
 
     def discard(self, count: int) -> None:
-        """Throw `count` received bytes away; past a bound the connection is closed at once."""
+        """Discard `count` received bytes; beyond LINGER_BYTES_MAX close at once."""
         self._discarded += count
         if self._discarded > LINGER_BYTES_MAX:
             self._transport.close()

@@ -7,6 +7,7 @@ import socket
 from typing import Final
 
 from psoup.app.connection.tls import tls_context
+from psoup.app.errors import ListenError
 from psoup.app.settings import Settings
 
 _BACKLOG: Final = 2_048
@@ -18,12 +19,15 @@ def listen(settings: Settings) -> socket.socket:
 
     Raises:
         SettingError: the files of TLS cannot be; nothing listens.
-        OSError: the address cannot be listened on.
+        ListenError: the system does not let this process listen at the address.
     """
     if settings.tls_cert_file is not None:
         tls_context(settings)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ListenError(settings.host, settings.port, error) from error
 
 
 def url_of(listener: socket.socket, *, tls: bool) -> str:

@@ -1,10 +1,10 @@
-"""One HTTP/1.1 connection: uvicorn's, with bounds on what comes before the application sees a request.
+"""One HTTP/1.1 connection: uvicorn's protocol, with bounds on everything that happens before the application.
 
-uvicorn's parser takes heads of any size at any pace, and as many requests as a client likes to send ahead; it takes
-what follows a body for headers, answers broken requests in plain text, keeps answers for clients that do not read
-them, and closes while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes
-and time, a request is parsed when those before it are answered and taken, every refusal is a problem body, and a close
-lingers until the client has had its say. The parts are in `app/connection/`.
+uvicorn reads heads of any size at any pace, and as many requests as a client sends ahead; it treats what follows a body
+as headers, answers broken requests in plain text, keeps unlimited answers for clients that do not read them, and closes
+while the client still sends, which can destroy the answer on its way. Here heads are bounded in bytes and time, a
+request is parsed when the client has read the answers before it, every refusal is a problem body, and a close reads on
+for a while. The parts are beside this module.
 """
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
@@ -15,9 +15,8 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from psoup.app.admission.connections import Admission, Entry
-from psoup.app.admission.places import limitless, no_place
-from psoup.app.admission.traffic import Traffic
+from psoup.app.admission.connections import ConnectionAdmission, Entry
+from psoup.app.admission.slots import no_slot
 from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_allowance_s, head_refusal
@@ -28,7 +27,6 @@ from psoup.app.errors import FramingError, RequestTimeoutError
 from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large, new_request_id
 from psoup.app.http.framing import frame_of
 from psoup.app.http.front import FRONT, Front
-from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sending import SENDING, Sending
 from psoup.app.settings import Settings
 from psoup.engine import limits
@@ -36,24 +34,24 @@ from psoup.engine.errors import EngineError, OverloadedError
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with psoup's bounds. What is the same for all of them is set on a subclass (`protocol_class`).
+    """uvicorn's protocol with psoup's bounds. `protocol_class` makes a subclass that has the settings.
 
     Attributes:
+        head_s: seconds after its first byte by which a head has to be there.
         admission: which connections are let in.
-        front: of the connections to an application that leaves none.
     """
 
     settings: Settings
-    admission: Admission
-    front: Front
+    head_s: float
+    admission: ConnectionAdmission
 
     def __init__(self, *, entry: Entry | None = None, **given: Any) -> None:  # noqa: ANN401 (uvicorn's own)
         """Take what uvicorn gives, and the `entry` of a connection that was counted before it is made."""
         super().__init__(**given)
         self._entry = entry
-        self._front: Front = self.app_state.get(FRONT, self.front)
+        self._front: Front = self.app_state[FRONT]
         self._client = ""
-        """The address, as which connections, places and bytes are counted."""
+        """The address that connections, slots and bytes are counted by."""
         self.url = b""
         self._in_head = False
         self._refused = False
@@ -62,12 +60,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body = ArrivingBody()
         self._message_ended = False
         self._blank_bytes = 0
-        """In front of the next request."""
+        """Line ends before the next request."""
         self._going_on: asyncio.Handle | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._dropping: asyncio.TimerHandle | None = None
         """Ends the connection unless the body of a request that was turned away is there by then."""
-
         self._leaving: asyncio.TimerHandle | None = None
         """Ends the connection of a client that has ended its side."""
 
@@ -135,7 +132,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return False
 
     def pause_writing(self) -> None:
-        """Begin no other request, and see whether the client takes what there is."""
+        """Begin no other request, and watch whether the client reads its answers."""
         super().pause_writing()
         self._sending.watch()
 
@@ -143,7 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Go on when the client has taken what there was."""
         super().resume_writing()
         if not self.transport.is_closing():
-            self._sending.rest()
+            self._sending.unwatch()
         if not self._running():
             self._sending.settle()
             self._parse_soon()
@@ -151,7 +148,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # --- what arrives ---------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrives, and give the parser what has its turn."""
+        """Keep the bytes that arrive, and parse the request whose turn it is."""
         if self.transport.is_closing():
             if (transport := self._lingering()) is not None:
                 transport.discard(len(data))
@@ -160,7 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Give the parser the rest of one request at most, some pieces of it, and hold what is left."""
+        """Give the parser at most the rest of one request, in PIECES_MAX pieces, and hold the other bytes."""
         self._going_on = None
         self._message_ended = False
         for _ in range(PIECES_MAX):
@@ -173,7 +170,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._hold()
 
     def _skip_blank(self) -> None:
-        """Drop ends of lines in front of a request, a few as HTTP asks for: the parser takes any number, and slowly."""
+        """Drop line ends before a request, and refuse more than a few: the parser would read any number, slowly."""
         self._blank_bytes += self._unparsed.skip_blank()
         if self._blank_bytes > limits.BLANK_BYTES_MAX:
             self._unparsed.drop()
@@ -203,7 +200,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._bound_trailers()
 
     def _hold(self) -> None:
-        """Keep what has no turn yet, and read nothing meanwhile."""
+        """Keep the bytes whose turn has not come, and pause reading meanwhile."""
         if self.transport.is_closing():
             self._unparsed.drop()
         try:
@@ -211,7 +208,7 @@ class BoundedProtocol(HttpToolsProtocol):
         except OverloadedError as error:
             self._unparsed.drop()
             if self._running() and not self._in_body():
-                # Its answer tells what was done; the connection ends behind it.
+                # Its answer says what was done; the connection closes after it.
                 self._refused, self.cycle.keep_alive = True, False
             else:
                 self.refuse(error)
@@ -224,12 +221,12 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._parse_soon()
 
     def _parse_soon(self) -> None:
-        """Parse on in the next turn of the loop, so that others have theirs."""
+        """Parse on in the next turn of the event loop, so that other connections get theirs."""
         if self._unparsed and self._going_on is None:
             self._going_on = self.loop.call_soon(self._parse)
 
     def on_response_complete(self) -> None:
-        """End an answer: the next request has its turn as soon as the client has taken it."""
+        """End an answer: the next request is parsed as soon as the client has read it."""
         super().on_response_complete()
         if not self.flow.write_paused:
             self._sending.settle()
@@ -238,19 +235,17 @@ class BoundedProtocol(HttpToolsProtocol):
             self._parse_soon()
 
     def on_message_begin(self) -> None:
-        """Begin a head: from its first byte on it is timed."""
+        """Begin a head: its time runs from its first byte on."""
         if self._refused:
             return
         super().on_message_begin()
         self._in_head, self._blank_bytes = True, 0
         self._head_bytes, self._arriving = self._arriving, 0
         self._stop_head_timer()
-        self._head_timer = self.loop.call_later(
-            head_allowance_s(self.settings), self._head_timed_out
-        )
+        self._head_timer = self.loop.call_later(self.head_s, self._head_timed_out)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; what comes behind the head is a trailer, and dropped."""
+        """Take a header; a field behind the body is a trailer, and dropped."""
         if self._in_head:
             super().on_header(name, value)
             return
@@ -258,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._bound_trailers()
 
     def on_headers_complete(self) -> None:
-        """End a head; the application takes over, if it has a place for the request."""
+        """End a head; the application takes over, if it has a slot for the request."""
         self._in_head = False
         self._stop_head_timer()
         if self._refused:
@@ -269,20 +264,20 @@ class BoundedProtocol(HttpToolsProtocol):
         except FramingError as error:
             self.refuse(error, with_body=with_body)
             return
-        if self._has_place():
+        if self._has_slot():
             self.scope["extensions"] = {SENDING: self._sending}  # type: ignore[dict-item]
             super().on_headers_complete()
             return
         if self._stays_small():
-            self._write_problem(no_place(), closes=False, with_body=with_body)
+            self._write_problem(no_slot(), closes=False, with_body=with_body)
             self.on_response_complete()
             self._dropping = self.loop.call_later(LINGER_S, self.transport.close)
         else:
-            self.refuse(no_place(), with_body=with_body)
+            self.refuse(no_slot(), with_body=with_body)
         self.cycle = self.scope = None  # type: ignore[assignment] # as before the first request
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body; that of a request that was turned away is dropped."""
+        """Take a part of a body; the body of a refused request is dropped."""
         self._body.data(len(body))
         if self.cycle is not None:
             super().on_body(body)
@@ -298,7 +293,7 @@ class BoundedProtocol(HttpToolsProtocol):
             )
 
     def on_message_complete(self) -> None:
-        """End a request; the connection of one that was turned away is idle from now on."""
+        """End a request; after a refused one the connection is idle from now on."""
         self._message_ended = True
         self._body.end()
         if self._dropping is not None:
@@ -333,14 +328,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._write_problem(error, closes=True, with_body=with_body)
         self.transport.close()
 
-    def _has_place(self) -> bool:
+    def _has_slot(self) -> bool:
         """Return whether the request goes to the application."""
         if self.parser.get_method() == b"OPTIONS":
             return True
-        places = self._front.places
-        self.loop.call_soon(places.end_turn)
+        slots = self._front.slots
+        self.loop.call_soon(slots.end_turn)
         path = self.url.partition(b"?")[0].decode("latin-1")
-        return places.expect(path, self._client, reads=self._body.frame.has_body)
+        return slots.expect(path, self._client, reads=self._body.frame.has_body)
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
         shared_with = origin_of(self.headers or (), self.settings.cors_origins)
@@ -394,7 +389,7 @@ def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedP
     """Return the protocol for these settings; `count_loopback` counts local connections by address as well."""
     members = {
         "settings": settings,
-        "admission": Admission(settings, count_loopback=count_loopback),
-        "front": Front(limitless(), Traffic(), RequestLog(settings)),
+        "head_s": head_allowance_s(settings),
+        "admission": ConnectionAdmission(settings, count_loopback=count_loopback),
     }
     return type("Protocol", (BoundedProtocol,), members)

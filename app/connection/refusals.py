@@ -1,4 +1,4 @@
-"""Refusals that a connection writes by itself, in front of the application: problem bodies in the one shape."""
+"""Refusals that a connection writes itself, before the application: problem bodies as of any other error."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -15,10 +15,10 @@ _EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
 
 
 class Parser(Protocol):
-    """What a parser tells of a request."""
+    """What `heard_of` needs of uvicorn's parser."""
 
     def get_method(self) -> bytes:
-        """Return the method; of no meaning before the target has begun."""
+        """Return the method; meaningless before the target has begun."""
         ...
 
 
@@ -33,10 +33,10 @@ def refusal(
     """Return the whole answer to a request that is refused with `error`.
 
     Args:
-        error: what is wrong.
+        error: why.
         request_id: of the answer.
-        shared_with: the origin of pages that may read the answer.
-        closes: the connection ends with it.
+        shared_with: origin of web pages that may read the answer; None = none.
+        closes: the connection is closed after it.
         with_body: False for a HEAD.
     """
     response = problem_response(error, instance=request_id)
@@ -59,13 +59,13 @@ def heard_of(
     *,
     is_running: bool,
 ) -> Heard | None:
-    """Return what has arrived of the request that is refused, None where nothing has.
+    """Return the part of a refused request that has arrived, None where nothing has.
 
     Args:
         scope: of the last request that has begun.
         parser: of its head.
-        url: of it, as far as it has arrived.
-        is_running: the application works on it.
+        url: the part of its URL that has arrived.
+        is_running: the application is working on it.
     """
     # A scope has a method once the application has its request, which may be answered already.
     if scope is None or ("method" in scope and not is_running):
@@ -74,7 +74,7 @@ def heard_of(
 
 
 def origin_of(headers: Headers, allowed: Sequence[str]) -> bytes | None:
-    """Return the origin of the page that asks, if pages of its origin may see answers."""
+    """Return the origin of the web page that sent the request, if it is `allowed` to read answers, else None."""
     for name, value in headers:
         if name == b"origin" and value.decode("latin-1") in allowed:
             return value

@@ -84,7 +84,10 @@ class WorkerServer(uvicorn.Server):
         self.servers.append(listener)  # type: ignore[arg-type] # of a server it is closed and waited for alone
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End gracefully; a client of TLS that idles, and does not see that it is told so, is waited for a little."""
+        """End gracefully. After a second Ctrl-C wait for no request, but let the application end in order all the same.
+
+        An idle client of TLS that does not see the end of its connection is waited for a little.
+        """
         if self.connections.by_tls:
             loop = asyncio.get_running_loop()
             for one in self.server_state.connections:
@@ -92,6 +95,8 @@ class WorkerServer(uvicorn.Server):
                 if cycle is None or cycle.response_complete:
                     loop.call_later(LINGER_S, one.transport.abort)
         await super().shutdown(sockets)
+        if self.force_exit:  # of which uvicorn does not tell the application
+            await self.lifespan.shutdown()
 
 
 class Server(WorkerServer):

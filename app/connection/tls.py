@@ -70,7 +70,7 @@ class Certificate:
         return self._context
 
     def _look(self) -> None:
-        """Read the files if they have changed; what cannot be read changes nothing, and is logged once."""
+        """Read the files if they have changed. Files that cannot be read change nothing, and are logged once."""
         seen = tuple(map(_look_of, (self._settings.tls_cert_file, self._settings.tls_key_file)))
         if seen == self._seen:
             return
@@ -79,7 +79,8 @@ class Certificate:
         try:
             self._context = tls_context(self._settings)
         except SettingError as error:
-            _LOG.error("certificate-kept", code=error.code, detail=error.detail)
+            event = "certificate-unreadable" if self._context is None else "certificate-kept"
+            _LOG.error(event, code=error.code, detail=error.detail)
         else:
             if not is_first:
                 _LOG.info("certificate-read", file=str(self._settings.tls_cert_file))

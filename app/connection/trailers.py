@@ -1,21 +1,21 @@
-"""Trailers: the fields behind a chunked body. They are dropped, and bounded as the headers of a head are.
+"""Trailers: the fields behind a chunked body. They are dropped, and bounded as headers are.
 
-What comes behind a body cannot say how it is to be read, or who sends it: by then that is decided.
+They come too late to say how the body is to be read, or who sends it.
 """
 
 from psoup.engine import limits
 
 
 class Trailers:
-    """Counts what of one chunked body is no data, and what of it the parser still holds."""
+    """Counts the trailers of one chunked body, and the bytes of an unfinished field that the parser holds."""
 
     def __init__(self) -> None:
-        """Count for a request whose head has ended."""
+        """Begin behind a head."""
         self._fields = self._field_bytes = self._held_bytes = 0
         self._has_progressed = False
 
     def progress(self) -> None:
-        """See that the parser came to data, or to a chunk's end: it holds nothing."""
+        """The parser has met data or the end of a chunk: it holds no bytes."""
         self._has_progressed = True
 
     def field(self, name: bytes, value: bytes) -> None:
@@ -25,7 +25,7 @@ class Trailers:
         self._has_progressed = True
 
     def fed(self, count: int) -> None:
-        """See that the parser was given `count` bytes; without progress it holds them, a field that does not end."""
+        """The parser was given `count` bytes; without progress it holds them, as part of an unfinished field."""
         self._held_bytes = 0 if self._has_progressed else self._held_bytes + count
         self._has_progressed = False
 

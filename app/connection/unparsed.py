@@ -1,8 +1,8 @@
-"""What a client has sent ahead of its turn: kept until the request before it is answered.
+"""Bytes that a client has sent ahead: they are kept until the request before them is answered.
 
-The parser takes whatever it is given: thousands of requests in one packet of the network. So it is given one request
-after the other, as what is worked on and what is not sent yet allow. A head, and the trailers behind chunks, end with
-an empty line; a body of a known length, and a chunk, end by themselves.
+The parser reads all it is given, and one network packet may hold thousands of requests. So it is given one request at a
+time. A head, and the trailers behind chunks, end with an empty line; a body of known length, and a chunk, end by
+their length.
 """
 
 import re
@@ -14,21 +14,21 @@ from psoup.engine.errors import OverloadedError
 
 _EMPTY_LINE: Final = b"\r\n\r\n"
 PIECES_MAX: Final = 8
-"""Of one request in one turn of the event loop: a head, a body, and more where there are many chunks."""
+"""Pieces of one request in one turn of the event loop: a head, a body, more where there are many chunks."""
 _NO_LINE_END: Final = re.compile(rb"[^\r\n]")
 _SEEN_BYTES: Final = len(_EMPTY_LINE) - 1
-"""So much of an empty line may have come before the rest of it."""
+"""An empty line may be split: so many bytes of it may have come in the piece before."""
 
 
 class Unparsed:
-    """The bytes of one connection that its parser was not given. Invariant: what `settle` has left is counted."""
+    """Bytes of one connection that its parser was not given. Invariant: after `settle` all of them are counted."""
 
     def __init__(self, traffic: Traffic, client: str) -> None:
-        """Hold nothing; what is held counts as `client`'s."""
+        """Hold no bytes. Later ones count for `client`."""
         self._traffic, self._client = traffic, client
         self._data, self._at, self._counted = b"", 0, 0
         self._parsed = b""
-        """The last bytes that the parser was given: an empty line may begin in them."""
+        """The last bytes that the parser was given: an empty line may begin there."""
 
     def __len__(self) -> int:
         """Return how many bytes there are."""
@@ -40,7 +40,7 @@ class Unparsed:
         self._at = 0
 
     def skip_blank(self) -> int:
-        """Drop the ends of lines that come first, and return how many bytes they are: a request may follow some."""
+        """Drop leading line ends, which HTTP allows before a request; return how many bytes they were."""
         found = _NO_LINE_END.search(self._data, self._at)
         first = found.start() if found else len(self._data)
         skipped, self._at = first - self._at, first
@@ -49,11 +49,11 @@ class Unparsed:
         return skipped
 
     def piece(self, body_left: int, chunks: Chunks | None = None) -> bytes:
-        """Take the next bytes for the parser, of which none lies behind the end of a request.
+        """Take the next bytes for the parser: they never reach beyond the end of the present request.
 
         Args:
-            body_left: how much of a body of known length is still to come.
-            chunks: of the body that has begun, and is chunked.
+            body_left: bytes of a body of known length that are still to come.
+            chunks: position in a chunked body; None = the body is not chunked.
         """
         end = self._at + body_left
         if not body_left:
@@ -69,21 +69,21 @@ class Unparsed:
         return taken
 
     def drop(self) -> None:
-        """Hold nothing any more."""
+        """Drop all bytes."""
         self._data, self._at = b"", 0
 
     def settle(self) -> None:
-        """Count what is left among what all connections hold.
+        """Count the remaining bytes in the bound that all connections share.
 
         Raises:
-            OverloadedError: there is no room; nothing of it is counted.
+            OverloadedError: there is no room for them; none of them are counted.
         """
         held, counted = len(self._data), self._counted
         if held == counted:
             return
         shares = self._traffic.unparsed
         if counted:
-            shares.give_back(self._client, counted)
+            shares.release(self._client, counted)
             self._counted = 0
         if held:
             if not shares.take(self._client, held):
@@ -95,9 +95,9 @@ class Unparsed:
             self._counted = held
 
     def _end(self, data: bytes, at: int, chunks: Chunks | None) -> int:
-        """Return where the head in `data` from `at` on ends, or what there is of chunks and the trailers behind them.
+        """Return the end of the head in `data` from `at` on, or of the chunks and trailers that have arrived.
 
-        Behind an end that has been seen the rest of it may look like another one: a piece then ends early, no more.
+        The rest of an empty line that was split may look like another one: then the piece only ends early.
         """
         parsed = self._parsed
         if chunks is not None and not chunks.have_ended():

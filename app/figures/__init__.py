@@ -1,5 +1,5 @@
-"""What an engine and a service measure of themselves: values, without a reader.
+"""Figures that an engine and a service measure of themselves, as plain values.
 
-Reading order: `engine` (what an engine says, and how it travels to workers), `footprint` (bytes held),
-`join_tally` (what joining costs and finds), `throughput` (the last 10 and 60 seconds).
+Reading order: `engine` (an engine's counters, and how they travel to workers), `footprint` (bytes in memory),
+`join_tally` (cost and results of joins), `throughput` (rates of the last 10 and 60 seconds).
 """

@@ -1,4 +1,4 @@
-"""What an engine says of itself, and how it travels to API workers: counters since its start, and what it holds."""
+"""The figures of an engine: counters since its start, bytes in memory. Encoded as JSON, they travel to API workers."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,17 +16,18 @@ class Figures:
     """Counters of one engine since its start.
 
     Attributes:
-        applied, published: positions: what invocations in its process see, and what all others do.
+        applied: position that invocations in the engine's process see.
+        published: position that invocations in all other processes see.
         operations, tuples: folded.
         body_bytes: of the batches of these tuples, as the log keeps them.
-        ticks: appended because time passed and nothing arrived.
-        retries: attempts after the store was away.
+        ticks: operations that the engine appended because time passed and nothing arrived.
+        retries: steps taken again after the store was unavailable.
         voided: committed operations that could not be applied and changed nothing: damage, or a bug.
         publishes: deltas published; `publish_s` is the seconds they took together, `publish_s_max` the longest.
-        pages_written, result_bytes: hits in them.
-        footprint: what it holds.
-        joins: what joining has cost and found.
-        store: what its store was like when it was last looked at.
+        pages_written, result_bytes: pages of hits that publishing has written, and their bytes.
+        footprint: bytes in memory.
+        joins: cost and results of joins.
+        store: the store's condition, as the engine has last seen it.
     """
 
     applied: int = 0
@@ -53,15 +54,15 @@ _JSON: Final = TypeAdapter(Figures)
 
 def write_figures(figures: Figures, bytes_max: int = limits.FIGURES_BYTES_MAX) -> bytes:
     """Return figures as JSON of `bytes_max` bytes at most: groups of joins that took few steps are left out first."""
-    told = _JSON.dump_json(figures)
+    encoded = _JSON.dump_json(figures)
     groups = sorted(figures.joins.groups, key=lambda group: -group.steps)
-    while len(told) > bytes_max and groups:
-        groups = groups[: len(groups) * bytes_max // len(told)]
+    while len(encoded) > bytes_max and groups:
+        groups = groups[: len(groups) * bytes_max // len(encoded)]
         joins = replace(figures.joins, groups=tuple(groups))
-        told = _JSON.dump_json(replace(figures, joins=joins))
-    return told
+        encoded = _JSON.dump_json(replace(figures, joins=joins))
+    return encoded
 
 
-def read_figures(told: bytes) -> Figures:
-    """Return the figures that `write_figures` wrote. Raises ValueError for what it did not."""
-    return _JSON.validate_json(told)
+def read_figures(encoded: bytes) -> Figures:
+    """Return the figures that `write_figures` has encoded. Raises ValueError for any other bytes."""
+    return _JSON.validate_json(encoded)

@@ -1,6 +1,6 @@
-"""What the engine holds, in bytes: taken in the fold's thread now and then, read by anybody.
+"""Bytes that an engine holds in memory: measured in the fold's thread now and then, read by any thread.
 
-Counted are arrays and texts. The Python objects around them are not: a standing query has some 3 KB of them.
+Arrays and texts are counted. The Python objects around them are not: a standing query has some 3 KB of them.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from psoup.engine.results.live import HeldBytes
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes held, and how many clauses meet tuples.
+    """Bytes in memory, and the number of clauses that they serve.
 
     Attributes:
-        tuples: of the columns of all streams, the room for rows to come among them.
-        hits: of what is kept of matches between invocations.
-        index: of the tables that tuples meet.
-        texts: of standing queries and their clauses.
-        clauses: those that meet tuples: what is kept of others is nothing.
+        tuples: columns of all streams, with their room for further rows.
+        hits: matches that are kept between invocations.
+        index: tables in which tuples look up clauses.
+        texts: texts of standing queries and of their clauses.
+        clauses: clauses in the index; no others have hits in memory.
     """
 
     tuples: int = 0
@@ -30,12 +30,12 @@ class Footprint:
 
     @property
     def hits_per_clause(self) -> float | None:
-        """Return the bytes of hits that fall to a clause; None without clauses."""
+        """Return the mean bytes of hits of a clause; None without clauses."""
         return self.hits / self.clauses if self.clauses else None
 
     @property
     def index_per_clause(self) -> float | None:
-        """Return the bytes of the index that fall to a clause; None without clauses."""
+        """Return the mean bytes of the index for a clause; None without clauses."""
         return self.index / self.clauses if self.clauses else None
 
 
@@ -43,7 +43,7 @@ NOTHING: Final = Footprint()
 
 
 def footprint(engine: EngineStatistics, held: HeldBytes) -> Footprint:
-    """Return what is held, by the accounts of those who hold it. In the thread that folds."""
+    """Return the footprint, from the statistics of the engine and of its hits. In the thread that folds."""
     return Footprint(
         tuples=engine.bytes_held,
         hits=held.hits,

@@ -1,6 +1,6 @@
-"""What joining costs and finds: of each group as it stands, and of all since the start.
+"""Cost and results of joins: of each present join group, and in total since the start.
 
-A group's counters go with the group. Their totals only grow, as a counter that is scraped has to.
+The counters of a group disappear with it. The totals keep them, so that they only grow, as scraped counters must.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from psoup.engine.engine import JoinGroupStatistics
 
 @dataclass(frozen=True, slots=True)
 class JoinTotals:
-    """Counters of all groups since the start, those that are gone among them; each as in `JoinGroupStatistics`."""
+    """Sums over all groups since the start, with those that are gone; fields as in `JoinGroupStatistics`."""
 
     entrants: int = 0
     fresh_rows: int = 0
@@ -23,7 +23,7 @@ class JoinTotals:
     steps: int = 0
 
     def plus(self, group: JoinGroupStatistics) -> "JoinTotals":
-        """Return the sums with those of one group."""
+        """Return these sums plus the counters of `group`."""
         return JoinTotals(
             self.entrants + group.entrants,
             self.fresh_rows + group.fresh_rows,
@@ -37,7 +37,7 @@ class JoinTotals:
 
 @dataclass(frozen=True, slots=True)
 class JoinReading:
-    """The groups that stand, and the totals with them, as they were noted together."""
+    """The present groups, and the totals at the same moment."""
 
     groups: tuple[JoinGroupStatistics, ...] = ()
     totals: JoinTotals = JoinTotals()
@@ -47,7 +47,7 @@ NO_JOINS: Final = JoinReading()
 
 
 class JoinTally:
-    """The last reading, and what groups had counted when they were last seen. One thread notes, any reads."""
+    """The last reading, and the sums of groups that are gone. One thread notes, any thread reads."""
 
     def __init__(self) -> None:
         """Begin without groups."""
@@ -55,24 +55,24 @@ class JoinTally:
         self._gone = JoinTotals()
 
     def note(self, groups: Sequence[JoinGroupStatistics]) -> None:
-        """Take note of the groups that stand now. Cost: O(groups)."""
-        standing = {one.group for one in groups}
-        for one in self.reading.groups:
-            if one.group not in standing:
-                self._gone = self._gone.plus(one)
+        """Read the present groups. Cost: O(groups)."""
+        present = {group.group for group in groups}
+        for group in self.reading.groups:
+            if group.group not in present:
+                self._gone = self._gone.plus(group)
         self.reading = JoinReading(tuple(groups), self._sum(groups))
 
     def check(self) -> None:
         """Raise AssertionError if a group is counted twice, or the totals are not theirs. For tests."""
         groups = self.reading.groups
-        if len({one.group for one in groups}) < len(groups):
+        if len({group.group for group in groups}) < len(groups):
             raise AssertionError("a group is counted once")
         if self._sum(groups) != self.reading.totals:
             raise AssertionError("totals are those of the groups, and of those that are gone")
 
     def _sum(self, groups: Sequence[JoinGroupStatistics]) -> JoinTotals:
-        """Return the totals of these groups and of those that are gone."""
+        """Return the sums of these groups and of those that are gone."""
         totals = self._gone
-        for one in groups:
-            totals = totals.plus(one)
+        for group in groups:
+            totals = totals.plus(group)
         return totals

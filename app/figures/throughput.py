@@ -1,7 +1,6 @@
-"""Throughput: how much was done in the last 10 and 60 seconds, from a ring of counters noted once a second.
+"""Throughput over the last 10 and 60 seconds, from counters that are read once a second.
 
-The counters only grow; a rate is the difference of two readings over the time between them. The time is an
-argument: whoever notes has a clock.
+The counters only grow; a rate is the difference of two readings over the time between them. The time is an argument.
 """
 
 import itertools
@@ -19,7 +18,7 @@ NOTE_EVERY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What was done since the start: tuples and operations folded, queries answered."""
+    """Counters since the start: tuples and operations folded, queries answered."""
 
     tuples: int
     operations: int
@@ -28,7 +27,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Rates over `seconds` seconds; all 0 before any time has passed."""
+    """Rates over `seconds` seconds; all are 0 before any time has passed."""
 
     seconds: float
     tuples_per_s: float
@@ -43,7 +42,7 @@ class RingStatistics:
     readings: int
 
 
-class Tally:
+class ThreadSafeCount:
     """A count that any thread may add to."""
 
     def __init__(self) -> None:
@@ -52,13 +51,13 @@ class Tally:
         self._lock = threading.Lock()
 
     def add(self, number: int) -> None:
-        """Count `number` more."""
+        """Add `number`."""
         with self._lock:
             self.count += number
 
 
 class ThroughputRing:
-    """Readings of the last minute, one a second and one from before. Thread-safe."""
+    """Readings of the last minute, one a second, and one older. Thread-safe."""
 
     def __init__(self) -> None:
         """Begin without readings."""
@@ -70,7 +69,7 @@ class ThroughputRing:
         return not self._readings or at_s >= self._readings[-1][0] + NOTE_EVERY_S
 
     def note(self, at_s: float, progress: Progress) -> None:
-        """Keep a reading; one that comes too soon after the last does nothing. Cost: O(1), amortised."""
+        """Keep a reading, unless it comes within NOTE_EVERY_S of the last one. Cost: O(1), amortised."""
         with self._lock:
             if not self.is_due(at_s):
                 return
@@ -79,7 +78,7 @@ class ThroughputRing:
                 self._readings.popleft()
 
     def rates(self, at_s: float, progress: Progress) -> Mapping[int, Throughput]:
-        """Return the rates up to now, by span in seconds: as far back as a reading reaches, if not farther.
+        """Return the rates up to now, by span in seconds; a span is shorter where no reading is old enough.
 
         Args:
             at_s: now, on the clock of the readings.
@@ -106,23 +105,23 @@ class ThroughputRing:
 def _rate(
     readings: list[tuple[float, Progress]], span_s: int, at_s: float, progress: Progress
 ) -> Throughput:
-    """Return the rates since the newest reading that is `span_s` old, or since the oldest there is."""
-    old_enough = [one for one in readings if one[0] <= at_s - span_s]
+    """Return the rates since the newest reading at least `span_s` old, or since the oldest one."""
+    old_enough = [reading for reading in readings if reading[0] <= at_s - span_s]
     since_s, before = (old_enough[-1:] or readings[:1] or [(at_s, progress)])[0]
     seconds = at_s - since_s
     if seconds <= 0:
         return Throughput(0.0, 0.0, 0.0, 0.0)
-    read = [before, *(one for noted_s, one in readings if noted_s > since_s), progress]
+    steps = [before, *(step for noted_s, step in readings if noted_s > since_s), progress]
     return Throughput(
         seconds,
-        _grown([one.tuples for one in read]) / seconds,
-        _grown([one.operations for one in read]) / seconds,
-        _grown([one.invocations for one in read]) / seconds,
+        _growth([step.tuples for step in steps]) / seconds,
+        _growth([step.operations for step in steps]) / seconds,
+        _growth([step.invocations for step in steps]) / seconds,
     )
 
 
-def _grown(counts: list[int]) -> int:
-    """Return how much was counted: one that is less than before has begun anew, as that of another engine."""
+def _growth(counts: list[int]) -> int:
+    """Return the growth of a counter. A smaller value than before is a counter that began anew: of another engine."""
     return sum(
         later - earlier if later >= earlier else later
         for earlier, later in itertools.pairwise(counts)

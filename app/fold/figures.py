@@ -1,4 +1,4 @@
-"""Counters of a fold loop since its start, and what its engine held when it was last looked at."""
+"""Counters of a fold since its start, and the last readings of its engine's memory and joins."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ NOTHING_WRITTEN: Final = ResultsStatistics(0, 0, 0, 0)
 
 
 class FoldFigures:
-    """What a loop has done. Its thread counts and notes, any thread reads; counters only grow."""
+    """The figures of one fold. Its thread counts and notes, any thread reads; counters only grow."""
 
     def __init__(self) -> None:
         """Begin at 0."""
@@ -28,7 +28,7 @@ class FoldFigures:
         self._due_s: float | None = None
 
     def count(self, operation: Operation) -> int:
-        """Count an operation that was applied. Return the bytes of its body."""
+        """Count an applied operation. Return the bytes of its body."""
         self.operations += 1
         content = operation.content
         if not isinstance(content, Rows):
@@ -38,14 +38,14 @@ class FoldFigures:
         return len(content.body)
 
     def is_due(self, at_s: float) -> bool:
-        """Return whether to look again, and take it that this is done: once in FIGURES_EVERY_S."""
+        """Return whether `note` is due, once in FIGURES_EVERY_S; True starts the next interval."""
         if self._due_s is not None and at_s < self._due_s:
             return False
         self._due_s = at_s + limits.FIGURES_EVERY_S
         return True
 
     def note(self, engine: EngineStatistics, held: HeldBytes) -> None:
-        """Take note of what the engine and the results in this process hold. Cost: O(join groups)."""
+        """Read the memory and the joins of the engine, and the hits in this process. Cost: O(join groups)."""
         self.footprint = footprint(engine, held)
         self.joins.note(engine.eddy.joins)
 
@@ -57,13 +57,13 @@ class FoldFigures:
         publishing: PublishStatistics,
         written: ResultsStatistics,
     ) -> Figures:
-        """Return all figures: counters as they are, what is held as it was last noted.
+        """Return all figures: counters as they are, memory and joins as they were last noted.
 
         Args:
-            applied: where the loop stands.
-            published: likewise.
-            publishing: of its deltas.
-            written: what the store's Results Structure has counted.
+            applied: position of the fold.
+            published: position up to which it has published.
+            publishing: counters of its publishes.
+            written: counters of the store's Results Structure.
         """
         return Figures(
             applied=applied,
@@ -84,8 +84,8 @@ class FoldFigures:
         )
 
     def check(self) -> None:
-        """Raise AssertionError if a counter is not one, or a group of joins is counted twice. For tests."""
+        """Raise AssertionError if a counter is negative, or a join group is counted twice. For tests."""
         counters = (self.operations, self.tuples, self.body_bytes, self.ticks, self.retries)
         if min(*counters, self.voided) < 0 or self.voided > self.operations:
-            raise AssertionError("counters only grow, and what is void was folded")
+            raise AssertionError("counters only grow, and void operations are folded ones")
         self.joins.check()

@@ -1,8 +1,8 @@
-"""The sign of life that keeps a standby waiting: the store's lease renewed now and then, in a thread of its own.
+"""The lease of an engine on its store: a thread renews it, and while it lasts a standby waits.
 
-In its own, because an operation may be folded for longer than a lease lasts. What is written does not hang on it: the
-store refuses whoever has lost it, however late that one finds out. What is read from this process's memory does: once
-the lease may have ended, another engine may have gone on.
+The thread is its own, because one operation may take longer to fold than a lease lasts. Writes do not depend on the
+lease: the store refuses an engine that has lost it, however late that engine finds out. Reads from this process's
+memory do: once the lease may have ended, another engine may have taken over and applied more.
 """
 
 import threading
@@ -14,9 +14,12 @@ import structlog
 
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
+from psoup.engine.store.errors import FencedError
 
-FENCED_CODE: Final = "fenced"
-"""The code of the store's error that says: another engine has taken over."""
+RENEWAL_FAILED: Final = "lease-renewal-failed"
+"""Logged once, with an error of a renewal that is none of the store's; renewals go on, and `-over` says when one
+succeeds. If none does, the lease ends: the engine is not ready, and a standby takes over.
+"""
 
 _LOG = structlog.get_logger("psoup.lease")
 
@@ -30,14 +33,14 @@ class LeaseStatistics:
 
 
 class Lease:
-    """Renews until it is stopped, or until the store says that another engine has taken over."""
+    """Renews a lease until `stop`, or until the store says that another engine has taken over."""
 
     def __init__(
         self,
         renew: Callable[[], None],
         *,
         lease_s: float,
-        on_fenced: Callable[[EngineError], None],
+        on_fenced: Callable[[FencedError], None],
         elapsed_s: Callable[[], float],
     ) -> None:
         """Make the thread; it does nothing before `start`.
@@ -55,16 +58,18 @@ class Lease:
         self._on_fenced = on_fenced
         self._elapsed_s = elapsed_s
         self._asked_s: float | None = None
-        """When the last renewal that succeeded was asked for."""
+        """When the last successful renewal began."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="psoup-lease", daemon=True)
         self._renewals = self._failures = 0
+        self._is_broken = False
+        """Whether the last renewal raised an error that is none of the store's."""
 
     @property
     def lasts(self) -> bool:
-        """Return whether no other engine can have been let in: it was renewed no longer ago than it lasts.
+        """Return whether the lease lasts: no other engine can have taken over.
 
-        Of a store that no other process can reach nothing was leased, which lasts.
+        A store that no other process can reach is not leased; then it is always True.
         """
         return self._asked_s is None or self._elapsed_s() - self._asked_s < self._lease_s
 
@@ -84,7 +89,7 @@ class Lease:
         return LeaseStatistics(self._renewals, self._failures)
 
     def check(self) -> None:
-        """Raise AssertionError if it renews what it was told to let go of. For tests."""
+        """Raise AssertionError if the thread runs on after `stop`. For tests."""
         if self._stopping.is_set() and self._thread.is_alive():
             raise AssertionError("a lease that was stopped is renewed no more")
 
@@ -93,13 +98,21 @@ class Lease:
             asked_s = self._elapsed_s()
             try:
                 self._renew()
+            except FencedError as refusal:
+                self._on_fenced(refusal)
+                return
             except EngineError as error:
-                if error.code == FENCED_CODE:
-                    self._on_fenced(error)
-                    return
                 self._failures += 1
                 _LOG.debug("not-renewed", code=error.code, detail=error.detail)
+            except Exception:  # noqa: BLE001 (whatever it is, the next renewal may succeed)
+                self._failures += 1
+                if not self._is_broken:
+                    _LOG.exception(RENEWAL_FAILED)
+                self._is_broken = True
             else:
                 self._renewals += 1
                 self._asked_s = asked_s
+                if self._is_broken:
+                    _LOG.info(f"{RENEWAL_FAILED}-over")
+                self._is_broken = False
             self._stopping.wait(self._every_s)

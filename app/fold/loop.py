@@ -3,6 +3,7 @@
 Invariant: after an IntegrityError, a bug, or word of another engine nothing more is published.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -12,10 +13,10 @@ from typing import Final
 import structlog
 
 from psoup.app.backend.contract import Phase
+from psoup.app.backend.in_process import InProcess
 from psoup.app.backend.kernels import load_kernels
-from psoup.app.backend.store import Store
 from psoup.app.figures.engine import Figures, write_figures
-from psoup.app.fold.lease import FENCED_CODE, Lease, LeaseStatistics
+from psoup.app.fold.lease import Lease, LeaseStatistics
 from psoup.app.fold.store_watch import StoreWatch
 from psoup.app.fold.turns import Fold
 from psoup.engine import limits
@@ -26,16 +27,14 @@ from psoup.engine.errors import EngineError
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.store.condition import DISK_FULL
+from psoup.engine.store.contract import Durability, Store
+from psoup.engine.store.errors import TRANSIENT_ERRORS, FencedError
 from psoup.engine.tuples.batch import Seq
 
 IDLE_S: Final = 0.25
 """An idle loop looks at the log this often, if nobody wakes it."""
 RETRY_S_FIRST: Final = 0.05
 RETRY_S_MAX: Final = 2.0
-TRANSIENT_CODES: Final = frozenset(
-    {"store-unavailable", "recovering", "store-full", "commit-unknown"}
-)
-"""After these a step is taken again. Only ticks are appended here, and one too many changes nothing."""
 
 _LOG = structlog.get_logger("psoup.fold_loop")
 
@@ -64,7 +63,7 @@ class FoldStatistics:
     figures: Figures
 
 
-class FoldLoop:
+class FoldLoop(InProcess):
     """One thread that turns the log into results (`Backend`). Started once, stopped once."""
 
     def __init__(
@@ -128,8 +127,7 @@ class FoldLoop:
     def phase(self) -> Phase:
         """Return where the loop stands.
 
-        STORE_DOWN also while the lease may have ended, as after a pause: another engine may have gone on, and what is
-        in this process's memory would be old.
+        STORE_DOWN also while the lease may have ended, as after a pause: another engine may have gone on by then.
         """
         if self._fenced.is_set():
             return Phase.FENCED
@@ -148,6 +146,11 @@ class FoldLoop:
     def results(self) -> ResultsReader:
         """Return the results at the applied position, in this process's memory."""
         return self._fold.results
+
+    @property
+    def hit_bytes(self) -> int:
+        """Return the bytes that the results in this process's memory take."""
+        return self._fold.held.hits
 
     def start(self) -> None:
         """Start the thread: it recovers first. Memory is taken before, so that it serves all threads."""
@@ -178,10 +181,7 @@ class FoldLoop:
 
     @property
     def is_current(self) -> bool:
-        """Return whether its memory shows all that was ever told to be applied, whether the store answers or not.
-
-        It does unless another engine may have gone on.
-        """
+        """Return whether its memory shows everything that was told to be applied: no other engine can have gone on."""
         return self._shown and (self._lease.lasts or self._store.is_private)
 
     def statistics(self) -> FoldStatistics:
@@ -237,21 +237,23 @@ class FoldLoop:
             _LOG.error("fold-stopped", applied=applied, detail=detail, exc_info=error)
         self._on_lost(Phase.FAILED)
 
-    def _refusal(self, error: Exception) -> EngineError | None:
+    def _refusal(self, error: Exception) -> FencedError | None:
         """Return the store's word that another engine writes now, or None.
 
         What is read while that one publishes and trims may look like damage: so the store is asked.
         """
-        if isinstance(error, EngineError) and error.code == FENCED_CODE:
+        if isinstance(error, FencedError):
             return error
         try:
             if self._taken:
                 self._store.renew()
-        except EngineError as refusal:
-            return refusal if refusal.code == FENCED_CODE else None
+        except FencedError as refusal:
+            return refusal
+        except EngineError:
+            return None
         return None
 
-    def _end_fenced(self, error: EngineError) -> None:
+    def _end_fenced(self, error: FencedError) -> None:
         """Fold and publish nothing more: another engine has taken over. Any thread."""
         with self._fencing:
             if self._fenced.is_set():
@@ -273,8 +275,8 @@ class FoldLoop:
                 self._taken_s = self._elapsed_s()
                 _LOG.info("taken-over", durability=str(self._store.durability))
                 self._watch.start()
-                if self._store.durability != "memory":  # which no other process can reach
-                    self._lease.start(asked_s)
+                if self._store.durability is not Durability.MEMORY:
+                    self._lease.start(asked_s)  # else no other process can reach it
                 return
             if self._phase is not Phase.STANDBY:
                 self._phase = Phase.STANDBY
@@ -305,13 +307,17 @@ class FoldLoop:
         try:
             if not self._fenced.is_set():
                 self._fold.publish()
+        except FencedError:
+            raise
         except EngineError as error:
-            if error.code == FENCED_CODE:
-                raise
             _LOG.warning("left-unpublished", code=error.code, applied=self._fold.applied)
 
     def _until_it_works(self, step: Callable[[], None]) -> bool:
-        """Run `step` until the store lets it pass; False = the loop is to end."""
+        """Run `step` until the store lets it pass; False = the loop is to end.
+
+        It is taken again after any of TRANSIENT_ERRORS, CommitUnknownError as well: only ticks are appended here, and
+        one too many changes nothing.
+        """
         wait_s = RETRY_S_FIRST
         phase = self._phase
         while not self._stopping.is_set():
@@ -319,9 +325,7 @@ class FoldLoop:
                 if self._phase is Phase.STORE_DOWN and self._taken:
                     self._reopen()
                 step()
-            except EngineError as error:
-                if error.code not in TRANSIENT_CODES:
-                    raise
+            except TRANSIENT_ERRORS as error:
                 self._note_down(error)
                 self._fold.counted.retries += 1
                 self._stopping.wait(wait_s)
@@ -390,10 +394,6 @@ class FoldLoop:
         told = write_figures(self.figures())
         if told == self._told:
             return
-        try:
+        with contextlib.suppress(*TRANSIENT_ERRORS):  # then they are told later
             self._store.tell(told)
-        except EngineError as error:
-            if error.code not in TRANSIENT_CODES:
-                raise
-        else:
             self._told = told

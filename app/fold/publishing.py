@@ -1,12 +1,12 @@
-"""What is applied and not published yet, and its way to the store: merged deltas, one of them at times in doubt."""
+"""Deltas that are applied and not published: they wait, are merged, and are published; one may be in doubt."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from psoup.app.backend.store import Store
 from psoup.engine import limits
 from psoup.engine.results.delta import Delta, merge
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 
 
@@ -15,7 +15,7 @@ class PublishStatistics:
     """Counters since the start.
 
     Attributes:
-        publishes: deltas the store has taken; `seconds` is what they took together, `seconds_max` the longest.
+        publishes: deltas that the store has taken; `seconds` they took together, `seconds_max` the longest.
         waiting: deltas applied and not published.
         waiting_bytes: of the bodies they came from and of the hits in them.
     """
@@ -30,8 +30,8 @@ class PublishStatistics:
 class Publishing:
     """The deltas between the applied and the published position, in one thread.
 
-    Whatever waits here can be folded again from the log. Invariants: what waits follows the published position
-    without a gap; what is in doubt is all that waits, so nothing is added before its end is known.
+    A delta that waits can be folded again from the log. Invariants: the waiting deltas follow the published position
+    without a gap; the delta in doubt is all of them merged, so none is added before its outcome is known.
     """
 
     def __init__(
@@ -52,21 +52,21 @@ class Publishing:
         self._waiting_bytes = 0
         self._due_s = 0.0
         self._in_doubt: Delta | None = None
-        """On its way to the store: all that waited at the time."""
+        """The merged delta whose publishing has begun and may have failed; None = there is none."""
         self._publishes = 0
         self._seconds = self._seconds_max = 0.0
 
     @property
     def published(self) -> Seq:
-        """The last operation that the store shows, as far as it has said so."""
+        """The last operation that the store is known to show."""
         return self._published
 
     def begin(self, published: Seq) -> None:
-        """Stand at a position that the store has published, with nothing that waits."""
+        """Begin at a published position, without waiting deltas."""
         self._published = published
 
     def add(self, delta: Delta, body_bytes: int) -> None:
-        """Let a delta wait that was applied; `body_bytes` is the size of the batch it came from."""
+        """Add the delta of an applied operation; `body_bytes` is the size of its batch."""
         if not self._waiting:
             self._due_s = self._elapsed_s() + limits.PUBLISH_AFTER_S
         self._waiting.append(delta)
@@ -76,7 +76,7 @@ class Publishing:
                 self._waiting_bytes += sum(hits.nbytes for hits in written.values())
 
     def is_due(self) -> bool:
-        """Return whether to publish now: what waits has waited long, or has become much, or is in doubt."""
+        """Return whether to publish now: deltas have waited long, or are many, or one is in doubt."""
         return bool(self._waiting) and (
             self._each_turn
             or self._in_doubt is not None
@@ -86,10 +86,10 @@ class Publishing:
         )
 
     def publish(self) -> Delta | None:
-        """Publish all that waits, as one delta; first the one in doubt, which is all. Return it; None = nothing.
+        """Publish all waiting deltas as one, or again the one in doubt. Return it; None = nothing waits.
 
         Raises:
-            EngineError: the store's. The delta may have been published: it is in doubt, and published again.
+            EngineError: as the store raises. The delta is in doubt then, and published again by the next call.
         """
         if self._in_doubt is None and self._waiting:
             self._in_doubt = merge(self._waiting)
@@ -101,7 +101,7 @@ class Publishing:
         return delta
 
     def settle(self, published: Seq) -> Delta | None:
-        """Take note of the store's position after it was away. Return the delta this takes out of doubt, or None."""
+        """Compare with the store's position after it was unavailable. Return the delta in doubt if it was published."""
         delta = self._in_doubt
         if delta is None or delta.seq != published:
             return None
@@ -119,7 +119,7 @@ class Publishing:
         )
 
     def check(self, applied: Seq) -> None:
-        """Raise AssertionError unless what waits leads from the published to the applied position. For tests."""
+        """Raise AssertionError unless the waiting deltas lead from the published to the applied position. For tests."""
         at = self._published
         for delta in self._waiting:
             if delta.expect != at:
@@ -133,7 +133,7 @@ class Publishing:
             raise AssertionError("the published seq is the store's applied one")
 
     def _take_note(self, delta: Delta, seconds: float) -> None:
-        """Take note that the store shows `delta`, which is all that waited."""
+        """Note that the store has published `delta`, which held all waiting deltas."""
         self._in_doubt, self._waiting, self._waiting_bytes = None, [], 0
         self._published = delta.seq
         self._publishes += 1

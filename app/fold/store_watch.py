@@ -1,6 +1,6 @@
-"""The look at a store's condition each second, in a thread of its own: an operation may be folded for minutes.
+"""A thread that looks at the store's condition each second; its own, since one operation may be folded for minutes.
 
-What begins and what ends is logged, once. While the store is away the last condition stands.
+Each change of the condition is logged once. While the store is unavailable the last condition is kept.
 """
 
 import threading
@@ -24,21 +24,21 @@ from psoup.engine.store.condition import (
 SEVERE: Final = frozenset({OPERATIONS_LOST, DISK_FULL, CONFIG_DRIFT})
 """Logged as errors; everything else is a warning."""
 LOOK_FAILED: Final = "store-look-failed"
-"""Logged with what a look raised that is no error of a store; the last condition stands, and the looks go on."""
+"""Logged with an error of a look that is none of the store's; the last condition is kept, and looks go on."""
 
 _LOG = structlog.get_logger("psoup.store_watch")
 
 
 @dataclass(frozen=True, slots=True)
 class WatchStatistics:
-    """How often the store was looked at, and how often it could not be."""
+    """Looks at the store, and those that failed."""
 
     looks: int
     failures: int
 
 
 class StoreWatch:
-    """Looks until it is stopped."""
+    """Looks at the store until `stop`."""
 
     def __init__(self, look: Callable[[], StoreCondition]) -> None:
         """Make the thread; it does nothing before `start`. `look` is `Store.look`."""
@@ -48,7 +48,7 @@ class StoreWatch:
         self._condition = NOTHING_SEEN
         self._looks = self._failures = 0
         self._fails = False
-        """The last look met what no store says."""
+        """Whether the last look raised an error that is none of the store's."""
 
     @property
     def condition(self) -> StoreCondition:
@@ -70,7 +70,7 @@ class StoreWatch:
         return WatchStatistics(self._looks, self._failures)
 
     def check(self) -> None:
-        """Raise AssertionError if it looks at what it was told to let go of. For tests."""
+        """Raise AssertionError if the thread runs on after `stop`. For tests."""
         if self._stopping.is_set() and self._thread.is_alive():
             raise AssertionError("a watch that was stopped looks no more")
 
@@ -96,17 +96,17 @@ class StoreWatch:
 
 
 def _log_changes(before: StoreCondition, after: StoreCondition) -> None:
-    """Log what holds and did not before, and what holds no more."""
-    stood, stands = ({*one.reasons, *one.warnings} for one in (before, after))
-    for name in sorted(stands - stood):
-        say = _LOG.error if name in SEVERE else _LOG.warning
-        say(name, **_facts(name, after))
-    for name in sorted(stood - stands):
+    """Log the reasons and warnings that have begun, and those that have ended."""
+    old, new = ({*condition.reasons, *condition.warnings} for condition in (before, after))
+    for name in sorted(new - old):
+        log = _LOG.error if name in SEVERE else _LOG.warning
+        log(name, **_facts(name, after))
+    for name in sorted(old - new):
         _LOG.info(f"{name}-over")
 
 
 def _facts(name: str, condition: StoreCondition) -> Mapping[str, object]:
-    """Return what is told of a condition beside its name."""
+    """Return the members of the log line of a reason or warning."""
     if name == OPERATIONS_LOST and condition.loss is not None:
         return {"first_seq": condition.loss.first, "last_seq": condition.loss.last}
     if name == CONFIG_DRIFT:

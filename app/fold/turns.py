@@ -14,8 +14,6 @@ from typing import Final
 
 import structlog
 
-from psoup.app.backend.store import Store
-from psoup.app.errors import StoreDownError
 from psoup.app.figures.engine import Figures
 from psoup.app.fold.figures import NOTHING_WRITTEN, FoldFigures
 from psoup.app.fold.publishing import Publishing
@@ -31,6 +29,8 @@ from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import ClauseRecord, Delta, merge
 from psoup.engine.results.live import HeldBytes, LiveResults
 from psoup.engine.results.page import Page
+from psoup.engine.store.contract import Store
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 
 DUE_EVERY_S: Final = 0.25
@@ -269,12 +269,14 @@ class Fold:
         afterwards whether it still is what it was.
 
         Raises:
-            StoreDownError: it is not; the fold will find out by itself.
+            StoreUnavailableError: it is not; the fold will find out by itself.
         """
         pages = self._store.results.pages(clause, chunks)
         cut = self._store.results.cut()
         if cut.gen != self._gen or cut.seq < clause.clause_id:
-            raise StoreDownError("The store has changed under psoup. Send the same again soon.")
+            raise StoreUnavailableError(
+                "The store has changed under psoup. Send the same again soon."
+            )
         return pages
 
     def _note_void(self) -> None:

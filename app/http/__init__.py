@@ -1,4 +1,4 @@
-"""What every request passes between its connection and its route, and every answer on its way out; no buffering.
+"""What every request passes between its connection and its route, and every answer on its way out, unbuffered.
 
 Reading order: `edge` (the outermost layer), `problems` (errors to bodies: one table), `sites` (what a web page
 may not do), `framing` (where a body ends), `bodies` (read, counted, in time), `decoding` (gzip and zstd),

@@ -1,7 +1,7 @@
-"""Reading a request's body: counted while it streams in, and given a bounded time to do so.
+"""Reading a request's body: bounded in bytes and in time.
 
-What all requests hold together is bounded as well: a request's own limit, times the requests that may be
-under way, is more than a machine has.
+All bodies in memory share one more bound: the limit of one body, times the requests under way, is more memory than a
+machine has.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from psoup.engine.errors import OverloadedError
 
 @dataclass(frozen=True, slots=True)
 class BodyStatistics:
-    """Bytes of bodies held now, the most that ever were, and how often there was no room."""
+    """Bytes of bodies in memory now, the most that ever were, and how often there was no room."""
 
     held_bytes: int
     highest_bytes: int
@@ -26,7 +26,7 @@ class BodyStatistics:
 
 
 class BodyBudget:
-    """The bytes of all bodies held at once. Invariant: never more than `bytes_max`. Any thread."""
+    """The bytes of all bodies in memory. Invariant: never more than `bytes_max`. Thread-safe."""
 
     def __init__(self, bytes_max: int = limits.BODIES_IN_FLIGHT_BYTES_MAX) -> None:
         """Begin with nothing held."""
@@ -62,9 +62,9 @@ class BodyBudget:
 
 
 class HeldBody:
-    """What one request holds of a budget: raised while its body arrives and is decoded, released when it ends.
+    """The bytes of a budget that one request holds: they grow while its body arrives and is decoded, until `release`.
 
-    Any thread: one that still decodes for a request that has ended takes nothing any more.
+    Thread-safe: a thread that still decodes for a request that has ended gets no more bytes.
     """
 
     def __init__(self, budget: BodyBudget) -> None:
@@ -75,10 +75,10 @@ class HeldBody:
         self._released = False
 
     def resize(self, count: int) -> None:
-        """Hold `count` bytes from now on.
+        """Hold `count` bytes from now on, instead of those before.
 
         Raises:
-            OverloadedError: there is no room for more; what was held stays held.
+            OverloadedError: there is no room for more; the bytes before stay held.
             FramingError: the request has ended.
         """
         with self._lock:
@@ -88,7 +88,7 @@ class HeldBody:
             self._bytes = count
 
     def release(self) -> None:
-        """Hold nothing any more, for good."""
+        """Release all bytes; no more can be held."""
         with self._lock:
             self._released = True
             self._budget.take(-self._bytes)
@@ -107,16 +107,16 @@ async def read_body(
 
     Args:
         receive: the request's ASGI channel.
-        content_length: the header, where one was sent: too large a promise is not waited for.
-        bytes_max: the limit, counted in what arrives.
-        settings: the time a request has, and the rate it has to keep past its grace.
-        held: grows with what has arrived; the caller releases it when the body is done with.
+        content_length: the header, None where it was not sent; a body over the limit is refused before it arrives.
+        bytes_max: the limit of the body.
+        settings: the time for a request, and its least rate after the grace.
+        held: grows with the body; the caller releases it.
 
     Raises:
-        OverloadedError: other requests hold the memory; no more of this one is read.
+        OverloadedError: the bodies of other requests leave no memory; no more of this one is read.
         BodyTooLargeError: more than `bytes_max`.
         RequestTimeoutError: too late or too slow.
-        FramingError: the client ended before its body did.
+        FramingError: the client disconnected before the end of the body.
     """
     if content_length is not None and content_length.isdigit() and int(content_length) > bytes_max:
         raise _too_large(bytes_max)
@@ -142,7 +142,7 @@ async def read_body(
 
 
 def _latest(received: int, begun: float, settings: Settings) -> float:
-    """Return when, in the event loop's time, the next piece has to be here."""
+    """Return the deadline of the next piece, in the event loop's time."""
     allowed = settings.request_s
     rate = settings.request_bytes_per_s_min
     if rate:

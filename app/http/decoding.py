@@ -1,7 +1,7 @@
-"""Decoding of one request's compressed body: in a pool of its own, within a deadline, for a client that is still there.
+"""Decoding of a compressed body: in threads of its own, within a deadline, while its client stays connected.
 
-A body that costs seconds holds up other compressed bodies alone: rows that come plain, answers and the state of the
-service have other threads. It counts in the memory of bodies while it grows, not only once it is decoded.
+A body that takes seconds delays other compressed bodies alone: plain bodies, answers and health have other threads. It
+counts in the memory of bodies while it grows, not only once it is decoded.
 """
 
 import functools
@@ -28,10 +28,10 @@ async def decoded_body(
         body: as it was sent, all of it received.
         encoding: the header Content-Encoding.
         bytes_max: the most bytes it may decode to.
-        pool: decodes, and begins no other piece, of some milliseconds, that nobody waits for.
-        deadline_s: how long the body waits for its turn and decodes, both together.
-        gone: returns when the client has gone.
-        held: grows with what is decoded, beside what was sent; the caller releases it.
+        pool: decodes in pieces of some milliseconds; it begins no piece that no caller waits for.
+        deadline_s: seconds for waiting in the pool and decoding together.
+        gone: returns when the client has disconnected.
+        held: grows by the decoded bytes, beside those that were sent; the caller releases it.
 
     Raises:
         EngineError: what `decode_body` raises.

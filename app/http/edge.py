@@ -42,15 +42,15 @@ EXPOSED_HEADERS: Final = (
     "Psoup-Count",
     "Psoup-Durability",
 )
-"""What scripts of pages that may call are shown besides what browsers show them anyway."""
+"""Headers that scripts of allowed origins may read, beside those that browsers always show."""
 DRAINED_BYTES_MAX: Final = 64 * limits.KIB
-"""So much of a body nobody read is thrown away to keep a connection; more, and it is closed."""
+"""An unread body up to this size is read and discarded to keep the connection; for a larger one it is closed."""
 DRAIN_S: Final = 0.5
 
 
 class Edge:
-    """ASGI middleware. `admit` raises for a request that goes no further; `observe` is told (scope, status, bytes,
-    seconds) of every answer; status 0 = there was none.
+    """ASGI middleware. `admit` raises for a request that is refused; `observe` is called for every request, with its
+    scope, the status of its answer (0 = there was none), the answer's bytes and the seconds.
     """  # noqa: D205
 
     def __init__(self, app: Application, *, admit: Check, observe: Observer) -> None:
@@ -83,13 +83,13 @@ class Edge:
 
 
 def problem_answer(scope: Scope, error: Exception) -> Response:
-    """Return the answer to a request that failed with `error`, and leave its code for who observes."""
+    """Return the answer to a request that failed with `error`, and store its code in the scope, for `observe`."""
     scope["state"][PROBLEM_CODE] = error.code if isinstance(error, EngineError) else "internal"
     return problem_response(error, instance=scope[REQUEST_ID])
 
 
 def new_request_id() -> str:
-    """Return an id of a request: as answers and log lines show it."""
+    """Return a new request id, as answers and log lines show it."""
     return secrets.token_hex(8)
 
 
@@ -128,7 +128,7 @@ def headers_too_large(what: str, limit: int) -> EngineError:
 
 
 class _Answer:
-    """One request's two channels: sees how far the body was read, completes the answer's headers."""
+    """The two ASGI channels of one request: notes whether the body was read, completes the answer's headers."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self.status = self.nbytes = 0
@@ -162,7 +162,7 @@ class _Answer:
         await self._send(message)
 
     async def _drain(self) -> None:
-        """Throw a small body away, if it comes soon, so that the connection can go on."""
+        """Read and discard a small body, if it arrives soon, so that the connection can be used again."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 while self._unread:

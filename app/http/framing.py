@@ -1,4 +1,4 @@
-"""What a head says of the request's frame: which host it is for, and where its body ends."""
+"""The frame of a request, from its head: whether it names one host, and where its body ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Frame:
 
     Attributes:
         length: of the body, in bytes; 0 where there is none, or the length is not known before.
-        chunked: its end is told behind it.
+        chunked: the body ends with its last chunk.
     """
 
     length: int = 0
@@ -21,12 +21,12 @@ class Frame:
 
     @property
     def has_body(self) -> bool:
-        """Whether there is a body, or may be."""
+        """Whether a body follows, or may follow."""
         return self.chunked or self.length > 0
 
 
 class Parsed(Protocol):
-    """What a parser tells of a head."""
+    """What `frame_of` needs of uvicorn's parser."""
 
     def get_http_version(self) -> str:
         """Return the version of HTTP."""
@@ -41,7 +41,7 @@ _NO_BODY: Final = Frame()
 
 
 def frame_of(headers: Sequence[tuple[bytes, bytes]], parser: Parsed) -> Frame:
-    """Return the frame of a request. The parser has judged each header, and the lengths among themselves.
+    """Return the frame of a request. The parser has checked each header, and that lengths agree.
 
     Args:
         headers: of the request, in small letters.

@@ -1,20 +1,20 @@
-"""What stands in front of an application, in one process: places for requests, the connections' traffic, a log."""
+"""The bounds and the log that an application and its connections share, in one process."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.places import Places
+from psoup.app.admission.slots import AdmissionSlots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.http.request_log import RequestLog
 
 FRONT: Final = "psoup.front"
-"""Where an application's lifespan leaves its `Front`, for the connections."""
+"""The key of the `Front` in an application's lifespan state, where its connections find it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
     """Shared by the application and its connections."""
 
-    places: Places
+    slots: AdmissionSlots
     traffic: Traffic
     requests: RequestLog

@@ -1,7 +1,7 @@
-"""Wrong keys by address: whoever sends too many waits before another one is looked at.
+"""Wrong keys by address: after too many of them an address has to wait until its next key is compared.
 
-While an address is over the limit its keys are not compared at all, the right one as little as a wrong one: the answer
-would tell which it was. So clients behind one address share its limit.
+While an address is over the limit none of its keys are compared, not even the right one: the answer would reveal which
+it was. So clients behind one address share its limit.
 
 Addresses of IPv6 are counted by their /64, which one client has as a whole. The table is bounded: the address longest
 without a wrong key is forgotten first. Processes that answer for one service share the limit, one each at least.
@@ -23,7 +23,7 @@ from psoup.engine import limits
 _CLIENT_PREFIX: Final = 64
 """Bits of an IPv6 address that tell one client's network from another's."""
 _NAME_LENGTH_MAX: Final = 64
-"""Of what stands in X-Forwarded-For and is no address: the table is bounded in bytes as well."""
+"""Texts in X-Forwarded-For that are no address are cut to it, so that the table is bounded in bytes too."""
 _FORWARDED: Final = b"x-forwarded-for"
 
 
@@ -37,12 +37,12 @@ class GuessStatistics:
 
 
 class Guesses:
-    """The wrong keys of the last minute, by address. For the event loop's thread alone."""
+    """The wrong keys of the last minute, by address. Used in the event loop alone."""
 
     def __init__(
         self, *, processes: int = 1, monotonic_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """Begin with none; `monotonic_s` is the clock by which they age, `processes` share the limit."""
+        """Begin with none. `monotonic_s` is the clock; `processes` share the limit."""
         self._most = max(1, limits.AUTHENTICATION_FAILURES_MAX // processes)
         self._monotonic_s = monotonic_s
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
@@ -54,7 +54,7 @@ class Guesses:
         """Refuse a key from an address that has sent too many wrong ones.
 
         Raises:
-            RateLimitedError: says when the next one is looked at.
+            RateLimitedError: it says when the next key will be compared.
         """
         failures = self._failures.get(counted_address(address))
         if failures is None or len(failures) < self._most:
@@ -90,10 +90,10 @@ class Guesses:
 
 
 def client_address(settings: Settings) -> Callable[[Scope], str]:
-    """Return what finds the address of the client that a request is from.
+    """Return a function from a request's scope to its client's address.
 
-    Behind a proxy that is the last one in X-Forwarded-For, the one that the proxy has put there: those before it are
-    the client's own word. Where it has put none, all clients have the proxy's address.
+    Behind a proxy it is the last address in X-Forwarded-For, which the proxy has added: the client may have written
+    those before it. Where the proxy adds none, all clients have the proxy's address.
     """
     return _forwarded if settings.behind_proxy else _peer
 
@@ -112,14 +112,14 @@ def _forwarded(scope: Scope) -> str:
 
 
 def _without_port(forwarded: str) -> str:
-    """Return the address alone: some proxies add the client's port, which is another one each time."""
+    """Return the address without the client's port, which some proxies add and which changes each time."""
     if forwarded.startswith("["):
         return forwarded[1:].partition("]")[0]
     return forwarded.partition(":")[0] if forwarded.count(":") == 1 else forwarded
 
 
 def counted_address(address: str) -> str:
-    """Return under which name an address is counted: one client of IPv6 has a whole network of them."""
+    """Return the name that an address is counted by: of IPv6 its network, all of which one client has."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -27,7 +27,7 @@ _PREFIX: Final = "bearer "
 _NOBODY: Final = bytes(32)
 _KEY_BYTES: Final = 32
 _KEY_PREFIX: Final = "psoup_"
-"""By which a key is told that lies where none belongs."""
+"""The prefix by which secret scanners recognise a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ ANYBODY: Final = Caller(None, None)
 
 
 class Keys:
-    """The keys in force. An empty set means that nobody is asked for one."""
+    """The keys in force. Without a keys file no request needs a key."""
 
     def __init__(
         self, callers: Mapping[bytes, Caller], *, required: bool, guesses: Guesses | None = None
@@ -78,13 +78,13 @@ class Keys:
         """Return who sends this Authorization header, from this address.
 
         Raises:
-            UnauthenticatedError: no key, a malformed or an unknown one: indistinguishable.
+            UnauthenticatedError: no key, a malformed or an unknown one; the error does not say which.
             RateLimitedError: too many wrong ones came from the address; no key was compared, not even the right one.
         """
         if not self.required:
             return ANYBODY
         if authorization is None:
-            raise UnauthenticatedError  # which guesses nothing
+            raise UnauthenticatedError  # a missing key is no guess
         self.guesses.refuse_over(address)
         found = self._known(authorization)
         if found is None:
@@ -125,8 +125,8 @@ def new_key(
     """Return a new key, and its line of the keys file.
 
     Args:
-        key_id: by which rates are counted and the log names it.
-        scopes: what it opens.
+        key_id: names the key in the log; its rates are counted by it.
+        scopes: what it allows.
         random: returns so many random bytes, which nobody can guess.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Page tokens: opaque, signed, bound to what they page through. Exact or refused.
+"""Page tokens: opaque and signed, each valid for one answer or list alone.
 
 A token is base64url of a 16-byte HMAC-SHA-256 and the JSON of its position; the signature covers the
 subject too (a query's id, a list's name), so one answer's token never opens another.
@@ -28,15 +28,15 @@ class PageTokens:
     """Signs and reads tokens with one key. Holds nothing else. Any thread may use it."""
 
     def __init__(self, find_key: Callable[[], bytes]) -> None:
-        """Sign with what `find_key` returns: the same key reads after a restart what it signed before.
+        """Sign with the key that `find_key` returns. Tokens stay valid over restarts with the same key.
 
-        It is asked for by `learn`, else when the key is first needed: it may block, and raise.
+        `learn` calls `find_key`, or else the first use of the key does. It may block, and raise.
         """
         self._find_key = find_key
         self._key: bytes | None = None
 
     def learn(self) -> None:
-        """Ask for the key now, and take it in place of the one before. May block; raises what `find_key` does."""
+        """Replace the key by the one that `find_key` returns now. May block; raises what `find_key` does."""
         self._key = self._find_key()
 
     def sign(self, subject: str, position: object) -> str:
@@ -48,7 +48,7 @@ class PageTokens:
         """Return the position that was signed for `subject`.
 
         Raises:
-            BadPageError: forged, damaged, signed with another key, or another subject's.
+            BadPageError: the token is forged, damaged, signed with another key, or of another subject.
         """
         try:
             raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
@@ -95,7 +95,7 @@ def page_key(path: Path | None) -> bytes:
 
 
 def _make_key(path: Path) -> None:
-    """Write a fresh key to `path`. FileExistsError: another process was first, and its key stands."""
+    """Write a fresh key to `path`. Raises FileExistsError: another process was first, and its key counts."""
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         unfinished = Path(folder) / path.name
         file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -29,9 +29,9 @@ KEY_ID: Final = "psoup.key"
 _ANSWERED: Final = "psoup.answered"
 """In the state of a request that its connection has answered itself: it has its line."""
 _LOG = structlog.get_logger("psoup.requests")
-_TELL_AFTER_S: Final = 1.0
+_LEFT_OUT_AFTER_S: Final = 1.0
 _UNREADY: Final = (503, "/readyz")
-"""Asked for again and again by what watches the service: the reason has a line of its own when it begins."""
+"""Supervisors ask for it again and again; the reason has a line of its own when it begins."""
 _PRINTABLE: Final = "".join(map(chr, range(0x21, 0x7F)))
 _TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 """Of W3C Trace Context, version 00."""
@@ -39,14 +39,14 @@ _TRACEPARENT: Final = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9
 
 @dataclass(frozen=True, slots=True)
 class RequestLogStatistics:
-    """Lines that were left out since the start, because there were too many."""
+    """Lines left out since the start, because there were too many."""
 
     left_out: int
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a connection has read of a request; the method stands once the target begins."""
+    """The part of a request that a connection has read; `method` is valid once the target has begun."""
 
     scope: Scope
     method: bytes
@@ -59,16 +59,16 @@ class RequestLog:
     def __init__(
         self, settings: Settings, *, monotonic_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """Write what `settings` ask for; `monotonic_s` is the clock that lines are counted by."""
+        """Write the lines that `settings` ask for. `monotonic_s` is the clock of the line budgets."""
         self._every = settings.access_log
         self._slow_s = settings.slow_request_s
         self._address_of = client_address(settings)
         self._own_failures = LineBudget(monotonic_s=monotonic_s)
         self._client_failures = LineBudget(monotonic_s=monotonic_s)
-        self._telling: asyncio.TimerHandle | None = None
+        self._left_out_timer: asyncio.TimerHandle | None = None
 
     def ended(self, scope: Scope, status: int, nbytes: int, seconds: float) -> None:
-        """Write the line of a request that has passed through the application, if it gets one.
+        """Write the line of a request that the application has answered, if it failed, was slow, or all are logged.
 
         Args:
             scope: of the request.
@@ -111,13 +111,13 @@ class RequestLog:
         *,
         address: str,
     ) -> None:
-        """Write the line of a request that its connection has refused in front of the application: it gets no other.
+        """Write the line of a request that its connection has refused before the application: the only one it gets.
 
         Args:
-            error: what was wrong.
+            error: why.
             request_id: of the answer.
-            heard: what has arrived of the request, None where nothing has.
-            address: that the connection is from.
+            heard: the part of the request that has arrived, None where nothing has.
+            address: of the connection.
         """
         status = PROBLEM_TYPES[error.code].status
         facts: dict[str, object] = {"request_id": request_id, "status": status, "code": error.code}
@@ -129,10 +129,10 @@ class RequestLog:
         self._write(facts, address, is_own=status >= 500)
 
     def close(self) -> None:
-        """Tell of the lines that were left out last."""
-        if self._telling is not None:
-            self._telling.cancel()
-            self._tell_left_out()
+        """Write how many lines were left out last."""
+        if self._left_out_timer is not None:
+            self._left_out_timer.cancel()
+            self._write_left_out()
 
     def statistics(self) -> RequestLogStatistics:
         """Return counters."""
@@ -147,23 +147,23 @@ class RequestLog:
     def _write(self, facts: Mapping[str, object], address: str, *, is_own: bool) -> None:
         budget = self._own_failures if is_own else self._client_failures
         if not self._every and not budget.take(counted_address(address)):
-            if self._telling is None:
+            if self._left_out_timer is None:
                 loop = asyncio.get_running_loop()
-                self._telling = loop.call_later(_TELL_AFTER_S, self._tell_left_out)
+                self._left_out_timer = loop.call_later(_LEFT_OUT_AFTER_S, self._write_left_out)
             return
         line = {name: value for name, value in facts.items() if value is not None}
         client = _printable(address.encode()[: limits.LOGGED_ADDRESS_BYTES_MAX])
         (_LOG.warning if is_own else _LOG.info)("request", client=client, **line)
 
-    def _tell_left_out(self) -> None:
-        self._telling = None
-        told = ((_LOG.warning, self._own_failures), (_LOG.info, self._client_failures))
-        for say, budget in told:
-            if (found := budget.take_left_out()) is not None:
-                say(
+    def _write_left_out(self) -> None:
+        self._left_out_timer = None
+        levels = ((_LOG.warning, self._own_failures), (_LOG.info, self._client_failures))
+        for log, budget in levels:
+            if (left_out := budget.take_left_out()) is not None:
+                log(
                     "requests-left-out",
-                    lines=found.lines,
-                    most_from=_printable(found.most_from.encode()),
+                    lines=left_out.lines,
+                    most_from=_printable(left_out.most_from.encode()),
                 )
 
 

@@ -1,7 +1,7 @@
-"""What a client has been answered and has not taken yet: counted from when it is made, given up when it stalls.
+"""Answers that a client has not read yet: their bytes are counted, and a client that stalls is cut off.
 
-A transport keeps what the network does not take, for as long as the client likes. So the bytes of large answers count
-among those of all connections until they are gone, and a client that takes less than a least rate is cut off.
+A transport keeps unsent bytes for as long as the client likes. So the bytes of large answers count in a bound that all
+connections share until they are sent, and a client that reads slower than a least rate is disconnected.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from psoup.engine import limits
 from psoup.engine.errors import OverloadedError
 
 SENDING: Final = "psoup.sending"
-"""Among the extensions of a scope: the `Sending` of the connection that the request came by."""
+"""The extension of a scope that holds the `Sending` of the request's connection."""
 COUNTED_FROM_BYTES: Final = 64 * limits.KIB
-"""Of an answer: a smaller one fits into what any connection may hold."""
+"""Smaller answers are not counted: any connection may hold one."""
 PIECE_BYTES: Final = 64 * limits.KIB
 RETRY_AFTER_S: Final = 5
 
@@ -23,13 +23,13 @@ class Sending:
     """The writing side of one connection. Used in the event loop alone.
 
     Attributes:
-        ended: the connection is lost, and nobody is there to take an answer.
+        ended: the connection is lost: no client reads answers any more.
     """
 
     def __init__(
         self, transport: asyncio.Transport, traffic: Traffic, client: str, *, stall_s: float
     ) -> None:
-        """Write to `transport`; what is not sent counts as `client`'s, who has `stall_s` to take a part of it."""
+        """Write to `transport`. Unsent bytes count for `client`, which has to read some of them in `stall_s`."""
         self._transport, self._traffic, self._client = transport, traffic, client
         self._stall_s = stall_s
         self._in_pieces = transport.get_extra_info("sslcontext") is not None
@@ -41,10 +41,10 @@ class Sending:
         self.ended = False
 
     def reserve(self, nbytes: int) -> None:
-        """Count an answer of `nbytes` bytes that is made and is to be written, until `settle` finds it gone.
+        """Count an answer of `nbytes` bytes before it is written, until `settle`.
 
         Raises:
-            OverloadedError: answers that others do not take leave no room for it.
+            OverloadedError: unread answers of all clients leave no room for it.
         """
         if nbytes < COUNTED_FROM_BYTES or self.ended:
             return
@@ -60,7 +60,7 @@ class Sending:
     def write(self, data: bytes) -> None:
         """Write bytes of an answer.
 
-        By TLS in pieces: all that is encrypted at once counts as gone, whether the network has taken it or not.
+        By TLS in pieces: bytes that are encrypted at once count as sent, whether the network has taken them or not.
         """
         self._written += len(data)
         if not self._in_pieces or len(data) <= PIECE_BYTES:
@@ -71,34 +71,34 @@ class Sending:
             self._transport.write(whole[first : first + PIECE_BYTES])
 
     def watch(self) -> None:
-        """Begin to look whether the client takes what was written; once it has taken all, that ends by itself."""
+        """Begin to watch whether the client reads; watching ends when it has read everything."""
         if self._looking is None and not self.ended:
             self._look_later()
 
-    def rest(self) -> None:
-        """Look no more: the client has taken what was written, but for a little."""
+    def unwatch(self) -> None:
+        """Stop watching: the client has read all but a little."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
 
     def settle(self) -> None:
-        """Count nothing any more: what was written has gone, or is as little as any connection may hold."""
+        """Release the counted bytes: they are sent, or are as few as any connection may hold."""
         if self._reserved:
-            self._traffic.unsent.give_back(self._client, self._reserved)
+            self._traffic.unsent.release(self._client, self._reserved)
             self._reserved = 0
 
     def end(self) -> None:
-        """End with the connection."""
+        """Stop counting and watching: the connection is lost."""
         self.ended = True
         self.settle()
-        self.rest()
+        self.unwatch()
 
     def _look_later(self) -> None:
         self._sent_before = self._sent()
         self._looking = self._loop.call_later(self._stall_s, self._look)
 
     def _look(self) -> None:
-        """Give the connection up where too little was taken since the last look."""
+        """Abort the connection where the client has read too little since the last look."""
         self._looking = None
         if not self._transport.get_write_buffer_size():
             return

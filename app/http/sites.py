@@ -1,7 +1,7 @@
-"""What a web page may not do through the browser of somebody who can reach the service.
+"""Checks of `Host` and `Origin`: web pages must not use the service through the browser of somebody who can reach it.
 
-A browser sends what a page from anywhere asks it to send, and says where the page is from. A page whose own name was
-made to point here (DNS rebinding) even counts as the service's: only the `Host` then says otherwise.
+A browser sends what any page asks it to send, and names the page's origin. A page whose own host name was made to
+point here (DNS rebinding) even counts as the service's own: only `Host` then tells the two apart.
 
 Both checks are for services that trust whoever reaches them. `Host` is compared where no keys are asked for: a key is
 in a header that browsers do not send by themselves, and load balancers ask by address. `Origin` is compared always:
@@ -18,11 +18,11 @@ from psoup.app.settings import Settings, is_any_address, is_loopback
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _PORTS: Final = {"http": 80, "https": 443}
 _ELSEWHERE: Final = (b"cross-site", b"same-site")
-"""What browsers say of requests that pages of other origins make."""
+"""Values of `Sec-Fetch-Site` for requests by pages of other origins."""
 
 
 class Sites:
-    """Which names the service answers to, and which pages may change something."""
+    """The host names that the service answers to, and the origins whose pages may change something."""
 
     def __init__(self, settings: Settings) -> None:
         """Take the names from `settings`."""
@@ -35,10 +35,10 @@ class Sites:
             self._names.add(_bare(settings.host))
 
     def admit(self, scope: Scope) -> None:
-        """Let a request pass, or not. Cost: O(headers).
+        """Check the `Host` and `Origin` of a request. Cost: O(headers).
 
         Raises:
-            ForeignHostError: its `Host` is none of the service's names, and no key is asked for.
+            ForeignHostError: no key is asked for, and `Host` is none of the service's names.
             ForeignOriginError: it changes something for a page of another origin.
         """
         hosts: list[str] = []
@@ -101,5 +101,5 @@ def _with_port(host: str, scheme: str) -> tuple[str, int]:
 
 
 def _bare(name: str) -> str:
-    """Return a name in the form in which names are compared: small, without the brackets of IPv6 and the last dot."""
+    """Return a name as names are compared: in lower case, without the brackets of IPv6 and the last dot."""
     return name.lower().strip("[]").removesuffix(".")

@@ -92,10 +92,10 @@ def add_docs_page(app: FastAPI, front: Front) -> None:
 def _counted(
     front: Front, answer: Callable[[], Response]
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return what answers in a place for requests, and counts the answer until its client has taken it."""
+    """Return a route that answers in a slot for requests, and counts the answer until its client has taken it."""
 
     async def serve(request: Request) -> Response:
-        with front.places.enter(request.url.path, address_of(request), reads=False):
+        with front.slots.enter(request.url.path, address_of(request), reads=False):
             response = await asyncio.to_thread(answer)  # the first description takes half a second
         count_answer(request, int(response.headers["content-length"]))
         return response

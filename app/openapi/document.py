@@ -20,14 +20,14 @@ from psoup.app.openapi.responses import (
     problem_components,
     problem_ref,
 )
+from psoup.app.routes.batches import HoldBody
 from psoup.app.routes.endpoint import Endpoint, Shown
+from psoup.app.routes.staging import CommitBody
 from psoup.app.wire.models.archive_answers import HistoryBody
 from psoup.app.wire.models.batch_queries import QueryLine
-from psoup.app.wire.models.batches import HoldBody
 from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.problem import Problem
 from psoup.app.wire.models.queries import QueryBody
-from psoup.app.wire.models.staging import CommitBody
 from psoup.app.wire.models.streams import StreamBody
 from psoup.app.wire.rows.body import JSON
 

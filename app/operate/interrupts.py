@@ -1,14 +1,17 @@
-"""SIGTERM and SIGHUP as interrupts: whatever ends a command asks for, it leaves by the same way as after Ctrl-C."""
+"""SIGTERM and SIGHUP as interrupts: a process that receives them ends in the same way as after Ctrl-C."""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, or the end of the terminal: somebody has asked the process to end who is not at its keyboard."""
+    """The interrupt of SIGTERM or SIGHUP: a supervisor, not somebody at the keyboard, ends the process."""
 
 
 @contextmanager
@@ -17,9 +20,14 @@ def interruptible() -> Iterator[None]:
 
     By default they would end the process before stores are closed, queries removed, temporary folders deleted.
     uvicorn takes SIGTERM over while it runs, so a SIGHUP that is passed on as one lets it end gracefully too.
+
+    The first one counts. Those after it change nothing, from then until the process has ended: supervisors often send
+    SIGTERM to a process and to its group, and a second interrupt would strike what closes stores after the first.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
         raise Terminated
 
     def terminate(_number: int, _frame: FrameType | None) -> None:
@@ -28,9 +36,25 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are the main thread's
         return
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, interrupt)}
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup it stays ignored
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, terminate)
+    ours = {signal.SIGTERM: interrupt, signal.SIGHUP: terminate}
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup it stays ignored
+        del ours[signal.SIGHUP]
+    before = {number: signal.signal(number, handler) for number, handler in ours.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is ours[number]:  # else the process is ending
+                signal.signal(number, handler)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore SIGINT, SIGTERM and SIGHUP meanwhile: for what is short, and must not be left half done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
     try:
         yield
     finally:

@@ -1,6 +1,5 @@
-"""What every process of psoup has in common: how it begins, how signals end it, and the code it ends with."""
+"""The start and the end that all processes of psoup share: signals, exit codes, the first and last log lines."""
 
-import errno
 import gc
 import resource
 import time
@@ -10,7 +9,8 @@ from typing import Final, Protocol
 
 import structlog
 
-from psoup.app.operate.interrupts import Terminated, interruptible
+from psoup.app.errors import ListenError, SettingError
+from psoup.app.operate.interrupts import Terminated, interruptible, uninterrupted
 from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings, check_settings
 from psoup.engine import limits
@@ -30,48 +30,50 @@ _LOG = structlog.get_logger("psoup.process")
 
 
 class Closable(Protocol):
-    """A store, as far as its end goes."""
+    """What `close_after` needs of a store."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         ...
 
 
 class Start:
-    """How far a process has come: it starts until it does what it is for."""
+    """Whether a process is still starting: it is, until it answers or folds."""
 
     def __init__(self) -> None:
-        """Begin now."""
+        """The start begins now."""
         self._begun_s = time.monotonic()
         self._is_over = False
 
     def end(self) -> float:
-        """Take note that the process does what it is for from now on; return the seconds until then."""
+        """End the start; return the seconds that it took."""
         self._is_over = True
         return time.monotonic() - self._begun_s
 
     def code_of(self, interrupt: KeyboardInterrupt) -> int:
-        """Return the code of a process that was asked to end: whoever strikes Ctrl-C at a start gives it up."""
-        given_up = not self._is_over and not isinstance(interrupt, Terminated)
-        return EXIT_INTERRUPTED if given_up else EXIT_OK
+        """Return the exit code after an interrupt: EXIT_INTERRUPTED for Ctrl-C during the start, else EXIT_OK."""
+        is_given_up = not self._is_over and not isinstance(interrupt, Terminated)
+        return EXIT_INTERRUPTED if is_given_up else EXIT_OK
 
 
 def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
     """Do the work of a process until a signal ends it, and return the exit code.
 
-    0 = ended as asked; 2 = settings that cannot be; 3 = the store cannot be opened (its folder is used by
-    another process or cannot be used, no answer, unsuitable), cannot be gone on with, or does not end; 4 = the
-    address cannot be listened on; 5 = another engine has taken over the store; 130 = Ctrl-C while it started.
+    0 = ended as asked; 2 = settings that cannot be, or too few open files; 3 = the store cannot be opened (its folder
+    is used by another process or cannot be used, no answer, unsuitable), cannot be gone on with, or does not end, or
+    the system refuses what a start takes; 4 = the address cannot be listened on; 5 = another engine has taken over the
+    store; 130 = Ctrl-C while it started.
 
     Args:
         settings: of this start.
-        work: returns the code, at the latest after a KeyboardInterrupt; may raise what prevents a start.
+        work: does it and returns the exit code; a KeyboardInterrupt ends it. May raise an EngineError, a ListenError
+            or an OSError where the process cannot start.
     """
     start = Start()
     pace_collector()
     configure_logging(level=settings.log_level, style=settings.log_format)
-    _allow_files(settings.connections + limits.FILES_RESERVED)
     try:
+        _allow_files(settings.connections)
         check_settings(settings)
         with interruptible():
             code = work(start)
@@ -79,71 +81,79 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
         code = start.code_of(interrupt)
     except EngineError as error:
         _LOG.error("not-started", code=error.code, detail=error.detail, store=_named(settings))
-        return EXIT_SETTINGS if error.code in ("setting", "store-url") else EXIT_STORE
-    except OSError as error:
-        place = f"{settings.host}:{settings.port}"
-        _LOG.error("not-started", address=place, detail=_what_is_wrong(error, settings))
+        wrong_settings = isinstance(error, SettingError | StoreUrlError)
+        return EXIT_SETTINGS if wrong_settings else EXIT_STORE
+    except ListenError as error:
+        _LOG.error("not-started", address=error.address, detail=error.detail)
         return EXIT_ADDRESS
+    except OSError as error:
+        detail = f"The system refused what a start takes: {error}."
+        _LOG.error("not-started", detail=detail, store=_named(settings))
+        return EXIT_STORE
     if code in (EXIT_OK, EXIT_INTERRUPTED):
         _LOG.info("ended")
     return code
 
 
 def pace_collector() -> None:
-    """Let Python look for cycles of garbage more rarely, in the whole process.
+    """Make Python's collector search for reference cycles less often, in the whole process.
 
-    Standing queries are many small objects that live long and hang in no cycles: looking at them again and
-    again took almost half the time of a bulk registration, and a fifth of a start, which makes modules of as many. What
-    requests leave behind goes by counting.
+    Standing queries are many small objects that live long and form no cycles: searching them again and again took
+    almost half the time of a bulk registration, and a fifth of a start, which loads as many objects with its modules.
+    Garbage of requests is freed by reference counts.
     """
     gc.set_threshold(_NEW_OBJECTS_PER_LOOK, 50, 100)
 
 
 def note_starting(settings: Settings, process: str, **more: object) -> None:
-    """Log what is started, and where its data are: the first word of a process, said before anything takes long."""
+    """Log which process starts, and where its data are: its first line, written before anything takes long."""
     store = _named(settings)
     _LOG.info("starting", process=process, version=version("psoup"), store=store, **more)
 
 
 def _named(settings: Settings) -> str:
-    """Return where the store is, without a password."""
+    """Return the address or folder of the store, without a password."""
     if settings.store is None:
         return str(settings.data.absolute())
     try:
         return str(read_store_address(settings.store))
-    except StoreUrlError:  # which is what is wrong
+    except StoreUrlError:  # the line says so beside it
         return "unreadable"
 
 
-def _what_is_wrong(error: OSError, settings: Settings) -> str:
-    """Return why an address cannot be listened on, and what to do where that is known."""
-    if error.errno != errno.EADDRINUSE:
-        return error.strerror or str(error)
-    return (
-        f"Port {settings.port} is in use: another process listens on it. End that one, or choose another port;"
-        " --port 0 takes any that is free."
-    )
-
-
 def close_after(store: Closable, work: Callable[[], int]) -> int:
-    """Return the code of `work`, once the store is closed; EXIT_STORE if only that goes wrong."""
+    """Return the code of `work`, once the store is closed; EXIT_STORE if only closing fails.
+
+    No signal interrupts closing, which takes STORE_STOP_S at most: it would leave the embedded server running.
+    """
     code = EXIT_STORE
     try:
         code = work()
     finally:
-        try:
-            store.close()
-        except EngineError as error:
-            _LOG.error("not-stopped", code=error.code, detail=error.detail)
-            code = code or EXIT_STORE
+        with uninterrupted():
+            try:
+                store.close()
+            except EngineError as error:
+                _LOG.error("not-stopped", code=error.code, detail=error.detail)
+                code = code or EXIT_STORE
     return code
 
 
-def _allow_files(count: int) -> None:
-    """Let this process and its children have so many open files, or as many as the system lets it."""
+def _allow_files(connections: int) -> None:
+    """Let this process and its children open a file for each connection, or as many as the system allows.
+
+    Raises:
+        SettingError: those are not enough to run at all.
+    """
+    wanted = connections + limits.FILES_RESERVED
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if wanted < count:
-        _LOG.warning("few-open-files", allowed=wanted, wanted=count)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if allowed <= limits.FILES_RESERVED:
+        raise SettingError(
+            f"This process may open {allowed} files, and psoup needs more than {limits.FILES_RESERVED}: those are its"
+            f" own, and each connection is one more. Raise the limit: ulimit -n {wanted}."
+        )
+    if allowed < wanted:
+        _LOG.warning("few-open-files", allowed=allowed, wanted=wanted)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -10,7 +10,7 @@ from structlog.typing import Processor
 
 from psoup.app.operate.start_sentences import on_terminal
 
-_OF_REQUESTS: Final = (
+_REQUEST_LINES: Final = (
     "Invalid HTTP request received.",
     "Unsupported upgrade request.",
     "No supported WebSocket library detected.",
@@ -21,7 +21,7 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def configure_logging(*, level: str, style: str) -> None:
     """Write log lines of `level` and worse to standard error, as `style` (console or json).
 
-    Where that is a terminal and the style console, a start is told in sentences.
+    On a terminal, in the style console, a start is shown in sentences.
     """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -46,18 +46,18 @@ def configure_logging(*, level: str, style: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    # What libraries say goes the same way and looks the same, from warnings on.
-    said = logging.StreamHandler(sys.stderr)
-    said.setFormatter(
+    # Lines of libraries, from warnings on, go to the same place and look the same.
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[said])
-    logging.getLogger("uvicorn.error").addFilter(_is_no_request)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("uvicorn.error").addFilter(_is_kept)
 
 
-def _is_no_request(record: logging.LogRecord) -> bool:
-    """Return whether a line of uvicorn's stays: requests have lines of their own, which are bounded."""
-    return not str(record.msg).startswith(_OF_REQUESTS)
+def _is_kept(record: logging.LogRecord) -> bool:
+    """Return whether a line of uvicorn is written. Not one of a request: those have bounded lines of their own."""
+    return not str(record.msg).startswith(_REQUEST_LINES)

@@ -1,6 +1,6 @@
-"""What a start looks like on a terminal: sentences in the place of the log lines that tell of it.
+"""A start on a terminal: its log events are shown as sentences.
 
-The events are those of the log, with the same members: elsewhere, and with `log_format json`, each is a log line.
+Elsewhere, and with `log_format json`, the same events are log lines with the same members.
 """
 
 import re
@@ -15,18 +15,18 @@ from psoup.pipeline.wording import counted
 
 Event = Mapping[str, Any]
 _FOR_OPERATORS: Final = frozenset({"taken-over", "history", "live", "ending"})
-"""Nothing that somebody at a terminal would miss."""
+"""Not shown on a terminal."""
 LONG_S: Final = 1.0
-"""Kernels that were there sooner are not worth a line."""
+"""Kernels that are ready sooner get no line."""
 _BOLD, _QUIET, _RED, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
 _CODE: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(otherwise: Processor, *, colors: bool) -> Processor:
-    """Return a renderer that writes events of a start as sentences, and leaves every other to `otherwise`."""
+    """Return a renderer that shows events of a start as sentences, and passes every other event to `otherwise`."""
 
     def render(logger: WrappedLogger, method: str, event: EventDict) -> Any:  # noqa: ANN401 (structlog's)
-        if not _is_worth_a_line(event):
+        if not _is_shown(event):
             raise DropEvent
         sentence = SENTENCES.get(str(event["event"]))
         if sentence is None:
@@ -36,7 +36,7 @@ def on_terminal(otherwise: Processor, *, colors: bool) -> Processor:
     return render
 
 
-def _is_worth_a_line(event: Event) -> bool:
+def _is_shown(event: Event) -> bool:
     if event["event"] == "kernels-ready":
         return bool(event["seconds"] >= LONG_S)
     return event["event"] not in _FOR_OPERATORS
@@ -51,8 +51,8 @@ def _starting(event: Event) -> str:
         "engine": "opening the store",
         "api": "starting workers",
     }
-    said = f"{_QUIET}{doing[event['process']]}{_PLAIN}"
-    return f"{_BOLD}psoup {event['version']}{_PLAIN}  {place}\n{said}"
+    action = f"{_QUIET}{doing[event['process']]}{_PLAIN}"
+    return f"{_BOLD}psoup {event['version']}{_PLAIN}  {place}\n{action}"
 
 
 def _reading_back(event: Event) -> str:

@@ -1,8 +1,8 @@
-"""`psoup api`: a parent that listens and starts workers anew, and workers that answer. None of them holds state.
+"""`psoup api`: a parent that listens and restarts workers, and workers that answer. None of them holds state.
 
-Each worker is the application of `create_worker_app` in a process of its own; all take connections from one socket.
-The parent loads neither the engine nor the web side. It makes the folder of the meters that all workers share, says
-which of them have died, and removes it in the end; where it is killed, its workers do.
+Each worker runs the application of `create_worker_app` in a process of its own; all accept from one socket. The parent
+loads neither the engine nor the web side. It makes the folder of the workers' shared meters, marks workers there that
+have died, and removes the folder at its end; if the parent is killed, its workers remove it.
 """
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from multiprocessing.resource_tracker import ensure_running
 from pathlib import Path
 from typing import Final, cast
 
@@ -41,13 +42,13 @@ from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings, shared_store
 
 METERS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""prometheus_client looks at it when it is loaded."""
+"""prometheus_client reads it when it is imported."""
 HANGS_S: Final = 60.0
-"""A worker that gives its parent no sign of life for so long is ended, and another one started."""
+"""A worker that has not answered its parent for so long is killed and replaced."""
 LOOK_S: Final = 0.5
-"""So long the parent waits for each sign of life: meanwhile it does not see that others have died, or a signal."""
+"""The parent waits so long for an answer; meanwhile it sees neither signals nor the death of other workers."""
 ENDS_S: Final = 10.0
-"""Workers that were asked to end get this long beyond `shutdown_s`: those that hang would never."""
+"""Workers get this long to end, beyond `shutdown_s`; then they are killed."""
 
 _LOG = structlog.get_logger("psoup.api")
 
@@ -62,13 +63,16 @@ def run_api(settings: Settings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WorkerApplication:
-    """Makes a worker's application, in the worker's process: it travels there."""
+    """Makes a worker's application in the worker's process, to which it is pickled."""
 
     settings: Settings
     meters: Path
 
     def __call__(self) -> ASGIApp:
         """Return the application; called once, in the main thread. Raises SystemExit where none can be made."""
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, {signal.SIGINT}
+        )  # uvicorn's to handle from here on
         configure_logging(level=self.settings.log_level, style=self.settings.log_format)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent's to judge
         threading.Thread(target=_end_with_parent, args=(self.meters,), daemon=True).start()
@@ -103,7 +107,7 @@ class Worker(Process):
 
 
 class Workers(Multiprocess):
-    """uvicorn's supervisor: a worker that ended is there again within seconds. A lost terminal ends all of them."""
+    """uvicorn's supervisor: it replaces dead workers within seconds. A lost terminal ends all of them."""
 
     def __init__(
         self,
@@ -119,11 +123,11 @@ class Workers(Multiprocess):
         self._meters = meters
         self._alive: set[int] = set()
         self._heard_s: dict[int, float] = {}
-        """When each worker has given its last sign of life."""
+        """When each worker has last answered the parent."""
 
     @property
     def could_start(self) -> bool:
-        """Return whether no worker has failed before it answered anything."""
+        """Return whether no worker has failed at its start."""
         return all(one.exitcode != STARTUP_FAILURE for one in self.processes)
 
     def init_processes(self) -> None:
@@ -131,12 +135,12 @@ class Workers(Multiprocess):
         self.processes += [self._started() for _ in range(self.processes_num)]
 
     def handle_ttin(self) -> None:
-        """Start one worker more."""
+        """Start one more worker."""
         self.processes_num += 1
         self.processes.append(self._started())
 
     def keep_subprocess_alive(self) -> None:
-        """Start anew what has ended, and take its gauges out of the meters; its counters stay."""
+        """Replace dead workers, and remove their gauges from the meters; their counters stay."""
         for index, one in enumerate(self.processes):
             one.child_conn.close()  # with its own copy of it, it would not hear that one died
             if self._lives(one):
@@ -155,7 +159,7 @@ class Workers(Multiprocess):
         self._alive = alive
 
     def join_all(self) -> None:
-        """Wait until all have ended; those that do not are killed."""
+        """Wait until all workers have ended; kill those that hang."""
         latest_s = time.monotonic() + (self.config.timeout_graceful_shutdown or 0) + ENDS_S
         for one in self.processes:
             one.process.join(max(0.0, latest_s - time.monotonic()))
@@ -165,17 +169,26 @@ class Workers(Multiprocess):
                 one.process.join()
 
     def handle_hup(self) -> None:
-        """End: the terminal has gone. Under nohup go on."""
+        """End, since the terminal has gone; under nohup go on."""
         if not self._outlives_terminal:
             self.should_exit.set()
 
     def _started(self) -> Worker:
+        """Return a worker whose process has been started, with SIGINT blocked until its server handles it.
+
+        Ctrl-C reaches the whole process group: while Python starts it would end in a traceback for each worker.
+        """
         worker = Worker(self.config, self.sockets, self._connections)
-        worker.start()
+        ensure_running()  # it unblocks SIGINT when it starts its process
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            worker.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return worker
 
     def _lives(self, one: Process) -> bool:
-        """Return whether a worker runs and has given a sign of life in the last HANGS_S."""
+        """Return whether a worker runs and has answered in the last HANGS_S."""
         if one.pid is None or not one.process.is_alive():
             return False
         now_s = time.monotonic()
@@ -212,7 +225,7 @@ def _run(settings: Settings, start: Start) -> int:
 
 
 def _end_with_parent(meters: Path) -> None:
-    """End this worker gracefully when its parent has died, and remove its meters: nobody else would."""
+    """When the parent has died, remove its folder of meters, and end this worker gracefully."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -221,5 +234,5 @@ def _end_with_parent(meters: Path) -> None:
 
 
 def _end() -> None:
-    """End this worker gracefully; a parent that lives starts another one."""
+    """End this worker gracefully; a living parent starts another one."""
     os.kill(os.getpid(), signal.SIGTERM)

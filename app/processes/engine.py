@@ -16,7 +16,7 @@ from psoup.app.settings import Settings
 from psoup.engine.clock import SystemClock
 
 if TYPE_CHECKING:
-    from psoup.app.backend.store import Store
+    from psoup.engine.store.contract import Store
 
     FoldUntilEnded = Callable[[Settings, Store, socket.socket | None, Start], int]
 
@@ -53,7 +53,7 @@ def _run(settings: Settings, start: Start, *, listens: bool) -> int:
             data=str(settings.data.absolute()),
             url=None if listener is None else url_of(listener, tls=is_tls),
         )
-        from psoup.storage import open_store  # noqa: PLC0415 (after the first word)
+        from psoup.storage.opening import open_store  # noqa: PLC0415 (after the first word)
 
         loading = stack.enter_context(Loading(_load))
         store = open_store(

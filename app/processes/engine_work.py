@@ -1,26 +1,29 @@
-"""What `psoup engine` does once its store is open: it folds, and answers operators."""
+"""The work of `psoup engine` once its store is open: the fold, and the endpoint for operators."""
 
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import structlog
 
+from psoup.app.admission.slots import unlimited_slots
+from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
-from psoup.app.backend.store import Store
 from psoup.app.connection.server import make_server
 from psoup.app.fold.loop import FoldLoop
+from psoup.app.http.front import Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
 from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
-from psoup.app.operate.meters import Values
 from psoup.app.processes.executors import StartedExecutors, started_executors
 from psoup.app.settings import Settings
+from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.store.contract import Store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
 
@@ -30,7 +33,7 @@ _LOG = structlog.get_logger("psoup.engine")
 def fold_until_ended(
     settings: Settings, store: Store, listener: socket.socket | None, start: Start
 ) -> int:
-    """Fold until asked to end or unable to go on. Return the exit code."""
+    """Fold until a signal ends the process or the fold cannot go on; return the exit code."""
     with started_executors(settings, store) as executors:
         return _fold_with(executors, settings, store, listener, start)
 
@@ -47,11 +50,11 @@ def _fold_with(
         store=store,
         answers=False,
         on_lost=lambda _: lost.set(),
+        bind=BoundQueries().bind,
         lease_s=settings.lease_s,
         precomputed=None if executors is None else executors.hits,
     )
-    counters: Callable[[], Values] = dict if executors is None else executors.counters
-    with _answering(settings, loop, store, listener, counters):
+    with _answering(settings, loop, store, listener, executors):
         loop.start()
         start.end()
         try:
@@ -69,9 +72,9 @@ def _answering(
     loop: FoldLoop,
     store: Store,
     listener: socket.socket | None,
-    counters: Callable[[], Values],
+    executors: StartedExecutors | None,
 ) -> Iterator[None]:
-    """Answer operators on `listener` meanwhile, in a thread of its own; None = nobody is answered."""
+    """Serve the endpoint for operators on `listener` within the context, in a thread; None = there is no endpoint."""
     if listener is None:
         yield
         return
@@ -79,9 +82,9 @@ def _answering(
         loop,
         store,
         load_keys(settings.keys_file),
-        counters,
+        Front(unlimited_slots(), Traffic(), RequestLog(settings)),
+        executors=None if executors is None else executors.counts,
         admit=Sites(settings).admit,
-        observe=RequestLog(settings).ended,
         address_of=client_address(settings),
     )
     server = make_server(app, settings, note=lambda: {"ready": loop.phase is Phase.LIVE})

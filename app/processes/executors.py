@@ -4,30 +4,26 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import structlog
 
-from psoup.app.backend.store import Store
 from psoup.app.errors import SettingError
-from psoup.app.operate.meters import Values
+from psoup.app.operate.meters.engine import ExecutorCounts
 from psoup.app.settings import Settings
 from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.engine import PrecomputedHits
+from psoup.engine.store.contract import Store
 from psoup.pipeline.errors import PipelineError
-
-if TYPE_CHECKING:
-    from psoup.engine.ahead.executor_hits import ExecutorHitsStatistics
 
 _LOG = structlog.get_logger("psoup.scaling")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartedExecutors:
-    """Executors that run: the hits that they compute, and their counters."""
+    """Executors that run: the hits that they compute, and what they have done."""
 
     hits: PrecomputedHits
-    counters: Callable[[], Values]
+    counts: Callable[[], ExecutorCounts]
 
 
 @contextlib.contextmanager
@@ -66,16 +62,7 @@ def started_executors(settings: Settings, store: Store) -> Iterator[StartedExecu
         )
         _LOG.info("executors-ready", master=master, seconds=round(time.monotonic() - begun_s, 3))
         try:
-            yield StartedExecutors(hits, lambda: _counters(hits.statistics()))
+            yield StartedExecutors(hits, hits.statistics)
         finally:
             hits.close()
             _LOG.info("executors-left", **dataclasses.asdict(hits.statistics()))
-
-
-def _counters(statistics: "ExecutorHitsStatistics") -> Values:
-    return {
-        "executor_jobs": ("Jobs that executors were given.", statistics.jobs),
-        "executor_failures": ("Jobs and scans of executors that failed.", statistics.failed),
-        "executor_chunks": ("Chunks whose hits executors computed.", statistics.chunks),
-        "executor_seconds": ("Seconds that the engine waited for jobs.", statistics.seconds),
-    }

@@ -1,8 +1,7 @@
-"""What a process is made of, loaded beside the thread that opens its store: modules, then the kernels.
+"""Loading of a process's modules and kernels, in threads beside the one that opens its store.
 
-Python loads one module at a time, whichever thread asks. What runs beside that is the store's start, reading and
-linking of compiled kernels, and everything else that waits. The thread that opens the store has to load what it needs
-for that before: so no two threads ever load the same module.
+Python imports one module at a time, in whichever thread. The start of the store and the linking of compiled kernels run
+beside it. The thread that opens the store imports what it needs before: so no two threads import the same module.
 """
 
 import threading
@@ -16,14 +15,14 @@ Loaded = TypeVar("Loaded")
 
 
 class UnwantedError(Exception):
-    """The process ends: what is still to be loaded is of no use."""
+    """The process ends: loading is given up."""
 
 
 class Loading(Generic[Loaded]):
-    """Threads that load, from `with` on to its end at the latest."""
+    """A context manager whose threads load the modules and kernels of a process."""
 
     def __init__(self, load: Callable[[], Loaded]) -> None:
-        """Begin nothing yet. `load` imports and returns what the process needs."""
+        """Start nothing yet. `load` imports the modules, and returns the object that the process needs of them."""
         self._load = load
         self._loaded: list[Loaded] = []
         self._error: BaseException | None = None
@@ -32,12 +31,12 @@ class Loading(Generic[Loaded]):
         self._kernels_end = threading.Event()
 
     def __enter__(self) -> "Loading[Loaded]":
-        """Begin to load."""
+        """Start loading."""
         threading.Thread(target=self._load_modules, name="psoup-modules", daemon=True).start()
         return self
 
     def wait(self) -> Loaded:
-        """Return what was loaded, once it is. Raises what loading raised. Signals interrupt it."""
+        """Return what `load` has returned, or raise what it has raised. Blocks; signals interrupt it."""
         self._modules_end.wait()
         if self._error is not None:
             raise self._error
@@ -49,7 +48,7 @@ class Loading(Generic[Loaded]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Return when nothing is being loaded any more: modules are loaded to their end, kernels one by one."""
+        """Wait until both threads have ended: modules are loaded to the end, of the kernels only the present one."""
         self._unwanted.set()
         self._modules_end.wait()
         self._kernels_end.wait()
@@ -71,13 +70,13 @@ class Loading(Generic[Loaded]):
             self._modules_end.set()
 
     def _load_kernels(self) -> None:
-        """Load them ahead of the fold, which asks for them as well, and meets what goes wrong."""
+        """Load the kernels ahead of the fold, which loads them as well and reports errors."""
         from psoup.app.backend.kernels import load_kernels  # noqa: PLC0415 (loaded by now)
 
         try:
             with checked_by(self._check):
                 load_kernels()
-        except Exception:  # noqa: BLE001, S110 (the fold's to say)
+        except Exception:  # noqa: BLE001, S110 (the fold reports it)
             pass
         finally:
             self._kernels_end.set()

@@ -14,8 +14,8 @@ from psoup.engine.clock import SystemClock
 if TYPE_CHECKING:
     import socket
 
-    from psoup.app.backend.store import Store
     from psoup.engine.clock import Clock
+    from psoup.engine.store.contract import Store
 
     ServeOn = Callable[[socket.socket, Settings, Clock, Store, Start], int]
 
@@ -32,7 +32,7 @@ def _serve(settings: Settings, start: Start) -> int:
     with listen(settings) as listener:
         is_tls = settings.tls_cert_file is not None
         note_starting(settings, "serve", url=url_of(listener, tls=is_tls))
-        from psoup.storage import open_store  # noqa: PLC0415 (after the first word)
+        from psoup.storage.opening import open_store  # noqa: PLC0415 (after the first word)
 
         with Loading(_load) as loading:
             store = open_store(

@@ -100,7 +100,8 @@ def _clause(call: Call, history_id: HistoryId) -> StandingQueryClause:
     history = service.store.histories.get(history_id)
     if history is None:
         raise _no_history()
-    return service.clauses.clause(service.results.snapshot(history.asked.query_id))
+    snapshot = service.results.snapshot(history.asked.query_id)
+    return service.invocations.reading(snapshot).clause
 
 
 def _step(histories: Histories, history_id: HistoryId, body: HistoryBody) -> History:

@@ -3,9 +3,11 @@
 import functools
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from psoup.app.http.keys import ADMIN, READ
@@ -13,17 +15,68 @@ from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_b
 from psoup.app.routes.results.pages import await_applied
 from psoup.app.routes.streams import stream_record
 from psoup.app.wire.answers.negotiation import encode_content
-from psoup.app.wire.models.batches import BatchList, HoldAnswer, HoldBody, batch_to_arrow, described
 from psoup.app.wire.parameters import AFTER, LIMIT
 from psoup.app.wire.rows.body import ARROW
 from psoup.engine import limits
 from psoup.engine.errors import GenDiffersError, NotFoundError
-from psoup.engine.log.operation import Rows
+from psoup.engine.log.operation import Operation, Rows
 from psoup.engine.results.contract import Cut
 from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.arrow import ARROW_TYPES, decode_batch, encode_batch
 from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 _SEQ: Final = re.compile(r"[0-9]{1,18}")
+_ADDED: Final[Mapping[str, ColumnType]] = {
+    "_id": ColumnType.INT64,
+    "_seq": ColumnType.INT64,
+    "_arrival": ColumnType.TIMESTAMP,
+}
+"""Columns that stand before the declared ones: a tuple's id, its batch's position and arrival."""
+
+
+class BatchAnswer(BaseModel):
+    """One batch in the log; `bytes` are those of its body there."""
+
+    seq: int
+    bytes: int
+
+
+class BatchList(BaseModel):
+    """A page of a stream's batches, ascending, up to the applied position `seq`.
+
+    Attributes:
+        forgotten_through: the largest position of a batch with rows that the log has forgotten; 0 = none.
+    """
+
+    gen: int
+    seq: int
+    stream: str
+    forgotten_through: int
+    batches: list[BatchAnswer]
+    next: str | None
+
+
+class HoldBody(BaseModel):
+    """The body of PUT /v1/streams/{name}/archive."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    through: int = Field(
+        ge=0, lt=2**63, description="Batches up to this position need not be held any more."
+    )
+    gen: int | None = Field(
+        default=None, ge=0, lt=2**63, description="The history that the position is of."
+    )
+
+
+class HoldAnswer(BaseModel):
+    """What is held for an archive: the stream's batches past `through`, how many and how large."""
+
+    stream: str
+    through: int
+    held_batches: int
+    held_bytes: int
 
 
 async def list_batches(call: Call) -> Response:
@@ -118,7 +171,7 @@ def _listed(call: Call, record: StreamRecord) -> Response:
         "seq": cut.seq,
         "stream": record.schema.name,
         "forgotten_through": forgotten,
-        "batches": described(page),
+        "batches": [{"seq": one.seq, "bytes": one.nbytes} for one in page],
         "next": following,
     }
     return json_answer(answer, headers=_headers(cut, cut.seq))
@@ -138,12 +191,32 @@ def _fetched(call: Call, record: StreamRecord, seq: Seq) -> Response:
     content = operation.content
     if not isinstance(content, Rows) or content.stream_id != record.stream_id:
         raise _no_batch()
-    body = batch_to_arrow(record.schema, operation, content)
+    body = _batch_to_arrow(record.schema, operation, content)
     encoded, encoding = encode_content(body, call.header("accept-encoding"))
     headers = {**_headers(cut, seq), "Vary": "Accept-Encoding"}
     if encoding is not None:
         headers["Content-Encoding"] = encoding
     return Response(encoded, headers=headers, media_type=ARROW)
+
+
+def _batch_to_arrow(schema: StreamSchema, operation: Operation, content: Rows) -> bytes:
+    """Return an Arrow IPC stream of one batch: the columns _ADDED, then the declared ones, in that order.
+
+    Raises:
+        IntegrityError: the body is not a batch of this stream.
+    """
+    batch = decode_batch(schema, content.body)
+    rows, first = batch.num_rows, operation.first_tuple_id
+    added = [
+        pa.array(range(first, first + rows), ARROW_TYPES[_ADDED["_id"]]),
+        pa.repeat(pa.scalar(operation.seq, ARROW_TYPES[_ADDED["_seq"]]), rows),
+        pa.repeat(pa.scalar(operation.arrival_us, ARROW_TYPES[_ADDED["_arrival"]]), rows),
+    ]
+    fields = [pa.field(name, ARROW_TYPES[kind], nullable=False) for name, kind in _ADDED.items()]
+    whole = pa.RecordBatch.from_arrays(
+        [*added, *batch.columns], schema=pa.schema([*fields, *batch.schema])
+    )
+    return encode_batch(whole)
 
 
 def _held(call: Call, record: StreamRecord, through: Seq) -> Response:
@@ -162,10 +235,9 @@ def _held(call: Call, record: StreamRecord, through: Seq) -> Response:
 
 
 def _confirm(call: Call, cut: Cut) -> None:
-    """Raise RecoveringError if another history began while the log was read. Reads the store in a worker."""
-    if call.service.worker is not None:
-        call.service.results.cut()  # a history that has begun is seen by that
-        call.service.confirm(cut.gen)
+    """Raise RecoveringError if another history began while the log was read. May read the store."""
+    call.service.results.cut()  # a history that has begun is seen by that
+    call.service.backend.confirm(cut.gen)
 
 
 def _headers(cut: Cut, seq: Seq) -> dict[str, str]:

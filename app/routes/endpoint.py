@@ -1,6 +1,6 @@
 """One endpoint as a declaration: what it takes, needs, answers; and the wrapper that is the same for all.
 
-The wrapper admits the request (place, key, scope, rate, state of the service) before its body is read, reads
+The wrapper admits the request (slot, key, scope, rate, state of the service) before its body is read, reads
 its parameters, and hands a `Call` to the handler. The OpenAPI is made from the same declaration.
 """
 
@@ -14,8 +14,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from psoup.app.admission.places import Place
 from psoup.app.admission.rates import Rates
+from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
 from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
 from psoup.app.http.decoding import decoded_body
@@ -26,12 +26,14 @@ from psoup.app.http.keys import INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.request_log import KEY_ID
 from psoup.app.http.sending import SENDING, Sending
-from psoup.app.operate.meters import ROUTE, Meters
+from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
+from psoup.app.wire.models.queries import read_handle
 from psoup.app.wire.parameters import Arguments, Parameter, read_arguments
 from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine.errors import OverloadedError
+from psoup.engine.log.operation import QueryId
 
 Result = TypeVar("Result")
 
@@ -93,7 +95,7 @@ class Call:
     arguments: Arguments
     caller: Caller
     held: HeldBody
-    place: Place
+    slot: Slot
     begun_s: float = field(default_factory=time.monotonic)
     """When it was admitted, of `time.monotonic`."""
 
@@ -105,6 +107,10 @@ class Call:
     def path(self, name: str) -> str:
         """Return a parameter of the path."""
         return str(self.request.path_params[name])
+
+    def query_id(self) -> QueryId:
+        """Return the handle in the path. Raises what `read_handle` does."""
+        return read_handle(self.path("id"))
 
     def header(self, name: str) -> str | None:
         """Return a header, None where it was not sent."""
@@ -123,7 +129,7 @@ class Call:
             settings=self.service.settings,
             held=self.held,
         )
-        self.place.work()
+        self.slot.work()
         encoding = self.header("content-encoding")
         if encoding is None:
             return body
@@ -224,13 +230,13 @@ def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
         service = context.service
         if service is None:
             raise OverloadedError("The service is starting or stopping.", reason="starting")
-        place = context.front.places.enter(
+        slot = context.front.slots.enter(
             endpoint.path,
             address_of(request),
             reads=endpoint.body is not None and has_body(request.scope["headers"]),
         )
-        with place:
-            call = admit(request, context, service, endpoint, place)
+        with slot:
+            call = admit(request, context, service, endpoint, slot)
             try:
                 response = await endpoint.handle(call)
             finally:
@@ -272,12 +278,12 @@ def admit(
     context: Context,
     service: Service,
     endpoint: Endpoint,
-    place: Place,
+    slot: Slot,
 ) -> Call:
-    """Return the request as a call in its place, decided before its body is read.
+    """Return the request as a call in its slot, decided before its body is read.
 
     Raises:
-        EngineError: no key, no scope, over a rate, no place for a change, or the service is not live.
+        EngineError: no key, no scope, over a rate, no room for a change, or the service is not live.
     """
     caller = context.caller(request) if endpoint.scope else None
     if endpoint.scope is not None and caller is not None:
@@ -285,7 +291,7 @@ def admit(
         caller.require(endpoint.scope, stream=stream)
         if caller.key_id is not None:
             request.scope["state"][KEY_ID] = caller.key_id
-            place.belongs_to(caller.key_id)
+            slot.charge_to(caller.key_id)
         if endpoint.rate is not None:
             context.rates.take(caller.key_id, endpoint.rate)
         if endpoint.live:
@@ -294,7 +300,7 @@ def admit(
             service.submission.admit()
     arguments = read_arguments(request.scope["query_string"], endpoint.parameters)
     caller = caller or Caller(None, frozenset())
-    return Call(request, context, service, arguments, caller, HeldBody(context.bodies), place)
+    return Call(request, context, service, arguments, caller, HeldBody(context.bodies), slot)
 
 
 def json_answer(
@@ -302,6 +308,11 @@ def json_answer(
 ) -> Response:
     """Return a JSON answer."""
     return Response(orjson.dumps(body), status_code=status, headers=headers, media_type=JSON)
+
+
+def server_timing(seconds: Mapping[str, float]) -> str:
+    """Return the value of a Server-Timing header, in milliseconds."""
+    return ", ".join(f"{name};dur={1_000 * value:.2f}" for name, value in seconds.items())
 
 
 def json_body(model: type[BaseModel]) -> dict[str, Any]:

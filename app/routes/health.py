@@ -12,7 +12,15 @@ from starlette.responses import Response
 from psoup.app.backend.service import StoreState
 from psoup.app.figures.engine import Figures
 from psoup.app.http.keys import READ
-from psoup.app.operate.meters import MEDIA_TYPE
+from psoup.app.operate.meters.meter import MEDIA_TYPE
+from psoup.app.operate.probes import (
+    HEALTH,
+    METRICS,
+    READY,
+    answer_health,
+    answer_metrics,
+    answer_readiness,
+)
 from psoup.app.routes.endpoint import Call, Endpoint, Handler, Shown, json_answer
 from psoup.app.wire.models.join_figures import JoinFigures, describe_joins
 from psoup.app.wire.scalars import format_instant
@@ -160,22 +168,17 @@ class StatusAnswer(BaseModel):
 
 async def get_health(_: Call) -> Response:
     """Say that the process runs: depends on nothing."""
-    return json_answer({"status": "ok"})
+    return answer_health()
 
 
 async def get_ready(call: Call) -> Response:
     """Say whether the service is ready, or why not."""
-    reasons = await asyncio.to_thread(call.service.reasons)
-    warnings = call.service.warnings()
-    body = {"ready": not reasons, "reasons": list(reasons), "warnings": list(warnings)}
-    headers = {"Cache-Control": "no-store"}
-    return json_answer(body, status=503 if reasons else 200, headers=headers)
+    return await answer_readiness(call.service.reasons, call.service.warnings)
 
 
 async def get_metrics(call: Call) -> Response:
     """Return the meters as Prometheus reads them."""
-    body = await asyncio.to_thread(call.context.meters.text)
-    return Response(body, headers={"Content-Type": MEDIA_TYPE, "Cache-Control": "no-store"})
+    return await answer_metrics(call.context.meters.text)
 
 
 async def get_limits(call: Call) -> Response:
@@ -184,7 +187,7 @@ async def get_limits(call: Call) -> Response:
 
     def read() -> dict[str, int]:
         front = call.context.front
-        places, traffic = front.places.statistics(), front.traffic.statistics()
+        slots, traffic = front.slots.statistics(), front.traffic.statistics()
         inventory = service.inventoried()
         counts, histories = inventory.counts, inventory.histories
         return {
@@ -196,9 +199,9 @@ async def get_limits(call: Call) -> Response:
             "histories_bytes_max": histories.nbytes,
             "appends_in_flight_max": service.submission.statistics().in_flight,
             "hits_memory_bytes_max": service.backend.figures().footprint.hits,
-            "requests_in_flight_max": places.working,
-            "requests_reading_max": places.reading,
-            "requests_waiting_max": places.waiting,
+            "requests_in_flight_max": slots.working,
+            "requests_reading_max": slots.reading,
+            "requests_waiting_max": slots.waiting,
             "requests_unparsed_bytes_max": traffic.unparsed_bytes,
             "answers_unsent_bytes_max": traffic.unsent_bytes,
         }
@@ -332,19 +335,17 @@ def _get(
     return Endpoint("GET", path, name, text, handle, shown, scope, live=False)
 
 
-WATCHED: Final = ("/healthz", "/readyz", "/metrics")
-"""What watches over the service asks for: answered when there is no place for anything else."""
-_METRICS: Final = {MEDIA_TYPE: {"schema": {"type": "string"}}}
+_METRICS_TEXT: Final = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     _get(
-        "/healthz",
+        HEALTH,
         "health",
         "Is the process alive?",
         get_health,
         {200: Shown("Yes.", HealthAnswer)},
     ),
     _get(
-        "/readyz",
+        READY,
         "ready",
         "Is the service ready?",
         get_ready,
@@ -358,11 +359,11 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         },
     ),
     _get(
-        "/metrics",
+        METRICS,
         "metrics",
         "Meters for Prometheus",
         get_metrics,
-        {200: Shown("The meters.", content=_METRICS)},
+        {200: Shown("The meters.", content=_METRICS_TEXT)},
         scope=READ,
     ),
     _get(

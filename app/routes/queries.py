@@ -3,11 +3,12 @@
 import functools
 import time
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.backend.pending import FILLING, FillingQuery
+from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import READ, REGISTER
 from psoup.app.routes import batch_queries
@@ -16,28 +17,28 @@ from psoup.app.routes.list_pages import list_page
 from psoup.app.routes.registration import (
     Description,
     Registration,
-    describe_registration,
+    describe_pending,
     describe_snapshot,
     prepare,
-    standing_or_filling,
+    standing_or_pending,
     state_of,
     tell,
 )
 from psoup.app.routes.streams import removed
 from psoup.app.wire.control import nearest
 from psoup.app.wire.models.queries import (
+    FILLING,
     LIVE,
     SUSPENDED,
     QueryAnswer,
     QueryBody,
     QueryList,
     new_handle,
-    read_handle,
 )
 from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
 from psoup.engine import limits
 from psoup.engine.errors import NotFoundError
-from psoup.engine.log.operation import QueryId, Register, Remove
+from psoup.engine.log.operation import QueryId, Remove
 from psoup.engine.results.delta import QueryRecord
 
 
@@ -74,11 +75,11 @@ async def post_query(call: Call) -> Response:
 async def list_queries(call: Call) -> Response:
     """List standing queries in the order of their registration."""
     state: str | None = call.arguments.get(STATE)
-    filling = _selected_filling(call)  # before the live ones are read: in between none is missed
 
     def read() -> tuple[list[Description], str | None, list[Description]]:
-        records: dict[QueryId, QueryRecord | FillingQuery] = {
-            one.query_id: one for one in (*_selected_elsewhere(call), *filling)
+        # The pending ones before those that are applied: none is missed that is applied in between.
+        records: dict[QueryId, QueryRecord | PendingQuery] = {
+            one.query_id: one for one in _selected_pending(call)
         }
         records |= {one.query_id: one for one in _selected(call)}
         page, following = list_page(
@@ -97,20 +98,15 @@ async def list_queries(call: Call) -> Response:
 
 async def get_query(call: Call) -> Response:
     """Describe one standing query."""
-    return json_answer(await _description(call, handle(call)))
+    return json_answer(await _description(call, call.query_id()))
 
 
 async def delete_query(call: Call) -> Response:
     """Remove a standing query."""
     submitted = await call.service.submission.submit(
-        Remove(handle(call)), deadline_s=call.service.settings.register_deadline_s
+        Remove(call.query_id()), deadline_s=call.service.settings.register_deadline_s
     )
     return removed(submitted)
-
-
-def handle(call: Call) -> QueryId:
-    """Return the handle in the path. Raises what `read_handle` does."""
-    return read_handle(call.path("id"))
 
 
 def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
@@ -123,33 +119,31 @@ def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
 
 
 async def _description(call: Call, query_id: QueryId) -> Description:
-    filling = call.service.filling.find(query_id)
-    if filling is not None:
-        return filling.description
-
     return await call.service.answering.run(
-        functools.partial(standing_or_filling, call, query_id),
+        functools.partial(standing_or_pending, call, query_id),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
 
 
-def _is_in(call: Call, record: QueryRecord | FillingQuery, state: str) -> bool:
+def _is_in(call: Call, record: QueryRecord | PendingQuery, state: str) -> bool:
     """Return whether a query that was found is in this state still."""
-    return isinstance(record, FillingQuery) or state_of(call, record.query_id) == state
+    return isinstance(record, PendingQuery) or state_of(call, record.query_id) == state
 
 
-def _described(call: Call, page: Sequence[QueryRecord | FillingQuery]) -> list[Description]:
+def _described(call: Call, page: Sequence[QueryRecord | PendingQuery]) -> list[Description]:
     """Return the descriptions of these queries, all at one position, but of those removed since they were found."""
     applied = [one.query_id for one in page if isinstance(one, QueryRecord)]
     snapshots = dict(zip(applied, call.service.results.snapshots(applied), strict=True))
     described: list[Description] = []
     for one in page:
-        if isinstance(one, FillingQuery):
-            described.append(one.description)
-            continue
-        snapshot = snapshots[one.query_id]
-        if snapshot is not None:
-            described.append(describe_snapshot(call, snapshot))
+        description: Description | None
+        if isinstance(one, PendingQuery):
+            description = describe_pending(call, one)
+        else:
+            snapshot = snapshots[one.query_id]
+            description = None if snapshot is None else describe_snapshot(call, snapshot)
+        if description is not None:
+            described.append(description)
     return described
 
 
@@ -163,28 +157,16 @@ def _selected(call: Call) -> Sequence[QueryRecord]:
     return [one for one in records if all(one.labels.get(k) == v for k, v in labels)]
 
 
-def _selected_filling(call: Call) -> Sequence[FillingQuery]:
+def _selected_pending(call: Call) -> Sequence[PendingQuery]:
+    """Return the queries asked for that are not applied, each with its description. May block."""
     if call.arguments.get(STATE) not in (None, FILLING):
         return []
-    return [
-        one
-        for one in call.service.filling.queries()
-        if _is_asked_for(call, streams=one.streams, labels=one.labels)
-    ]
-
-
-def _selected_elsewhere(call: Call) -> Sequence[FillingQuery]:
-    """Return the same of those that other processes registered. Blocks."""
-    worker = call.service.worker
-    if worker is None or call.arguments.get(STATE) not in (None, FILLING):
-        return []
     described = (
-        describe_registration(call, one)
-        for one in worker.store.registrations()
-        if isinstance(one.content, Register)
-        and _is_asked_for(call, streams=one.content.streams, labels=one.content.labels)
+        replace(one, description=describe_pending(call, one))
+        for one in call.service.pending.all()
+        if _is_asked_for(call, streams=one.content.streams, labels=one.content.labels)
     )
-    return [one for one in described if one is not None]
+    return [one for one in described if one.description is not None]
 
 
 def _is_asked_for(call: Call, *, streams: Container[str], labels: Mapping[str, str]) -> bool:

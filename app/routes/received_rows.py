@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from psoup.app.backend.catalogue import Declaration
 from psoup.app.errors import BodyTooLargeError
-from psoup.app.routes.endpoint import Call
+from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from psoup.app.wire.rows.warnings import row_warnings
 from psoup.engine import limits
@@ -159,11 +159,6 @@ async def declaration(call: Call, name: str) -> Declaration:
         functools.partial(call.service.catalogue.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
-
-
-def server_timing(seconds: dict[str, float]) -> str:
-    """Return the value of a Server-Timing header, in milliseconds."""
-    return ", ".join(f"{name};dur={1_000 * value:.2f}" for name, value in seconds.items())
 
 
 ROWS_BODY: Final[dict[str, Any]] = {

@@ -1,23 +1,22 @@
 """A registration on its way: bound, as an operation, and what is answered to who sent it."""
 
-import time
-from collections.abc import Callable, Collection, Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from psoup.app.backend.pending import FILLING, FillingQuery
-from psoup.app.backend.service import WorkerParts
+from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.routes.endpoint import Call
 from psoup.app.wire.models.queries import (
+    FILLING,
     LIVE,
     SUSPENDED,
     QueryBody,
     as_suspended,
     describe_query,
 )
-from psoup.engine import limits
-from psoup.engine.errors import NotFoundError, QueryFillingError, SqlError
-from psoup.engine.log.operation import Materialize, Operation, QueryId, Register
+from psoup.engine.errors import NotFoundError, SqlError
+from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.binder import Bind
 from psoup.engine.query.bind.scope import Streams
@@ -93,15 +92,16 @@ def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind)
 def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
     """Return what a committed registration is answered. In the event loop; it reads nothing.
 
-    One that is not applied yet is remembered as filling until it is.
+    One that is not applied yet is remembered as pending until it is.
     """
     standing_id = submitted.query_id if submitted.duplicate else None
     query_id, seq = standing_id or registration.query_id, submitted.seq
     if not submitted.applied:
-        if standing_id is not None and call.service.worker is not None:
+        if standing_id is not None:
             same = replace(registration, query_id=standing_id)
             return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
-        description = _filling(call, registration, query_id, submitted).description
+        description = registration.describe(seq=seq, state=FILLING)
+        call.service.pending.note(PendingQuery(seq, registration.content, description))
         return Told(202, query_id, seq, lambda: description)
     if standing_id is not None:
         return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
@@ -115,68 +115,40 @@ def standing(call: Call, query_id: QueryId) -> Description:
     return describe_snapshot(call, call.service.results.snapshot(query_id))
 
 
-def standing_or_filling(call: Call, query_id: QueryId) -> Description:
-    """Return the description of a query that stands, or fills through whatever process. Blocks.
+def standing_or_pending(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query that stands, or is registered and not applied. Blocks.
 
-    Raises NotFoundError where there is none. The log is asked only where the results know of none.
+    Raises NotFoundError where there is none. Only where the results know of none are registrations asked for.
     """
-    worker = call.service.worker
-    try:
+    with contextlib.suppress(NotFoundError):
         return standing(call, query_id)
-    except NotFoundError:
-        if worker is None:
-            raise
-    operation = worker.store.registration(query_id)
-    filling = None if operation is None else describe_registration(call, operation)
+    pending = call.service.pending.find(query_id)
+    description = None if pending is None else describe_pending(call, pending)
     # Where neither knows it, it may have been applied in between.
-    return standing(call, query_id) if filling is None else filling.description
+    return standing(call, query_id) if description is None else description
 
 
-async def await_elsewhere(
-    call: Call, worker: WorkerParts, query_ids: Collection[QueryId], *, latest: float
-) -> dict[QueryId, QueryFillingError]:
-    """Wait until queries that the results did not know are there, as far as other processes have registered them.
+def describe_pending(call: Call, pending: PendingQuery) -> Description | None:
+    """Return the description of a query that is not applied; None where its streams are gone: it never will be.
 
-    Those that are not applied by `latest` are returned with what to say of them.
+    Blocks where another process has registered it: its text is bound against the declarations in force. Cost: as a
+    registration's.
     """
-    service = call.service
-    operations = await service.answering.run(
-        worker.store.registrations, deadline_s=latest - time.monotonic()
-    )
-    late: dict[QueryId, QueryFillingError] = {}
-    for one in operations:
-        if not isinstance(one.content, Register) or one.content.query_id not in query_ids:
-            continue
-        try:
-            await service.filling.wait_for(one.seq, timeout_s=latest - time.monotonic())
-        except QueryFillingError as error:
-            late[one.content.query_id] = error
-    return late
-
-
-def describe_registration(call: Call, operation: Operation) -> FillingQuery | None:
-    """Return a registration as the log has it; None where its streams are gone, so that it is not filling any more.
-
-    Blocks: its text is bound against the declarations in force. Cost: as a registration's.
-    """
-    content = operation.content
-    if not isinstance(content, Register):
-        return None
+    if pending.description is not None:
+        return pending.description
+    content = pending.content
     try:
         bound = call.service.bound.bind(content.sql, call.service.catalogue.streams())
     except SqlError:
         return None
-    description = describe_query(
+    return describe_query(
         bound,
         query_id=content.query_id,
-        seq=operation.seq,
+        seq=pending.seq,
         state=FILLING,
         name=content.name,
         labels=content.labels,
         materialize=content.materialize,
-    )
-    return FillingQuery(
-        content.query_id, operation.seq, frozenset(content.streams), content.labels, description
     )
 
 
@@ -186,7 +158,7 @@ def read_by(snapshot: Snapshot) -> Streams:
 
 
 def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
-    """Return a standing query's description. Binding its text again is what it costs: some are kept.
+    """Return a standing query's description. A list of many would be made of little else: some are kept.
 
     What is kept is that of a live query: whether it is suspended, its snapshot says.
     """
@@ -202,9 +174,7 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
             labels=record.labels,
             materialize=snapshot.clause.materialize,
         )
-        if len(kept) >= limits.DESCRIPTIONS_KEPT_MAX:
-            kept.clear()  # which of them will be asked for again is not known
-        kept[record.query_id] = held
+        kept.put(record.query_id, held)
     suspended = suspension(snapshot)
     return held if suspended is None else as_suspended(held, suspended)
 
@@ -240,24 +210,6 @@ def _found(call: Call, registration: Registration, seq: Seq) -> Description:
     As it is registered here, where it is removed again.
     """
     try:
-        return standing_or_filling(call, registration.query_id)
+        return standing_or_pending(call, registration.query_id)
     except NotFoundError:
         return registration.describe(seq=seq, state=FILLING)
-
-
-def _filling(
-    call: Call, registration: Registration, query_id: QueryId, submitted: Submitted
-) -> FillingQuery:
-    """Return the query that is committed and not applied, remembered until it is."""
-    filling = call.service.filling
-    held = filling.find(query_id)
-    if held is None or not submitted.duplicate:  # who registered it knows its labels best
-        held = FillingQuery(
-            query_id,
-            submitted.seq,
-            frozenset(registration.content.streams),
-            registration.content.labels,
-            replace(registration, query_id=query_id).describe(seq=submitted.seq, state=FILLING),
-        )
-        filling.note(held)
-    return held

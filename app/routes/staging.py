@@ -1,28 +1,87 @@
 """Parts that are staged, and the commit that makes all of them visible at one position."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from psoup.app.http.keys import INGEST
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
-from psoup.app.wire.models.staging import (
-    CommitAnswer,
-    CommitBody,
-    StageAnswer,
-    new_stage_id,
-    read_stage_id,
-)
+from psoup.app.wire.handles import draw_handle, handle_pattern, is_handle
+from psoup.app.wire.models.warnings import FewWarnings
+from psoup.app.wire.producers import APP_FORM, is_app_name
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.log.operation import Commit, Staged, StageId
 
+_PREFIX: Final = "st_"
+"""Begins the handle of a staged part. Who knows one may commit or discard the part: it cannot be guessed."""
+_STAGE_PATTERN: Final = handle_pattern(_PREFIX)
+
+
+def _app_name(text: str) -> str:
+    if not is_app_name(text):
+        raise ValueError(f"expected {APP_FORM}")
+    return text
+
+
+def _each_once(stages: list[str]) -> list[str]:
+    if len(set(stages)) < len(stages):
+        raise ValueError("expected each part once")
+    return stages
+
+
+class CommitBody(BaseModel):
+    """The body of POST /v1/commits."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    app: Annotated[str, AfterValidator(_app_name)] = Field(
+        description=f"A producer's name: {APP_FORM}.", examples=["spark-7f3c"]
+    )
+    version: int = Field(ge=0, le=limits.APP_VERSION_MAX, examples=[4182])
+    stages: Annotated[
+        list[Annotated[str, Field(pattern=_STAGE_PATTERN)]], AfterValidator(_each_once)
+    ] = Field(
+        min_length=1,
+        max_length=limits.COMMIT_STAGES_MAX,
+        description="Staged parts, each once; of any streams. Their order is that of the tuples.",
+        examples=[["st_7HcT0u9XbK2mPq4sVw1zRd"]],
+    )
+
+
+class StageAnswer(BaseModel):
+    """A part that was staged: nobody sees it before it is committed."""
+
+    stage: str = Field(pattern=_STAGE_PATTERN)
+    stream: str
+    rows: int
+    digest: str = Field(
+        pattern="^[0-9a-f]{64}$",
+        description="Of the bag of rows; those of parts add up, modulo 2^256.",
+    )
+    expires_at: str = Field(description="Until then it can be committed.")
+    warnings: FewWarnings = None
+
+
+class CommitAnswer(BaseModel):
+    """What became of a commit. With `duplicate`, nothing was stored now and `seq` shows what was stored then."""
+
+    app: str
+    version: int
+    accepted: int
+    seq: int = Field(
+        description="Position that shows all parts; for a duplicate that of then, or a later one where that is"
+        " no longer known."
+    )
+    duplicate: bool
+
 
 async def post_stage(call: Call) -> Response:
     """Stage a batch: 201 when it can be committed."""
-    stage_id = new_stage_id(call.context.handle_bits)
+    stage_id = StageId(draw_handle(_PREFIX, call.context.handle_bits))
     received = ReceivedRows(call, digested=True)
     await received.receive()
 
@@ -76,9 +135,9 @@ async def post_commit(call: Call) -> Response:
 
 async def delete_stage(call: Call) -> Response:
     """Forget a staged part: 204, whether there was one or not. What was committed stays."""
-    stage_id = read_stage_id(call.path("id"))
-    if stage_id is not None:
-        service = call.service
+    handle = call.path("id")
+    if is_handle(_PREFIX, handle):
+        service, stage_id = call.service, StageId(handle)
         await service.submission.carry_out(
             lambda log: log.discard(stage_id), deadline_s=service.settings.ingest_deadline_s
         )

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from psoup.app.backend.submission import Submitted
@@ -12,8 +13,8 @@ from psoup.app.errors import TxnHeadersError
 from psoup.app.http.keys import INGEST
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
-from psoup.app.wire.models.ingest import IngestAnswer
-from psoup.app.wire.models.staging import APP_FORM, is_app_name
+from psoup.app.wire.models.warnings import FewWarnings
+from psoup.app.wire.producers import APP_FORM, is_app_name
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, NotFoundError
@@ -23,6 +24,20 @@ from psoup.engine.tuples.schema import ClockKind
 TXN_APP: Final = "Psoup-Txn-App"
 TXN_VERSION: Final = "Psoup-Txn-Version"
 _VERSION: Final = re.compile(r"[0-9]{1,16}")
+
+
+class IngestAnswer(BaseModel):
+    """What became of a batch. With `duplicate`, nothing was stored now and `seq` shows what was stored then."""
+
+    stream: str
+    accepted: int
+    duplicate: bool
+    seq: int = Field(
+        description="Position of the batch; for a duplicate that of then, or a later one where that is no"
+        " longer known."
+    )
+    now: str | None
+    warnings: FewWarnings = None
 
 
 async def post_rows(call: Call) -> Response:
@@ -76,7 +91,7 @@ async def _now(call: Call, name: str, submitted: Submitted) -> str | None:
 
     By nobody who could refuse: the rows are committed.
     """
-    if call.service.worker is None:  # it is in this process's memory
+    if call.service.backend.reads_at_once:
         return _read_now(call, name, submitted)
     read = functools.partial(_read_now, call, name, submitted)
     try:

@@ -167,7 +167,7 @@ class GroupedFilters:
         """Forget the clause of a slot in one of these tables; return whether it was in one."""
         for at, table in enumerate(tables):
             if table.forget(slot):
-                if 2 * table.forgotten > len(table):  # mostly clauses that nobody asks for any more
+                if 2 * table.forgotten > len(table):  # mostly clauses that were evicted
                     self._put_together(tables, at, at + 1)
                 return True
         return False

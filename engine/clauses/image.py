@@ -1,8 +1,8 @@
-"""The clauses of one stream as tuples meet them, as a value: another process meets tuples with it and finds the same.
+"""The clauses of one stream as a value: another process joins tuples with it, and finds the same hits.
 
-It has the tables, not what they were made of: no text is parsed and nothing is put in order again. The tables are
-shared with the Query SteM, which goes on forgetting clauses in them; so who sends one off notes what it has forgotten
-by then (`gone`), and who has had it since an earlier time makes up for what has been forgotten meanwhile (`without`).
+It has the tables ready: that process parses no text and sorts nothing. The Query SteM shares the tables and goes on
+evicting clauses from them. So the sender of an image notes the clauses evicted by then (`gone`), and a receiver that
+has an earlier image evicts them from it (`without`).
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class ClauseImage:
     Attributes:
         tables: the clauses by slot.
         clause_ids: (s,) int64, which clause is in each slot.
-        wanted: (s,) uint8, what is kept of its hits, a Keeping each.
+        wanted: (s,) uint8, how its hits are kept, a Keeping each.
         residuals: what cannot be indexed, once each, with the ascending slots (int32) that ask for it.
     """
 

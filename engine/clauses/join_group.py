@@ -187,7 +187,7 @@ class JoinGroup:
         )
 
     def conditions(self) -> list[Condition]:
-        """Return what clauses ask of composites besides, each with the bits of those that do."""
+        """Return the conditions on composites besides join factors, each with the bits of the clauses that have it."""
         found = []
         for condition, slots in self._conditions.values():
             if condition.asks is None:

@@ -1,7 +1,7 @@
-"""Standing clauses by the one value of an attribute that each asks for, where such values are many.
+"""Standing clauses that each compare an attribute with one value (`sym = 'A'`), indexed by that value.
 
-What a grouped filter does for all clauses of a chunk this does for those alone that some row's value names: an index
-by hash from values to clauses. Their other factors are compared row by row.
+A hash index leads from the values of a chunk's rows to the clauses that name one of them; no other clause is looked at.
+Their other factors are compared row by row.
 """
 
 import copy
@@ -25,16 +25,16 @@ from psoup.engine.tuples.lineage import Slot
 from psoup.engine.tuples.schema import ColumnType
 
 PIVOTS: Final = frozenset({ColumnType.INT64, ColumnType.FLOAT64, ColumnType.STRING})
-"""Types of attributes with many values that are asked for one by one."""
+"""Types of attributes that may have many values, so that clauses compare them with single ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pivoted:
-    """Clauses of some slots, each of which asks for one value of the same attribute.
+    """Clauses of some slots, each of which compares the same attribute with one value.
 
     Attributes:
         slots: (c,) int32.
-        keys: (c,) int64, ordered as the attribute's values are, or object (texts): the value each asks for.
+        keys: (c,) int64, ordered as the attribute's values are, or object (texts): the value that each clause names.
         sizes: (c,) int32, how many other factors each has, one clause's after the other's.
         ranges: (f, 3) int64: the number of its attribute, where its only interval begins, and where it ends.
     """
@@ -154,7 +154,7 @@ class PivotTable:
         return other
 
     def parts(self) -> Pivoted:
-        """Return what the table is made of, without what was forgotten."""
+        """Return the parts to make the table of again, without forgotten clauses."""
         return self._parts.among(np.flatnonzero(self._clauses.clauses[:-1, 0] != GONE))
 
     def match(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> None:
@@ -231,7 +231,7 @@ def pivoted(
 
 
 def asks_one(factor: AttributeFactor) -> bool:
-    """Return whether a factor asks for one value, of an attribute that may have many."""
+    """Return whether a factor compares with one value, of an attribute that may have many."""
     if factor.column.type not in PIVOTS or factor.values.null or len(factor.values.intervals) != 1:
         return False
     interval = factor.values.intervals[0]

@@ -1,8 +1,8 @@
 """Query SteM: all standing query clauses, in the form in which tuples meet them.
 
-Those over one stream by stream (`stream_clauses.py`), those over several in groups of one FROM list and the same join
-factors (`join_group.py`). It knows neither handles nor windows nor time: equal clauses are one clause here. A
-clause of which nothing is kept meets no tuples and has no slot.
+Clauses over one stream lie by stream (`stream_clauses.py`); clauses over several lie in groups with one FROM list and
+the same join factors (`join_group.py`). It knows neither handles nor windows nor time: equal clauses are one clause
+here. A clause whose hits are never kept meets no tuples and has no slot.
 Source: Chandrasekaran & Franklin 2002, 2.3; Madden et al., SIGMOD 2002 (CACQ), 3.1-3.2.
 """
 
@@ -104,10 +104,10 @@ class QuerySteM:
 
 
 def keeping_of(clause: StandingQueryClause, materialize: Materialize) -> Keeping:
-    """Return what is kept of a clause's hits.
+    """Return how a clause's hits are kept.
 
-    By `auto` what is sparse is kept, and what is costly: factors over one attribute are read off the columns
-    as fast as a bitmap of many hits is read, others are not.
+    `auto` keeps sparse hits, and hits that are costly to compute. Dense hits of factors over one attribute are not
+    kept: a scan of the columns is as fast as reading a bitmap of many hits.
     """
     if materialize is Materialize.COMPLETE:
         return Keeping.LISTS
@@ -124,8 +124,8 @@ def is_cheap(clause: StandingQueryClause) -> bool:
 def is_join_kept(clause: StandingQueryClause, materialize: Materialize) -> bool:
     """Return whether the composites of a clause over several streams are kept.
 
-    By `auto` those of a bounded join are: of an inequality nearly every pair of tuples may be one, and only those
-    that somebody asks for are made, when they are asked for.
+    `auto` keeps those of a bounded join. Nearly every pair of tuples may satisfy an inequality: composites of such a
+    join are computed when it is invoked.
     """
     if materialize is Materialize.AUTO:
         return is_bounded(clause)

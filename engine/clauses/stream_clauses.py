@@ -62,7 +62,7 @@ class ResidualStep:
         places = places[lineage.alive[places]]
         if not len(places):
             return Passed(0, 0)
-        rows = positions(lineage.asked(places))
+        rows = positions(lineage.live_rows(places))
         true = truth(self.expression, lambda ref: block.chunk.values(ref.name, rows), len(rows))
         satisfied: Words = mask_of(rows[true], CHUNK_WORDS)
         lineage.keep(places, satisfied)
@@ -129,7 +129,7 @@ class StreamClauses:
 
     @property
     def wanted(self) -> NDArray[np.uint8]:
-        """Return what is kept of the hits of the clause in each slot, a Keeping."""
+        """Return how the hits of the clause in each slot are kept, a Keeping."""
         return self._keeping
 
     def check(self) -> None:

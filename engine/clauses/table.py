@@ -1,7 +1,7 @@
 """Standing clauses as arrays, one after the other: the form in which a chunk of tuples meets them.
 
-A table is made at once and only forgets afterwards. What its factors are bounded by stands beside it once each,
-in order, by attribute: a chunk is asked where these lie, and every interval of every clause finds them by number.
+A table is made at once; afterwards clauses are only forgotten in it. The bounds of its factors stand beside it, by
+attribute, each once and in order. A chunk locates these bounds; the intervals of all clauses refer to them by number.
 """
 
 import copy
@@ -50,7 +50,7 @@ class Bounds:
         return self._lows.nbytes + self._highs.nbytes
 
     def keys(self, column: ChunkColumn) -> tuple[Integers, Integers, bool]:
-        """Return what begins and what ends intervals, as the column has its keys, and whether ends are inside.
+        """Return low and high ends of the intervals as keys of the column, and whether the high ends are inclusive.
 
         Cost: O(1), for texts O(d log c) for d distinct ones in the column.
         """
@@ -61,11 +61,11 @@ class Bounds:
         return lows, highs, False
 
     def lows_at(self, numbers: NDArray[np.int32]) -> NDArray[Any]:
-        """Return what the intervals with these numbers begin with."""
+        """Return the low ends of the intervals with these numbers."""
         return self._lows[numbers - self.first]
 
     def highs_at(self, numbers: NDArray[np.int32]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return what the intervals with these numbers end with, and which of them have an end."""
+        """Return the high ends of the intervals with these numbers, and which of them have one."""
         places = numbers - self.first - len(self._lows)
         bounded = places < len(self._highs)
         if not len(self._highs):
@@ -188,7 +188,7 @@ class ClauseTable:
         return other
 
     def parts(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], dict[str, Factors]]:
-        """Return what the table is made of, without what was forgotten: slots, open ones, factors."""
+        """Return the parts to make the table of again, without forgotten clauses: slots, open ones, factors."""
         clauses = self.clauses
         kept = clauses.names != GONE
         counts = np.diff(clauses.factors)

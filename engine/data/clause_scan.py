@@ -1,7 +1,7 @@
-"""A clause over stored rows: what a fresh query does with old data, and an invocation with what is not kept.
+"""A clause compared with stored rows: by a fresh query, and by an invocation in chunks whose hits are not kept.
 
 Factors over single attributes are compared in one call, column by column within each chunk, minima and maxima
-first; what cannot be indexed is evaluated over the rows that are left.
+first; other factors are evaluated over the rows that are left.
 """
 
 from bisect import bisect_left
@@ -49,7 +49,7 @@ def scan(
     Args:
         clause: over the stream of the table's segments.
         table: of the columns that its single-attribute factors name, at least.
-        first: the first row asked about, from the table's first segment on.
+        first: the first row compared, from the table's first segment on.
         past: past the last one; those rows are written.
         words: (CHUNK_WORDS x chunks,); bit 0 of word 0 is the first row of the chunk that `first` lies in.
         counts: (chunks,).

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psoup.engine.data.gathering import Gathering
 from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex
-from psoup.engine.data.source import Run, Span
+from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.kernels.bits import Words
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
@@ -55,7 +55,7 @@ class ClauseIndex(Protocol):
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
         """Add the hits of clauses to the harvest; yield what the others can still be satisfied by.
 
-        `wanted` is a Keeping for each slot. A lineage holds until the next is asked for.
+        `wanted` is a Keeping for each slot. A lineage holds until the next is taken.
         """
         ...
 
@@ -83,7 +83,7 @@ class ReadableSteM(Protocol):
 
     @property
     def gathering(self) -> Gathering:
-        """Return what reads tuples by row number."""
+        """Return the reader of tuples by row number."""
         ...
 
     def probe(
@@ -92,7 +92,7 @@ class ReadableSteM(Protocol):
         """Return which of the rows `[first_row, past_row)` satisfy the clause (`HeldSegments.probe`)."""
         ...
 
-    def reach(self, span: Span) -> Sequence[Run]:
+    def reach(self, span: DatedRows) -> Sequence[RowSpan]:
         """Return the runs of the span's rows that may be dated in it."""
         ...
 

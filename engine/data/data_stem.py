@@ -16,7 +16,7 @@ from psoup.engine.data.key_index import KeyIndex, KeyIndexes
 from psoup.engine.data.reach import reach
 from psoup.engine.data.scannable import ScanTable
 from psoup.engine.data.segment import Segment
-from psoup.engine.data.source import Run, Span
+from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.tuples.batch import TupleBatch
@@ -93,7 +93,7 @@ class DataSteM(HeldSegments):
         gone = bisect_left(numbers, below_row // SEGMENT_ROWS)
         self.sealed = numbers[gone:], table.since(gone)
 
-    def reach(self, span: Span) -> Sequence[Run]:
+    def reach(self, span: DatedRows) -> Sequence[RowSpan]:
         """Return the runs of the span's rows that may be dated in it (`reach`)."""
         return reach(self.segments, span.first_row, span.past_row, span.begin_us, span.end_us)
 

@@ -1,6 +1,6 @@
-"""Segments of one stream that are held, all of them or some: rows by number, and rows that satisfy a clause.
+"""The held segments of one stream, all or some: rows by number, and rows that satisfy a clause.
 
-Whoever holds segments answers out of them in one way.
+The process that folds and API workers both read segments through it.
 """
 
 from bisect import bisect_left
@@ -94,7 +94,7 @@ class HeldSegments:
 
     @property
     def gathering(self) -> Gathering:
-        """Return what reads tuples by row number. Cost: O(1) but for the first time after a segment came or went."""
+        """Return the reader of tuples by row number. Cost: O(1), except the first time after a segment came or went."""
         known = self._gathering
         if known is None or known.segments is not self.segments:
             known = self._gathering = Gathering(self.schema, self.segments)

@@ -127,7 +127,7 @@ def matched_codes(
 
 
 def band_ends(band: BandFactor, *, known: Expression, column: Column) -> tuple[Integers, Integers]:
-    """Return the smallest and the largest key of the other side that each value of one side asks for.
+    """Return the smallest and the largest key of the other side that each value of one side matches.
 
     Args:
         band: the factor.
@@ -135,7 +135,7 @@ def band_ends(band: BandFactor, *, known: Expression, column: Column) -> tuple[I
         column: (n,) values, none of them NULL.
 
     Returns:
-        (n,) and (n,), both inclusive; the first the larger where nothing is asked for.
+        (n,) and (n,), both inclusive; the first is the larger where no key matches.
     """
     if known == band.left:  # left - right in [low, high]
         less, more = band.high, None if band.low is None else -band.low
@@ -188,7 +188,7 @@ def _is_said(band: BandFactor, condition: Expression) -> bool:
     """Return whether the bounds of a band that is not exact say all of one of its conditions.
 
     They do not of a size that equals something, or of the size of a size: the ends are those of the difference. Nor
-    of `<` between the bare sides, whose end is told as if it belonged to it.
+    of `<` between the bare sides, whose end counts as inclusive in the band.
     """
     if not isinstance(condition, Compare) or _sizes(condition) > (condition.op is not CompareOp.EQ):
         return False
@@ -209,7 +209,7 @@ def _constants(expression: Expression) -> int:
 
 
 def _open(ends: Integers, last: int, outwards: int, *, least: Integers, most: Integers) -> None:
-    """Move closed ends by one, in place; beyond the last value of all there is none, so nothing is asked for."""
+    """Move closed ends by one, in place; beyond the last value of all there is none, so no key matches."""
     beyond = ends == last
     ends[~beyond] += outwards
     least[beyond], most[beyond] = 1, 0

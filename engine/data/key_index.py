@@ -1,4 +1,4 @@
-"""Key indexes of a Data SteM: whole rows of a stream in order of a join key, made when somebody first asks.
+"""Key indexes of a Data SteM: rows in whole chunks of a stream, in order of a join key, made at their first use.
 
 One index for each full segment, and for each whole chunk of the segment that still grows: what they cover never
 changes, so an index is a value and readers need no lock. A stream's tuples are shared by all joins, and so are these:
@@ -35,8 +35,8 @@ _At = tuple[SideKey, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What distinct rows of one side ask an index for.
+class KeyLookup:
+    """Keys that distinct rows of one side look up in an index of the other.
 
     Attributes:
         equal: (k,) keys to be equal, ascending; empty where nothing has to be.
@@ -48,11 +48,11 @@ class Asked:
     most: Integers
 
     def __len__(self) -> int:
-        """Return the number of questions."""
+        """Return the number of keys."""
         return max(len(self.equal), len(self.least))
 
 
-class Tally(NamedTuple):
+class KeyCounts(NamedTuple):
     """How often each key occurs.
 
     Attributes:
@@ -74,7 +74,7 @@ class KeyIndex:
         band: (n,) ascending among those of one `equal`; empty where there is no band.
     """
 
-    __slots__ = ("_tally", "band", "equal", "first_row", "past_row", "rows")
+    __slots__ = ("_key_counts", "band", "equal", "first_row", "past_row", "rows")
 
     def __init__(
         self, span: tuple[int, int], rows: NDArray[np.int64], equal: Integers, band: Integers
@@ -84,7 +84,7 @@ class KeyIndex:
         self.rows = rows
         self.equal = equal
         self.band = band
-        self._tally: Tally | None = None
+        self._key_counts: KeyCounts | None = None
 
     @property
     def nbytes(self) -> int:
@@ -92,21 +92,21 @@ class KeyIndex:
         return self.rows.nbytes + self.equal.nbytes + self.band.nbytes
 
     @property
-    def tally(self) -> Tally:
+    def key_counts(self) -> KeyCounts:
         """Return how often each key occurs, of an index of one key. Cost: a pass, once."""
-        if self._tally is None:
-            self._tally = tally_in_order(self.equal if len(self.equal) else self.band)
-        return self._tally
+        if self._key_counts is None:
+            self._key_counts = key_counts_in_order(self.equal if len(self.equal) else self.band)
+        return self._key_counts
 
-    def candidates(self, asked: Asked) -> NDArray[np.int64]:
-        """Return the rows that some question asks for, each once, in no order.
+    def candidates(self, lookup: KeyLookup) -> NDArray[np.int64]:
+        """Return the rows that match some key of the lookup, each once, in no order.
 
         Cost: O(k log n + rows found), O(k + n) where spans may overlap.
         """
-        low, high, total = spans(self.equal, self.band, asked)
+        low, high, total = spans(self.equal, self.band, lookup)
         if not total:
             return NO_KEYS
-        if len(asked.least):
+        if len(lookup.least):
             found = np.empty(len(self.rows), dtype=np.int64)
             return self.rows[found[: covered(low, high, len(self.rows), found)]]
         found = np.empty(total, dtype=np.int64)
@@ -114,17 +114,17 @@ class KeyIndex:
         return self.rows[found]
 
 
-def spans(equal: Integers, band: Integers, asked: Asked) -> tuple[Places, Places, int]:
-    """Return for each question the span of places that it asks for in an order by key, and how many in all."""
-    count = len(asked)
+def spans(equal: Integers, band: Integers, lookup: KeyLookup) -> tuple[Places, Places, int]:
+    """Return the span of matching places of each key of the lookup, in an order by key, and the number of places."""
+    count = len(lookup)
     low, high = np.zeros(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    if len(asked.equal):
-        total = find_equal(equal, asked.equal, low, high)
+    if len(lookup.equal):
+        total = find_equal(equal, lookup.equal, low, high)
     else:
         high[:] = max(len(equal), len(band))
         total = int(high.sum())
-    if len(asked.least) and total:
-        total = find_within(band, asked.least, asked.most, low, high)
+    if len(lookup.least) and total:
+        total = find_within(band, lookup.least, lookup.most, low, high)
     return low, high, total
 
 
@@ -157,38 +157,38 @@ def first_places(keys: Integers) -> NDArray[np.int64]:
     return np.flatnonzero(first)
 
 
-def tally_in_order(keys: Integers) -> Tally:
+def key_counts_in_order(keys: Integers) -> KeyCounts:
     """Return how often each of (n,) keys occurs, which ascend."""
     if not len(keys):
-        return Tally(keys, keys)
+        return KeyCounts(keys, keys)
     first = first_places(keys)
-    return Tally(keys[first], np.diff(first, append=len(keys)))
+    return KeyCounts(keys[first], np.diff(first, append=len(keys)))
 
 
-def tally_of(keys: Integers) -> Tally:
+def key_counts_of(keys: Integers) -> KeyCounts:
     """Return how often each of (n,) keys occurs. Cost: O(n) where they span little, else a sort."""
     if not len(keys):
-        return Tally(keys, keys)
+        return KeyCounts(keys, keys)
     least, most = least_most(keys)
     if most - least > COUNTED_SPAN_MAX:
-        return tally_in_order(np.sort(keys))
+        return key_counts_in_order(np.sort(keys))
     counts = np.bincount(keys - least)
     held = np.flatnonzero(counts)
-    return Tally(held + least, counts[held])
+    return KeyCounts(held + least, counts[held])
 
 
-def together(tallies: Sequence[Tally]) -> Tally:
-    """Return one tally for several."""
-    if len(tallies) == 1:
-        return tallies[0]
-    keys = np.concatenate([one.keys for one in tallies] or [NO_KEYS])
-    counts = np.concatenate([one.counts for one in tallies] or [NO_KEYS])
+def together(parts: Sequence[KeyCounts]) -> KeyCounts:
+    """Return the counts of several parts together."""
+    if len(parts) == 1:
+        return parts[0]
+    keys = np.concatenate([one.keys for one in parts] or [NO_KEYS])
+    counts = np.concatenate([one.counts for one in parts] or [NO_KEYS])
     if not len(keys):
-        return Tally(keys, counts)
+        return KeyCounts(keys, counts)
     order = sorted_places(keys)
     keys, counts = keys[order], counts[order]
     first = first_places(keys)
-    return Tally(keys[first], np.add.reduceat(counts, first))
+    return KeyCounts(keys[first], np.add.reduceat(counts, first))
 
 
 def make_index(key: SideKey, first_row: int, columns: Lookup, count: int) -> KeyIndex:
@@ -234,9 +234,9 @@ def held(columns: list[Column], count: int) -> NDArray[np.int64]:
 
 
 class KeyIndexes:
-    """The key indexes of one stream that have been asked for.
+    """The key indexes of one stream that were used.
 
-    Any thread may ask. Two that ask for the same at once both make it, and one of them is kept.
+    Any thread may use them. Two threads that need the same index at once both make it, and one is kept.
     """
 
     def __init__(self, guard: AbstractContextManager[object] | None = None) -> None:
@@ -244,7 +244,7 @@ class KeyIndexes:
         self._made: dict[_At, KeyIndex] = {}
         self._changing = nullcontext() if guard is None else guard
         self.nbytes = 0
-        """Size of what is kept."""
+        """Size of all kept indexes."""
 
     def over(
         self, key: SideKey, segments: Mapping[int, Segment], first_row: int, past_row: int
@@ -254,10 +254,10 @@ class KeyIndexes:
         Args:
             key: what to order by.
             segments: those held, by number. Rows of others are left out.
-            first_row: the first of the rows asked for.
+            first_row: the first of the rows.
             past_row: the row past the last.
 
-        Cost: that of making those that were never asked for.
+        Cost: that of making the indexes that are used for the first time.
         """
         row, growing = first_row, -1
         while row < past_row:
@@ -314,7 +314,7 @@ class KeyIndexes:
                 begin = end
         self._drop(at)  # another thread was faster
         while self._made and self.nbytes + made.nbytes > JOIN_INDEX_BYTES_MAX:
-            # Every other one: who asks for more than there is room for, again and again, finds some of them.
+            # Every other one: a join that needs more indexes than there is room for finds some of them the next time.
             for other in list(self._made)[::2]:
                 self._drop(other)
         self._made[at] = made

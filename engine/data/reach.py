@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from psoup.engine.data.segment import Segment
-from psoup.engine.data.source import Run
+from psoup.engine.data.source import RowSpan
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 
@@ -14,7 +14,7 @@ def reach(
     past_row: int,
     begin_us: int | None,
     end_us: int,
-) -> list[Run]:
+) -> list[RowSpan]:
     """Return the runs of rows among `[first_row, past_row)` that may be dated `[begin_us, end_us]`, ascending.
 
     Args:
@@ -29,7 +29,7 @@ def reach(
 
     Cost: O(segments), and O(chunks) of those that an end of the span cuts.
     """
-    found: list[Run] = []
+    found: list[RowSpan] = []
     for number in range(first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1):
         segment = segments.get(number)
         if segment is None:
@@ -50,7 +50,7 @@ def reach(
     return found
 
 
-def _add(found: list[Run], run: Run) -> None:
+def _add(found: list[RowSpan], run: RowSpan) -> None:
     """Add a run, if there are rows in it, to the last one where it goes on with that."""
     first_row, past_row, inside = run
     if first_row >= past_row:

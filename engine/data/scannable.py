@@ -93,7 +93,7 @@ class Scannable:
 
 
 class ScanTable:
-    """Segments that follow each other, as scans compare them. A value: what is added or left out makes another.
+    """Segments that follow each other, as scans compare them. A value: adding or leaving out a segment makes another.
 
     Attributes:
         places: column -> its place in `rows`.
@@ -185,5 +185,5 @@ def _row(
 
 
 def _address(values: NDArray[Any]) -> int:
-    """Return where an array lies. Whoever keeps the address keeps the array."""
+    """Return the address of an array. The caller keeps the array as long as the address."""
     return int(values.__array_interface__["data"][0])

@@ -1,7 +1,7 @@
 """A segment: 65,536 consecutive rows of one stream, in arrays made once and written from the left.
 
-Rows are written before anybody is told of them and never change afterwards, so readers on other threads need
-no lock: whoever knows a row number may read that row. Strings are codes into a dictionary of the segment's
+Rows are written before their numbers are handed out, and never change afterwards. So readers on other threads need
+no lock: a thread that has a row number may read that row. Strings are codes into a dictionary of the segment's
 own, which goes when the segment goes; codes of a batch are translated per distinct text, not per row. A full
 segment is sealed: its texts are put in order, so that codes compare as texts do, and whole numbers that lie
 near each other get compact codes beside them, which is what scans read.
@@ -207,7 +207,7 @@ def _span(
 
 
 def _address(array: NDArray[Any]) -> int:
-    """Return where an array lies. Whoever keeps the address keeps the array."""
+    """Return the address of an array. The caller keeps the array as long as the address."""
     return int(array.__array_interface__["data"][0])
 
 

@@ -1,4 +1,4 @@
-"""`TupleSource`: row numbers of a stream to their columns. Whoever holds tuples can answer invocations.
+"""`TupleSource`: the contract by which invocations and joins read tuples, by stream and row number.
 
 A row number counts a stream's tuples from 0 in the order of the log and is never reused. Row r lies in
 segment `r // SEGMENT_ROWS`. A stream's rows once written never change.
@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
 
-Run = tuple[int, int, bool]
-"""Rows `[first, past)`, and whether all of them are dated inside the span asked about."""
+RowSpan = tuple[int, int, bool]
+"""Rows `[first, past)`, and whether all of them are dated inside the span of time."""
 
 
 @value_type
-class Span:
+class DatedRows:
     """Rows `[first_row, past_row)` of a stream dated `[begin_us, end_us]`, both inclusive; `begin_us` None = open."""
 
     stream_id: StreamId
@@ -32,7 +33,7 @@ class Span:
 
 @value_type
 class Tuples:
-    """What is shown of n rows.
+    """The tuples of n rows.
 
     Attributes:
         times, tuple_ids: (n,) int64.
@@ -50,7 +51,7 @@ class Tuples:
 
 
 class TupleSource(Protocol):
-    """Tuples by row number. Safe to read from other threads while rows are being appended."""
+    """Tuples by row number. Other threads may read while rows are appended."""
 
     def reach(
         self,
@@ -59,13 +60,13 @@ class TupleSource(Protocol):
         past_row: int,
         begin_us: int | None,
         end_us: int,
-    ) -> Sequence[Run]:
-        """Return the runs of rows among `[first_row, past_row)` that may be dated `[begin_us, end_us]`.
+    ) -> Sequence[RowSpan]:
+        """Return the spans of rows among `[first_row, past_row)` that may be dated `[begin_us, end_us]`.
 
-        Both instants are inclusive, `begin_us` None = open. Runs ascend; rows in none of them are dated
+        Both instants are inclusive, `begin_us` None = open. Spans ascend; all rows outside of them are dated
         otherwise.
 
-        Raises PageExpiredError if one of the rows asked about is not held any more.
+        Raises PageExpiredError if one of the rows is not held any more.
         """
         ...
 
@@ -87,11 +88,11 @@ class TupleSource(Protocol):
         """
         ...
 
-    def joining(self, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+    def joining(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         """Return the composite tuples that satisfy a clause over several sources: (n, p) rows, in any order.
 
         Args:
-            clause: over n sources.
+            plan: of a clause over n sources.
             spans: for each of them the rows that may be part of a composite.
 
         Raises:
@@ -101,7 +102,7 @@ class TupleSource(Protocol):
         """
         ...
 
-    def joining_count(self, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+    def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many composites `joining` returns; where factors allow it without making them.
 
         Raises as `joining` does, but for the number of them where they are not made.

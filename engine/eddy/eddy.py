@@ -1,14 +1,14 @@
 """The eddy: one join for fresh data and for fresh queries.
 
-Fresh tuples are blocks of new rows against all clauses of their stream; a fresh query is stored rows against
-one clause. Both are settled until every lineage is: a bit that nothing cleared is a hit.
+Fresh tuples are a chunk of new rows, joined with all clauses of their stream. A fresh query is one clause, joined with
+the stored rows. Operators clear bits of the lineage until it is settled; a bit that is left is a hit.
 
 **Exactly once.** An entrant is built into its own SteM first and then probes the other, in one step that no
-other entrant interrupts (one operation of the log). Tuples probe a chunk at a time, when theirs is whole: 4,096
+other entrant interrupts (one operation of the log). Tuples probe a chunk at a time, when it is whole: 4,096
 rows share every look-up. So a chunk and a clause meet exactly once: the clause meets the chunks that were
-whole when it came, and every later one meets the clause. Rows of the chunk that is still open meet a clause
-when it is invoked. Neither order nor policy can change what is found, only how much is looked at.
-Chunks and clauses over several streams meet in `joins.py`, by the same rule.
+whole when it came, and every later chunk meets the clause. Rows of the chunk that is still open meet a clause
+when it is invoked. Order and policy change only the work, never the hits.
+Chunks and clauses over several streams meet in `join_entrants.py`, by the same rule.
 Source: Chandrasekaran & Franklin 2002, 2.2 and 4.1; Madden et al., SIGMOD 2002 (CACQ), 3.
 """
 
@@ -20,8 +20,8 @@ from psoup.engine.clauses.query_stem import QuerySteM, keeping_of
 from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.data.contract import Narrowing
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.source import Span
-from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinGroupStatistics, Joins
+from psoup.engine.data.source import DatedRows
+from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinEntrants, JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
 from psoup.engine.eddy.operators import Operator
 from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
@@ -67,7 +67,7 @@ class FreshJoin:
     clause: StandingQueryClause
     materialize: Materialize
     group_id: ClauseId
-    spans: Sequence[Span]
+    spans: Sequence[DatedRows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Eddy:
         self._query_stem = query_stem
         self._tuples = tuples
         self._policy = policy or BySelectivity()
-        self._joins = Joins(tuples, query_stem.groups, routing)
+        self._joins = JoinEntrants(tuples, query_stem.groups, routing)
         self._operators: dict[StreamId, dict[Narrowing, Operator]] = {}
         self._harvest = Harvest()
         self._blocks = 0

@@ -1,10 +1,10 @@
 """Join clauses in their groups, and the entrants that meet them: whole chunks of tuples, and fresh clauses.
 
-**Exactly once.** What is kept of a clause are the composites whose parts all lie in whole chunks. A chunk enters when
-it is whole, once for each place that its stream has in FROM, and probes what was whole before it; where its stream
-stands there again, earlier places have the chunk itself already, later ones do not. So the composite of any rows is
-found by the last of its chunks, at the last of that chunk's places, and by no other. A fresh clause finds those
-that are whole when it comes.
+**Exactly once.** Kept are the composites of a clause whose parts all lie in whole chunks. A chunk enters when it is
+whole, once for each place that its stream has in FROM, and probes the chunks that were whole before it. Where its
+stream stands in FROM again, earlier places have the chunk itself already, later ones do not. So the composite of any
+rows is found by the last of its chunks, at the last of that chunk's places, and by no other. A fresh clause finds the
+composites whose chunks are whole when it comes.
 Source: Chandrasekaran & Franklin 2002, 2.2; Madden et al., SIGMOD 2002 (CACQ), 3.2 (build before probe).
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 
 from psoup.engine.clauses.join_group import JoinGroup
 from psoup.engine.clauses.join_groups import JoinGroups
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_routing import ByFanOut, JoinRouting, Route, every_route
-from psoup.engine.joins.clause_join import plan_of
+from psoup.engine.joins.clause_join import conditions_of, taken_from
 from psoup.engine.joins.join import Join, OverrunError
 from psoup.engine.joins.side import Rows, Side, lightest
 from psoup.engine.kernels.bits import Words
@@ -28,6 +28,7 @@ from psoup.engine.kernels.join import count_slots
 from psoup.engine.kernels.order import sorted_places
 from psoup.engine.limits import CHUNK_ROWS, JOIN_ENTRANT_BYTES_MAX, JOIN_MATCHES_MAX, JOIN_STEPS_MAX
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.sources.stored_tuples import StoredTuples
@@ -41,7 +42,7 @@ HeldFrom = Callable[[StreamId], int]
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What one entrant found for a group.
+    """The composites that one entrant found for a group.
 
     Attributes:
         group: the group.
@@ -60,7 +61,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupStatistics:
-    """What is known of a group of join clauses.
+    """Counters of a group of join clauses.
 
     Attributes:
         group: its id.
@@ -88,7 +89,7 @@ class JoinGroupStatistics:
     fan_outs: tuple[tuple[int, int, float], ...]
 
 
-class Joins:
+class JoinEntrants:
     """Routes entrants through the sources of the groups they enter. Holds no tuples and no clauses of its own."""
 
     def __init__(
@@ -118,19 +119,19 @@ class Joins:
                 yield found
 
     def join_query(
-        self, clause_id: ClauseId, clause: StandingQueryClause, spans: Sequence[Span]
+        self, clause_id: ClauseId, clause: StandingQueryClause, spans: Sequence[DatedRows]
     ) -> Joined:
-        """Return what a fresh clause finds among the rows of these spans."""
+        """Return the composites of a fresh clause among the rows of these spans."""
         group = self._groups.of_clause(clause_id)
         group.entrants += 1
-        plan = plan_of(clause)
-        sides = plan.taken_from(self._tuples.__getitem__, spans)
+        plan = JoinPlan(clause)
+        sides = taken_from(self._tuples.__getitem__, plan, spans)
         fresh = lightest(sides)
         entrant = (group.group_id, group.shape.count, int(clause_id))
 
         def found(route: Route) -> list[Rows]:
             join = Join(
-                group.shape, sides, plan.conditions(), group.counts, steps_max=JOIN_STEPS_MAX
+                group.shape, sides, conditions_of(plan), group.counts, steps_max=JOIN_STEPS_MAX
             )
             rows: list[Rows] = []
             count = 0
@@ -151,7 +152,7 @@ class Joins:
         return Joined(*entrant, self._pages(group, rows, words), ())
 
     def statistics(self) -> tuple[JoinGroupStatistics, ...]:
-        """Return what is known of every group."""
+        """Return the counters of every group."""
         return tuple(map(_statistics, self._groups))
 
     def _span_beside(

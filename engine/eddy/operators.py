@@ -1,7 +1,7 @@
 """A residual factor as an operator of the eddy: it narrows blocks and is counted."""
 
 from psoup.engine.data.contract import Narrowing
-from psoup.engine.eddy.policy import Counts
+from psoup.engine.eddy.policy import OperatorCounts
 from psoup.engine.tuples.block import Block
 
 
@@ -22,6 +22,6 @@ class Operator:
         self._seen += passed.seen
         self._left += passed.left
 
-    def counts(self) -> Counts:
-        """Return what a policy may know."""
-        return Counts(self._seen, self._left)
+    def counts(self) -> OperatorCounts:
+        """Return the counts that a policy decides by."""
+        return OperatorCounts(self._seen, self._left)

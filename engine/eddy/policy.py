@@ -11,8 +11,8 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """What is known of one operator: how many rows it has seen and left so far."""
+class OperatorCounts:
+    """How many rows one operator has seen and left so far."""
 
     seen: int
     left: int
@@ -26,7 +26,7 @@ class Counts:
 class RoutingPolicy(Protocol):
     """An order for a block's operators."""
 
-    def order(self, counts: Sequence[Counts]) -> Sequence[int]:
+    def order(self, counts: Sequence[OperatorCounts]) -> Sequence[int]:
         """Return the operators' positions in the order in which a block visits them."""
         ...
 
@@ -34,7 +34,7 @@ class RoutingPolicy(Protocol):
 class Fixed:
     """The order in which the operators were made."""
 
-    def order(self, counts: Sequence[Counts]) -> Sequence[int]:
+    def order(self, counts: Sequence[OperatorCounts]) -> Sequence[int]:
         """Return the positions as they are."""
         return range(len(counts))
 
@@ -45,6 +45,6 @@ class BySelectivity:
     Ties keep the order in which the operators were made, so that equal histories route equally.
     """
 
-    def order(self, counts: Sequence[Counts]) -> Sequence[int]:
+    def order(self, counts: Sequence[OperatorCounts]) -> Sequence[int]:
         """Return the positions by selectivity."""
         return sorted(range(len(counts)), key=lambda i: counts[i].selectivity)

@@ -1,7 +1,7 @@
-"""Settling a chunk: every clause of its stream against its rows, until each bit is a hit or cleared. Here or elsewhere.
+"""Settling a chunk: all clauses of its stream meet its rows, until each bit of the lineage is a hit or cleared.
 
-What it finds depends on the chunk and on the clauses alone, so it may be done anywhere, by anybody who has both, and
-before its turn comes: the eddy takes what is ready (`PrecomputedHits`) and does the rest itself.
+The hits depend on the chunk and its clauses alone. So another process can compute them, before the operation is
+applied: the eddy takes hits that are ready (`PrecomputedHits`), and computes the others itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ from psoup.engine.tuples.schema import StreamId, StreamSchema
 class PrecomputedHits(Protocol):
     """Hits computed ahead of their operation. None: not ready, the caller computes them.
 
-    Hits that are ready equal those the caller would compute, bit for bit.
+    Hits that are ready equal those that the caller would compute, bit for bit.
     """
 
     def expect(self, operations: Sequence[Operation]) -> None:
@@ -40,7 +40,7 @@ class PrecomputedHits(Protocol):
         ...
 
     def begin(self, state: State, operation: Operation) -> None:
-        """Compute the hits that this operation and the next expected ones need; `state` is that before it."""
+        """Compute hits for this operation and other expected ones; `state` is the one before it."""
         ...
 
     def block(self, stream_id: StreamId, chunk: int) -> MatchBlock | None:
@@ -53,10 +53,10 @@ class PrecomputedHits(Protocol):
 
 
 class Probed(Protocol):
-    """An index as far as chunks meet it."""
+    """The index of a stream's clauses, for chunks."""
 
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
-        """Add the hits of clauses to the harvest; yield what the others can still be satisfied by."""
+        """Add the hits of clauses that the index decides to the harvest; yield lineages of the others."""
         ...
 
 
@@ -70,7 +70,7 @@ def settle(
     policy: RoutingPolicy,
     harvest: Harvest,
 ) -> MatchBlock:
-    """Probe the index with the chunk, route what it leaves open until every lineage is settled, and return the hits.
+    """Return the hits of a chunk: probe the index, then route the lineages it leaves open through the operators.
 
     Args:
         chunk: 4,096 tuples.
@@ -90,7 +90,7 @@ def settle(
 
 
 class ImageEddy:
-    """Settles chunks past an image of clauses, where there is neither log nor registry nor any other chunk."""
+    """Settles chunks against an image of clauses, in a process that has no log and no state."""
 
     def __init__(self, image: ClauseImage, schema: StreamSchema) -> None:
         """Take the clauses of a stream and its declaration. Cost: O(residual slots)."""
@@ -134,7 +134,7 @@ def stem_of(
 ) -> DataSteM:
     """Return the tuples of these batches, the first of which begins a chunk (`ImageEddy.settle`).
 
-    They are dated and numbered from 0 where the log would have done it: nothing that is settled asks for either.
+    Tuple ids count from 0 and undated tuples get the time 0, where the log would give both: no hit depends on them.
     """
     stem = DataSteM(reader.schema, first_row=first_chunk * CHUNK_ROWS)
     for body, rows in batches:

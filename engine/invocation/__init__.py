@@ -8,5 +8,5 @@ Reading order:
     join_invocation: one query over several streams.
     join_finding, composite_hits: its composite tuples; those of one clause out of its group's pages.
     answering, distinct: the select list of both kinds of answers; DISTINCT.
-    clause_cache: what a process keeps between invocations.
+    cache: what a process keeps between invocations.
 """

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
-from psoup.engine.invocation.clause_cache import ClauseCache, Reading
+from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef
 from psoup.engine.results.contract import Snapshot
@@ -68,13 +69,13 @@ def answer_at(
 
 
 def nothing_yet(
-    source: TupleSource, snapshot: Snapshot, *, request: Request, clauses: ClauseCache
+    source: TupleSource, snapshot: Snapshot, *, request: Request, cache: InvocationCache
 ) -> Answer:
     """Return the answer of a query whose streams have no tuple to tell NOW by."""
     columns: tuple[tuple[str, Column], ...] = ()
     streams = snapshot.streams
     if not request.count_only:
-        reading = clauses.reading(snapshot)
+        reading = cache.reading(snapshot)
         parts = [
             source.tuples(stream.stream_id, names, NO_ROWS)
             for stream, names in zip(streams, reading.names, strict=True)

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import TupleSource
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.matching import matching_rows
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
+from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS, SegmentHits, hits_of
 
@@ -27,7 +28,8 @@ class Finding:
     """
 
     __slots__ = (
-        "_clauses",
+        "_cache",
+        "_clause",
         "_grown",
         "_known",
         "_remembered_row",
@@ -42,14 +44,16 @@ class Finding:
         results: ResultsReader,
         source: TupleSource,
         snapshot: Snapshot,
-        clauses: ClauseCache,
+        clause: StandingQueryClause,
+        cache: InvocationCache,
     ) -> None:
-        """Begin with what is remembered of the clause."""
+        """Begin with what is remembered of `clause`, the snapshot's."""
         self._results = results
         self._source = source
         self._snapshot = snapshot
-        self._clauses = clauses
-        self._known = clauses.hits(snapshot)
+        self._clause = clause
+        self._cache = cache
+        self._known = cache.hits(snapshot)
         self._grown: dict[int, SegmentHits] | None = None
         """The same with what this invocation has found; others read what was there before."""
         whole = snapshot.clause.materialize is not Materialize.NONE
@@ -97,7 +101,7 @@ class Finding:
     def remember(self) -> None:
         """Keep what was found for the invocations to come."""
         if self._grown is not None:
-            self._clauses.remember(self._snapshot, self._grown)
+            self._cache.remember(self._snapshot, self._grown)
 
     def _piece(self, row: int, past_row: int) -> int:
         """Return where the rows that are answered alike and together with `row` end."""
@@ -140,7 +144,7 @@ class Finding:
             self._results,
             self._source,
             self._snapshot,
-            self._clauses.clause(self._snapshot),
+            self._clause,
             chunks=range(first_row // CHUNK_ROWS, -(-past_row // CHUNK_ROWS)),
             floor_row=first_row,
             past_row=past_row,

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Span, TupleSource
+from psoup.engine.data.source import DatedRows, TupleSource
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
 from psoup.engine.invocation.answer import PagePosition
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.composite_hits import CompositeHits, grown, in_order, no_hits
 from psoup.engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.query.window import Window
 from psoup.engine.results.composites import PageBounds
 from psoup.engine.results.contract import ResultsReader, Snapshot
@@ -31,9 +32,10 @@ class JoinFinding:
 
     __slots__ = (
         "_at",
-        "_clauses",
+        "_cache",
         "_dates",
         "_grown",
+        "_plan",
         "_results",
         "_snapshot",
         "_source",
@@ -45,16 +47,18 @@ class JoinFinding:
         results: ResultsReader,
         source: TupleSource,
         snapshot: Snapshot,
-        clauses: ClauseCache,
+        plan: JoinPlan,
+        cache: InvocationCache,
         *,
         at: PagePosition,
         windows: Sequence[Window],
     ) -> None:
-        """Bind each source's window to the position's instant."""
+        """Bind each source's window to the position's instant; `plan` is that of the snapshot's clause."""
         self._results = results
         self._source = source
         self._snapshot = snapshot
-        self._clauses = clauses
+        self._plan = plan
+        self._cache = cache
         self._at = at
         self._spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
         """What may be part of a composite at the position, by source."""
@@ -68,8 +72,7 @@ class JoinFinding:
         to be had without.
         """
         kept = len(self._kept()[1])
-        clause = self._clauses.clause(self._snapshot)
-        return kept + sum(self._source.joining_count(clause, spans) for spans in self._asked())
+        return kept + sum(self._source.joining_count(self._plan, spans) for spans in self._asked())
 
     def rows(self) -> Rows:
         """Return the visible composites in the order of answers: (n, m) rows.
@@ -82,8 +85,7 @@ class JoinFinding:
         """
         hits, places = self._kept()
         earliest, rows = hits.earliest[places], hits.rows.take(places, axis=1)
-        clause = self._clauses.clause(self._snapshot)
-        found = [self._source.joining(clause, spans) for spans in self._asked()]
+        found = [self._source.joining(self._plan, spans) for spans in self._asked()]
         count = sum(part.shape[1] for part in found)
         if count > JOIN_ANSWER_ROWS_MAX:
             raise AnswerTooLargeError(
@@ -121,9 +123,9 @@ class JoinFinding:
             ):
                 raise PageExpiredError
         if self._grown is not None:
-            self._clauses.remember_composites(self._snapshot, self._grown)
+            self._cache.remember_composites(self._snapshot, self._grown)
 
-    def _asked(self) -> Iterator[Sequence[Span]]:
+    def _asked(self) -> Iterator[Sequence[DatedRows]]:
         """Yield the spans of each join that finds what is not kept; together they find it once.
 
         Nothing kept: all spans as they are. Else what is not kept has an open part, one at or past the whole chunks
@@ -143,7 +145,7 @@ class JoinFinding:
             if not any(map(is_empty, spans)):
                 yield spans
 
-    def _whole(self) -> list[Span]:
+    def _whole(self) -> list[DatedRows]:
         """Return the spans without the chunks that were open at the snapshot: those of kept composites."""
         return [
             replace(span, past_row=min(stream.rows // CHUNK_ROWS * CHUNK_ROWS, span.past_row))
@@ -176,7 +178,7 @@ class JoinFinding:
     def _hits(self) -> CompositeHits:
         """Return the clause's composites in all pages that the windows reach, and maybe in others."""
         record, streams = self._snapshot.clause, self._snapshot.streams
-        known = self._clauses.composites(self._snapshot) or no_hits(len(streams))
+        known = self._cache.composites(self._snapshot) or no_hits(len(streams))
         pages, dates, seen = self._results.composites(record), self._dates, known.seen
         fresh = [page for page in pages if page.bounds not in seen and dates.reach(page.bounds)]
         if not fresh:
@@ -201,7 +203,7 @@ class Dates:
 
     __slots__ = ("_least_begin", "_least_end", "_most_begin", "_most_end", "unlike")
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[DatedRows]) -> None:
         """Take one span for each source."""
         begins = [span.begin_us for span in spans]
         bounded = [begin for begin in begins if begin is not None]
@@ -240,7 +242,7 @@ class Dates:
         return shown
 
 
-def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> Span:
+def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
     """Return which tuples of a source may be part of a composite at a position."""
     part = at.parts[place]
     begin_us, end_us = window.bind(at.now_us)
@@ -249,10 +251,10 @@ def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) ->
     if end_us is None or end_us > at.now_us:
         end_us = at.now_us  # nothing dated later is ever shown
     stream_id = snapshot.streams[place].stream_id
-    return Span(stream_id, at.first_row(place), part.past_row, begin_us, end_us)
+    return DatedRows(stream_id, at.first_row(place), part.past_row, begin_us, end_us)
 
 
-def is_empty(span: Span) -> bool:
+def is_empty(span: DatedRows) -> bool:
     """Return whether no tuple can lie in it."""
     if span.first_row >= span.past_row:
         return True

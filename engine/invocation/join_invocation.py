@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import answer_at, outputs
-from psoup.engine.invocation.clause_cache import ClauseCache, Order
+from psoup.engine.invocation.cache import InvocationCache, Order
 from psoup.engine.invocation.distinct import groups_of
 from psoup.engine.invocation.join_finding import JoinFinding, refuse_suspended
 from psoup.engine.query.window import windows_of
@@ -27,7 +27,7 @@ class JoinInvocation:
 
     __slots__ = (
         "_at",
-        "_clauses",
+        "_cache",
         "_results",
         "_snapshot",
         "_source",
@@ -41,7 +41,7 @@ class JoinInvocation:
         results: ResultsReader,
         source: TupleSource,
         snapshot: Snapshot,
-        clauses: ClauseCache,
+        cache: InvocationCache,
         at: PagePosition,
     ) -> None:
         """Bind the windows to the position's instant.
@@ -53,12 +53,12 @@ class JoinInvocation:
         self._results = results
         self._source = source
         self._snapshot = snapshot
-        self._clauses = clauses
+        self._cache = cache
         self._at = at
         query = snapshot.query
         self._windows = windows_of(query.window, query.ranges, len(snapshot.streams))
         self._window_us = query.window.bind(at.now_us)
-        self.reading = clauses.reading(snapshot)
+        self.reading = cache.reading(snapshot)
 
     def counted(self) -> Answer:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT."""
@@ -81,7 +81,7 @@ class JoinInvocation:
         Raises as `invoke` does. Cost: that of `JoinFinding.rows`, O(page) while the order is cached.
         """
         at, limit = self._at, 0 if request.count_only else request.limit
-        order = self._clauses.order(self._snapshot.query.query_id, at)
+        order = self._cache.order(self._snapshot.query.query_id, at)
         if order is None:
             order = self._order(request.limit)
         count = order.rows.shape[1]
@@ -104,7 +104,7 @@ class JoinInvocation:
         )
 
     def _order(self, limit: int) -> Order:
-        """Return the answer's composites in order; kept where there are pages to come."""
+        """Return the answer's composites in order; kept where there are pages before or behind."""
         finding = self._finding()
         rows = finding.rows()
         finding.settle()
@@ -114,8 +114,8 @@ class JoinInvocation:
         order = Order(rows, oldest_rows)
         if self.reading.clause.distinct:
             order = self._distinct(rows, oldest_rows)
-        if order.rows.shape[1] > limit:
-            self._clauses.keep_order(self._snapshot.query.query_id, self._at, order)
+        if self._at.offset or order.rows.shape[1] > limit:
+            self._cache.keep_order(self._snapshot.query.query_id, self._at, order)
         return order
 
     def _distinct(self, rows: Rows, oldest_rows: tuple[int, ...]) -> Order:
@@ -139,7 +139,8 @@ class JoinInvocation:
             self._results,
             self._source,
             self._snapshot,
-            self._clauses,
+            self.reading.plan,
+            self._cache,
             at=self._at,
             windows=self._windows,
         )

@@ -15,9 +15,6 @@ from psoup.engine.kernels.gather import ascends
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.contract import ResultsReader, Snapshot
-from psoup.engine.results.delta import ClauseRecord
-from psoup.engine.results.live import LiveResults
-from psoup.engine.results.segment_blocks import KeptRows, rows_of_page
 
 
 def matching_rows(
@@ -51,7 +48,7 @@ def matching_rows(
     evaluated = set(chunks).difference(kept)
     found: list[NDArray[np.int64]] = []
     for first, past in runs(kept):
-        for rows, unkept in hits_kept(results, record, first, past):
+        for rows, unkept in results.hits(record, first, past):
             found.append(rows)
             evaluated.update(unkept)
     for first, past in runs(sorted(evaluated)):
@@ -67,19 +64,6 @@ def matching_rows(
     if every[0] >= floor_row and every[-1] < past_row:
         return every
     return every[every.searchsorted(floor_row) : every.searchsorted(past_row)]
-
-
-def hits_kept(
-    results: ResultsReader, clause: ClauseRecord, first_chunk: int, past_chunk: int
-) -> Sequence[KeptRows]:
-    """Return the clause's hits in chunks in which they are kept: in one piece from this process's memory.
-
-    Cost: O(chunks + hits).
-    """
-    if isinstance(results, LiveResults):
-        return results.hits(clause, first_chunk, past_chunk)
-    pages = results.pages(clause, range(first_chunk, past_chunk))
-    return [rows_of_page(chunk, page) for chunk, page in pages.items()]
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -11,11 +11,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Run, TupleSource
+from psoup.engine.data.source import RowSpan, TupleSource
 from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import answer_at, outputs
-from psoup.engine.invocation.clause_cache import ClauseCache, Order
+from psoup.engine.invocation.cache import InvocationCache, Order
 from psoup.engine.invocation.distinct import first_and_last
 from psoup.engine.invocation.finding import Finding
 from psoup.engine.kernels.gather import ascends
@@ -32,7 +32,7 @@ class Invocation:
     __slots__ = (
         "_at",
         "_begin_us",
-        "_clauses",
+        "_cache",
         "_end_us",
         "_results",
         "_snapshot",
@@ -47,19 +47,19 @@ class Invocation:
         results: ResultsReader,
         source: TupleSource,
         snapshot: Snapshot,
-        clauses: ClauseCache,
+        cache: InvocationCache,
         at: PagePosition,
     ) -> None:
         """Bind the window to the position's instant."""
         self._results = results
         self._source = source
         self._snapshot = snapshot
-        self._clauses = clauses
+        self._cache = cache
         self._at = at
         self._stream_id = snapshot.streams[0].stream_id
         self._window = snapshot.query.window
         self._begin_us, self._end_us = self._window.bind(at.now_us)
-        self.reading = clauses.reading(snapshot)
+        self.reading = cache.reading(snapshot)
 
     def counted(self) -> Answer:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT.
@@ -136,10 +136,10 @@ class Invocation:
 
     def _kept_order(self) -> Order | None:
         """Return the order of the answer's rows where an earlier page has left it."""
-        return self._clauses.order(self._snapshot.query.query_id, self._at)
+        return self._cache.order(self._snapshot.query.query_id, self._at)
 
     def _order(self, rows: Rows, limit: int) -> Order:
-        """Return the answer's rows, which ascend, in order; kept where there are pages to come."""
+        """Return the answer's rows, which ascend, in order; kept where there are pages before or behind."""
         oldest_rows = (int(rows[0]) if len(rows) else self._at.parts[0].past_row,)
         times = self._source.times(self._stream_id, rows)
         if not ascends(times):
@@ -150,8 +150,8 @@ class Invocation:
             values = [column for _, column in outputs(self.reading, (tuples,))]
             first, last = first_and_last(values, len(rows))
             order = Order(rows[first], oldest_rows, rows[last])
-        if len(order.rows) > limit:
-            self._clauses.keep_order(self._snapshot.query.query_id, self._at, order)
+        if self._at.offset or len(order.rows) > limit:
+            self._cache.keep_order(self._snapshot.query.query_id, self._at, order)
         return order
 
     def _shown(self) -> Rows:
@@ -183,7 +183,7 @@ class Invocation:
             oldest_row = first if oldest_row is None else oldest_row
         return total, oldest_row
 
-    def _runs(self) -> Sequence[Run]:
+    def _runs(self) -> Sequence[RowSpan]:
         """Return where the rows of the answer lie. Raises PageExpiredError if they are not all held any more."""
         at, begin_us, end_us = self._at, self._begin_us, self._end_us
         first_row, part = at.first_row(0), at.parts[0]
@@ -213,7 +213,9 @@ class Invocation:
         Whoever asks again for what took too long so goes on from there. No context manager: it would take
         longer than a count.
         """
-        finding = Finding(self._results, self._source, self._snapshot, self._clauses)
+        finding = Finding(
+            self._results, self._source, self._snapshot, self.reading.clause, self._cache
+        )
         try:
             found = look(finding)
         except OverloadedError:

@@ -1,39 +1,33 @@
-"""The join of one clause over rows that are there: what is not kept, when it is invoked.
+"""The join of one clause over stored rows, at an invocation: composites that are not kept are computed.
 
-No lineage is needed, and no policy: rows enter from the source that has the fewest, and each step goes on from what is
-known. Any thread may do it; what it shares with others are the key indexes.
+It needs no lineage and no policy: rows enter from the source that has the fewest, and each step goes on to a source
+tied to those before it. Any thread may run it; threads share the key indexes alone.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.contract import ReadableSteM
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.joins.counts import JoinCounts
 from psoup.engine.joins.join import Condition, Join, OverrunError
 from psoup.engine.joins.pair_count import pairs_counted
 from psoup.engine.joins.side import ClauseSide, Side, lightest
 from psoup.engine.limits import JOIN_ANSWER_ROWS_MAX, JOIN_STEPS_MAX
-from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.join_shape import JoinShape, Step, across, shape_of, sides_of
+from psoup.engine.query.join_shape import JoinPlan, JoinShape, Step
 from psoup.engine.query.values.expression import sources_of
 from psoup.engine.tuples.schema import StreamId
 
-PLANS_KEPT_MAX: Final = 1_000
-"""Clauses whose plans are known: those that are invoked again and again."""
-
 SteMs = Callable[[StreamId], ReadableSteM]
-"""From a stream to what is read of it; PageExpiredError if it is not held any more."""
+"""From a stream to its tuples; PageExpiredError if they are not held any more."""
 
 
-def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+def joining(stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
     """Return the composites that satisfy a clause over several sources: (n, p) rows (`TupleSource.joining`)."""
-    plan = plan_of(clause)
-    join, route, fresh = _prepared(plan, plan.taken_from(stems, spans))
+    join, route, fresh = _prepared(plan, taken_from(stems, plan, spans))
     found: list[NDArray[np.int64]] = []
     count = 0
     try:
@@ -49,10 +43,9 @@ def joining(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) ->
     return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
 
-def joining_count(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+def joining_count(stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
     """Return how many composites `joining` returns (`TupleSource.joining_count`)."""
-    plan = plan_of(clause)
-    sides = plan.taken_from(stems, spans)
+    sides = taken_from(stems, plan, spans)
     total = None if len(sides) > 2 or plan.across else pairs_counted(plan.shape.tie((0, 1)), *sides)
     if total is not None:
         return total
@@ -63,57 +56,23 @@ def joining_count(stems: SteMs, clause: StandingQueryClause, spans: Sequence[Spa
         raise _too_large("steps", JOIN_STEPS_MAX) from None
 
 
-class Plan:
-    """What joining a clause needs to know of it, worked out once.
-
-    Attributes:
-        clause: over several sources.
-        shape: what ties these.
-        sides: by source the clause of what is asked of it alone.
-        across: conditions over several sources besides.
-    """
-
-    __slots__ = ("across", "clause", "shape", "sides")
-
-    def __init__(self, clause: StandingQueryClause) -> None:
-        """Work it out."""
-        self.clause = clause
-        self.shape = shape_of(clause)
-        self.sides = sides_of(clause)
-        self.across = across(clause)
-
-    def conditions(self) -> list[Condition]:
-        """Return what is asked of composites besides join factors, nothing counted yet."""
-        return [Condition(one, sources_of(one)) for one in self.across]
-
-    def taken_from(self, stems: SteMs, spans: Sequence[Span]) -> list[ClauseSide]:
-        """Return the rows of each source that satisfy what is asked of it alone."""
-        return [
-            ClauseSide(stems(span.stream_id), side, span)
-            for side, span in zip(self.sides, spans, strict=True)
-        ]
+def conditions_of(plan: JoinPlan) -> list[Condition]:
+    """Return what is asked of composites besides join factors, nothing counted yet."""
+    return [Condition(one, sources_of(one)) for one in plan.across]
 
 
-_KNOWN: dict[tuple[str, tuple[StreamId, ...]], Plan] = {}
-"""Plans by the clause's text and streams. Where a log begins anew its streams may have the numbers of older ones."""
+def taken_from(stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows]) -> list[ClauseSide]:
+    """Return the rows of each source that satisfy what is asked of it alone."""
+    return [
+        ClauseSide(stems(span.stream_id), side, span)
+        for side, span in zip(plan.sides, spans, strict=True)
+    ]
 
 
-def plan_of(clause: StandingQueryClause) -> Plan:
-    """Return the plan of a clause; of equal ones mostly the same. Any thread."""
-    key = clause.text, tuple(source.stream_id for source in clause.sources)
-    known = _KNOWN.get(key)
-    if known is not None and known.clause == clause:
-        return known
-    if len(_KNOWN) >= PLANS_KEPT_MAX:
-        _KNOWN.clear()
-    made = _KNOWN[key] = Plan(clause)
-    return made
-
-
-def _prepared(plan: Plan, sides: Sequence[ClauseSide]) -> tuple[Join, tuple[Step, ...], int]:
+def _prepared(plan: JoinPlan, sides: Sequence[ClauseSide]) -> tuple[Join, tuple[Step, ...], int]:
     """Return the join, its route and the source that enters."""
     fresh = lightest(sides)
-    join = Join(plan.shape, sides, plan.conditions(), JoinCounts(), steps_max=JOIN_STEPS_MAX)
+    join = Join(plan.shape, sides, conditions_of(plan), JoinCounts(), steps_max=JOIN_STEPS_MAX)
     return join, _by_weight(plan.shape, sides, fresh), fresh
 
 

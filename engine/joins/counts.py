@@ -7,19 +7,19 @@ from psoup.engine.query.join_shape import Step
 
 @dataclass(slots=True)
 class StepCounts:
-    """What was seen of one step lately: rows that asked, and partners that they have."""
+    """Recent counts of one step: rows that looked up partners, and partners found."""
 
-    asked: float = 0.0
+    lookups: float = 0.0
     partners: float = 0.0
 
     @property
     def fan_out(self) -> float:
         """Return the partners of a row on average; 1 before anything was seen."""
-        return self.partners / self.asked if self.asked else 1.0
+        return self.partners / self.lookups if self.lookups else 1.0
 
     def fade(self) -> None:
         """Let what was seen count half: streams change, and routes have to follow."""
-        self.asked /= 2
+        self.lookups /= 2
         self.partners /= 2
 
 
@@ -29,10 +29,10 @@ class JoinCounts:
 
     Attributes:
         fresh_rows: rows that entered.
-        candidates: rows of other sources that were found for them and that some clause asks for.
+        candidates: their possible partners in other sources that some clause can still be satisfied by.
         semijoined: rows that were left out because they have no partner further on.
         intermediates: composites built of some of the sources, not of all.
-        results: composites of all sources that some clause asks for.
+        results: composites of all sources that satisfy some clause.
         steps: candidates and pairs come to, and conditions evaluated for them.
         by_step: what each step between two sources came to.
     """

@@ -2,13 +2,13 @@
 
 Three passes over the sources, in the order of a route.
 
-1. Outwards: the entering rows ask the key index of the next source for candidates, each distinct key once; these meet
-   the clauses and ask the next one.
+1. Outwards: the entering rows look up candidates in the key index of the next source, each distinct key once; the
+   candidates meet the clauses and look up theirs in the source after it.
 2. Back (from three sources on): a row stays only if the source behind it has a partner for it. What JIT learns from
    the feedback of operators is known here before anything is built: no partial result is made that finds no end.
-3. Outwards again: composites grow source by source, the lineage of each the AND of its parts', and those that no
-   clause asks for any more are left out. A span of an order by key tells how many partners a row has, so what a step
-   costs is known, and counted, before it is taken.
+3. Outwards again: composites grow source by source, the lineage of each the AND of its parts', and those
+   without a bit are left out. The span of a row's key in the index is its number of partners, so the cost of a step is
+   known, and counted, before it is taken.
 
 Source: Chandrasekaran & Franklin 2002, 2.2 and 3.2 (hybrid structs, composite tuples); Yang & Papadias 2008 (JIT).
 """
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.join_keys import key_of
 from psoup.engine.joins.counts import JoinCounts
-from psoup.engine.joins.link import Link, asked_of
+from psoup.engine.joins.link import Link, lookup_of
 from psoup.engine.joins.side import Rows, Side, Taken, alive_places
 from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
@@ -35,7 +35,7 @@ from psoup.engine.tuples.batch import Column
 SLICE_PAIRS: Final = 1_000_000
 """Pairs made at once, of 64 clauses; of more as many fewer: what a step takes in memory is bounded by it."""
 PLAIN_PAIRS: Final = 16_000_000
-"""The same where they are the answer already: what is asked of them takes no memory."""
+"""The same for composites that are the answer already: no condition is left that would take memory."""
 
 
 @dataclass(slots=True)
@@ -64,9 +64,9 @@ class Condition:
 class OverrunError(Exception):
     """A join needs more steps than it may take.
 
-    `words` (k, w) are the lineages of the rows that wanted `steps` (k,) more each; both None where one clause
-    asks, or where they are not told apart. `before` (64 w,) are the steps that the rows of each slot have had by
-    then; None = none.
+    `words` (k, w) are the lineages of the rows that wanted `steps` (k,) more each; both None for one clause alone, or
+    where the rows are not told apart. `before` (64 w,) are the steps that the rows of each slot have had by then, None
+    for none.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Join:
         """Return the rows of the next source that may match some row taken of the one before."""
         tie, of = self._shape.tie(step), self._taken[step[0]]
         key = key_of(tie, tie.to)
-        found = self._sides[step[1]].candidates(key, asked_of(tie, of))
+        found = self._sides[step[1]].candidates(key, lookup_of(tie, of))
         self._counts.candidates += len(found)
         self._add_steps(len(found), None, None)
         return found
@@ -209,7 +209,7 @@ class Join:
         )
 
     def _pairs(self, step: Step) -> Iterator[Composites]:
-        """Yield pairs that nothing more is asked of, as rows at once."""
+        """Yield pairs as rows of the answer, where no condition and no source is left."""
         link = self._links[step]
         of, to = self._taken[step[0]].rows, self._taken[step[1]].rows[link.to_places]
         lengths = link.high - link.low
@@ -240,7 +240,7 @@ class Join:
         lengths = high - low
         total = int(lengths.sum())
         counted = self._counts.step(step)
-        counted.asked += len(partial)
+        counted.lookups += len(partial)
         counted.partners += total
         self._add_steps(total, partial.words, lengths)
         checks = self._checks(step, known)
@@ -269,7 +269,7 @@ class Join:
         return _Partial({**places, to: link.to_places[right]}, words)
 
     def _checks(self, step: Step, known: set[int]) -> list[Condition]:
-        """Return what can be asked of composites now and not before, the most selective first."""
+        """Return the conditions that composites can meet from this step on and not before, the most selective first."""
         own = [
             Condition(expression, sources_of(expression))
             for expression in (*self._links[step].doubts, *self._shape.checks(step, known))

@@ -14,7 +14,7 @@ from psoup.engine.data.join_keys import (
     key_of,
     matched_codes,
 )
-from psoup.engine.data.key_index import NO_KEYS, Asked, distinct, key_columns, ordered, spans
+from psoup.engine.data.key_index import NO_KEYS, KeyLookup, distinct, key_columns, ordered, spans
 from psoup.engine.joins.side import Taken
 from psoup.engine.kernels.join import Places
 from psoup.engine.kernels.order import sorted_places
@@ -30,7 +30,7 @@ class Link:
         low, high: by row of the one: its partners are `to_places[low:high]`.
         to_places: (m,) places among the rows taken of the other.
         words: (m, w) their lineage; None = one clause asks.
-        doubts: conditions of the band that have to be asked of each pair.
+        doubts: conditions of the band that each pair has to be tested for.
     """
 
     __slots__ = ("doubts", "high", "low", "to_places", "words")
@@ -62,28 +62,28 @@ class Link:
                 self.doubts = tie.band.conditions
         order, to_codes, band = ordered(to_codes, band)
         self.to_places = to_places[order]
-        asked = Asked(of_codes, *_ends(tie, of_band))
-        low, high, _ = spans(to_codes, band, asked)
+        lookup = KeyLookup(of_codes, *_ends(tie, of_band))
+        low, high, _ = spans(to_codes, band, lookup)
         self.low[of_places], self.high[of_places] = low, high
 
 
 def _ends(tie: Tie, band: Column | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the span of the other side's band that each row asks for; empty arrays where there is no band."""
+    """Return the span of the other side's band that each row matches; empty arrays where there is no band."""
     known = band_side(tie, tie.of)
     if tie.band is None or band is None or known is None:
         return NO_KEYS, NO_KEYS
     return band_ends(tie.band, known=known, column=band)
 
 
-def asked_of(tie: Tie, of: Taken) -> Asked:
-    """Return what the rows of a source ask the index of the next: each distinct question once, ascending."""
+def lookup_of(tie: Tie, of: Taken) -> KeyLookup:
+    """Return the distinct keys that the rows of a source look up in the next source's index, ascending."""
     key = key_of(tie, tie.of)
     values, _, band = key_columns(key, of.column, len(of))
     least, most = _ends(tie, band)
     if not values:
-        return Asked(NO_KEYS, least, most)
+        return KeyLookup(NO_KEYS, least, most)
     keys = index_keys(values, key.doubles)
     if len(least):
         order = sorted_places(keys)
-        return Asked(keys[order], least[order], most[order])
-    return Asked(distinct(keys), NO_KEYS, NO_KEYS)
+        return KeyLookup(keys[order], least[order], most[order])
+    return KeyLookup(distinct(keys), NO_KEYS, NO_KEYS)

@@ -29,7 +29,7 @@ def pairs_counted(tie: Tie, of: ClauseSide, to: ClauseSide) -> int | None:
     """
     if not countable(tie):
         return None
-    one, other = of.tally(key_of(tie, tie.of)), to.tally(key_of(tie, tie.to))
+    one, other = of.key_counts(key_of(tie, tie.of)), to.key_counts(key_of(tie, tie.to))
     if not len(one.keys) or not len(other.keys):
         return 0
     if tie.band is None:

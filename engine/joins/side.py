@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.contract import ReadableSteM
 from psoup.engine.data.join_keys import SideKey
-from psoup.engine.data.key_index import Asked, KeyIndex, Tally, keyed, tally_of, together
-from psoup.engine.data.source import Span
+from psoup.engine.data.key_index import (
+    KeyCounts,
+    KeyIndex,
+    KeyLookup,
+    key_counts_of,
+    keyed,
+    together,
+)
+from psoup.engine.data.source import DatedRows
 from psoup.engine.kernels.bits import Words, mask_of, popcount, positions
 from psoup.engine.kernels.join import alive
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
@@ -31,7 +38,7 @@ DIRECT_ROWS_MAX = 2 * CHUNK_ROWS
 
 
 class Taken:
-    """Rows of one source on their way through a join, their columns read when they are asked for.
+    """Rows of one source on their way through a join, their columns read when they are needed.
 
     Attributes:
         rows: (k,) row numbers, each once.
@@ -76,11 +83,11 @@ class Side(Protocol):
         ...
 
     def all(self) -> Taken:
-        """Return all rows that some clause asks for."""
+        """Return all rows that some clause can still be satisfied by."""
         ...
 
-    def candidates(self, key: SideKey, asked: Asked) -> Taken:
-        """Return at least the rows that match what is asked, of those that some clause asks for."""
+    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+        """Return the rows that match the lookup and that some clause can still be satisfied by; maybe others beside."""
         ...
 
 
@@ -89,8 +96,8 @@ class ClauseSide:
 
     __slots__ = ("_base", "_clause", "_marked", "_runs", "_span", "_stem", "weight")
 
-    def __init__(self, stem: ReadableSteM, clause: StandingQueryClause, span: Span) -> None:
-        """Find them; where nothing is asked of a row, and all of them are dated in the span, there is nothing to do.
+    def __init__(self, stem: ReadableSteM, clause: StandingQueryClause, span: DatedRows) -> None:
+        """Find these rows. Without conditions on the source, where all rows are dated in the span, nothing is scanned.
 
         Args:
             stem: the source's.
@@ -147,16 +154,16 @@ class ClauseSide:
             return Taken(self._stem, np.concatenate(parts) if parts else NO_ROWS, None)
         return Taken(self._stem, positions(self._words) + self._base, None)
 
-    def candidates(self, key: SideKey, asked: Asked) -> Taken:
-        """Return those that may match what is asked (`Side.candidates`)."""
-        if not key.asks or self.weight <= max(DIRECT_ROWS_MAX, 2 * len(asked)):
+    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+        """Return those that may match the lookup (`Side.candidates`)."""
+        if not key.asks or self.weight <= max(DIRECT_ROWS_MAX, 2 * len(lookup)):
             return self.all()
         span = self._span
         whole = self._stem.past_row // CHUNK_ROWS * CHUNK_ROWS
         parts: list[Rows] = []
         for index in self._stem.indexed(key, span.first_row, min(span.past_row, whole)):
             if self._any(index):
-                rows = index.candidates(asked)
+                rows = index.candidates(lookup)
                 # Where its segment has filled since, the rows past `whole` are among the open ones below.
                 if index.past_row > whole:
                     rows = rows[rows < whole]
@@ -166,23 +173,23 @@ class ClauseSide:
             parts.append(self._among(open_rows))
         return Taken(self._stem, np.concatenate(parts) if parts else NO_ROWS, None)
 
-    def tally(self, key: SideKey) -> Tally:
+    def key_counts(self, key: SideKey) -> KeyCounts:
         """Return how often each value of a key of one whole number occurs among all rows; NULL is left out.
 
         Of whole runs as their indexes have it.
         """
         if not self._is_plain:
-            return _tally(self.all(), key)
-        found: list[Tally] = []
+            return _key_counts(self.all(), key)
+        found: list[KeyCounts] = []
         for first, past, _ in self._runs:
             row = first
             whole = min(past, self._stem.past_row // CHUNK_ROWS * CHUNK_ROWS)
             for index in self._stem.indexed(key, first, whole):
                 if row <= index.first_row and index.past_row <= past:
-                    found.append(_tally(self._rows(row, index.first_row), key))
-                    found.append(index.tally)
+                    found.append(_key_counts(self._rows(row, index.first_row), key))
+                    found.append(index.key_counts)
                     row = index.past_row
-            found.append(_tally(self._rows(row, past), key))
+            found.append(_key_counts(self._rows(row, past), key))
         return together([one for one in found if len(one.keys)])
 
     def _rows(self, first: int, past: int) -> Taken:
@@ -220,7 +227,7 @@ class GroupSide:
         first_row: int,
         past_row: int,
     ) -> None:
-        """Take the rows `[first_row, past_row)`, all in whole chunks; `alive` are the bits of clauses that ask."""
+        """Take the rows `[first_row, past_row)`, all in whole chunks; `alive` has the bits of their clauses."""
         self._stem = stem
         self._admission = admission
         self._alive = alive
@@ -236,17 +243,17 @@ class GroupSide:
         """Return the rows that some clause can be satisfied by."""
         return self._admitted(np.arange(self._first_row, self._past_row))
 
-    def candidates(self, key: SideKey, asked: Asked) -> Taken:
-        """Return those that may match what is asked (`Side.candidates`)."""
+    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+        """Return those that may match the lookup (`Side.candidates`)."""
         if not key.asks or self.weight <= DIRECT_ROWS_MAX:
             return self.all()
         indexes = self._stem.indexed(key, self._first_row, self._past_row)
-        parts = [index.candidates(asked) for index in indexes]
+        parts = [index.candidates(lookup) for index in indexes]
         rows = np.concatenate(parts) if parts else NO_ROWS
         return self._admitted(rows[(rows >= self._first_row) & (rows < self._past_row)])
 
     def _admitted(self, rows: Rows) -> Taken:
-        """Return those of the rows that some clause asks for; some at a time: most may be asked for by nobody."""
+        """Return the rows that some clause can still be satisfied by. In slices: most rows may drop out."""
         taken, lineage = [rows[:0]], [np.empty((0, len(self._alive)), dtype=np.uint64)]
         for begin in range(0, len(rows), SEGMENT_ROWS):
             some = rows[begin : begin + SEGMENT_ROWS]
@@ -265,16 +272,16 @@ class GroupSide:
 
 
 def alive_places(words: Words) -> Rows:
-    """Return the places of the rows that some clause asks for, (n, w) lineage given."""
+    """Return the places of the rows that have a bit left in their (n, w) lineage."""
     places = np.empty(len(words), dtype=np.int64)
     return places[: alive(words, places)]
 
 
-def _tally(taken: Taken, key: SideKey) -> Tally:
+def _key_counts(taken: Taken, key: SideKey) -> KeyCounts:
     if not len(taken):
-        return Tally(NO_ROWS, NO_ROWS)
+        return KeyCounts(NO_ROWS, NO_ROWS)
     _, equal, band = keyed(key, taken.column, len(taken))
-    return tally_of(equal if len(equal) else band)
+    return key_counts_of(equal if len(equal) else band)
 
 
 def lightest(sides: Sequence[Side]) -> int:

@@ -1,4 +1,4 @@
-"""What is left of one clause over many chunks: in which form each chunk's hits are kept, and the lists."""
+"""The hits of one clause in many chunks: the form that each chunk's hits are kept in, and the lists."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Values picked out of columns by row, whatever segments the rows lie in, and what is known of them at a glance."""
+"""Values picked out of columns by row, whatever segments the rows lie in; and whether row numbers ascend."""
 
 from typing import Any, Final
 

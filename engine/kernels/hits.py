@@ -1,4 +1,4 @@
-"""What is left of a lineage, out of it: which rows each clause matched, as a list or as a bitmap.
+"""A lineage to hits: the rows that each clause matched, as a list or as a bitmap.
 
 Hits are written one clause after the other into arrays that are used again for the next chunk.
 """
@@ -20,7 +20,7 @@ UNKEPT: Final = 2
 SPARSE: Final = 0
 SMALLER: Final = 1
 LISTS: Final = 2
-"""What is wanted of a clause: lists where these are smaller and else nothing; the smaller; lists."""
+"""How a clause's hits are kept: as lists if these are smaller, else not at all; in the smaller form; as lists."""
 
 LIST_ROWS_MAX: Final = 256
 """Two bytes a row in a list, an eighth of a byte a row in a bitmap: equal at 1/16 of a chunk."""
@@ -165,8 +165,8 @@ def insert(row: int, offsets: NDArray[np.uint16], count: int) -> None:
 def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int) -> None:
     """Write the places of the bits of (64,) words, ascending, from `begin` on.
 
-    Cost: a few bits are looked for word by word that has some. Of many, four of each word are written whether
-        they are there or not, which is faster than asking, and what was not there is written over.
+    Cost: of a few bits, one step for each word that has some. Of many, four places of each word are written
+        without a test, which is faster; the next word's places overwrite those of bits that were not set.
     """
     at = np.uint64(begin)
     if count <= FEW_BITS_MAX:
@@ -206,7 +206,7 @@ def write_all(
     written: Written,
     first: int,
 ) -> int:
-    """Write what is left of the lineages from number `first` on, while there is room.
+    """Write the hits of the lineages from number `first` on, while there is room.
 
     Args:
         lineage: (s, 64) words, one row of words a clause.

@@ -13,9 +13,9 @@ from psoup.engine.kernels.compiled import compiled, inlined, lowest
 from psoup.engine.kernels.json_values import Memory
 
 NULL: Final = b"null"
-"""What the text begins with: what is written instead of a value that is not valid."""
+"""Written for NULL. The text begins with it, so that a NULL is copied like a value."""
 SLACK: Final = 8
-"""Bytes behind what is read, and behind what is written, that may be read and written as well."""
+"""Bytes past the end of input and output that the kernel may read and write: it copies eight at once."""
 COLUMN_WORDS: Final = 5
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 _EACH = 0x0101010101010101

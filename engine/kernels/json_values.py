@@ -15,10 +15,10 @@ from psoup.engine.kernels.compiled import compiled
 Memory = Any
 """An address as `addresses` makes them: of the body's bytes, where it is called `text`."""
 PADDING: Final = 64
-"""More than the longest thing that is looked at without looking at each of its bytes."""
+"""Longer than any token that is compared as a whole, not byte by byte."""
 INT64, FLOAT64, BOOL, STRING, TIMESTAMP = range(5)
 NULL, PRESENT, LITERAL = range(3)
-"""What a cell holds: nothing; its value, of a text its span; the span of what is to be read with more care."""
+"""What a cell holds: nothing; its value, or the span of its text; the span of a literal that Python code reads."""
 SPAN_BITS: Final = 16
 """A span is `begin << SPAN_BITS | length`."""
 
@@ -32,7 +32,7 @@ _DIGITS_EXACT: Final = 18
 """So many digits fit 64 bits whatever they are."""
 _TENTH: Final = (2**63 - 1) // 10
 _FULL: Final = 10**17
-"""A number this large takes no digit more: it is past every bound that is asked about."""
+"""A number this large takes no digit more: it is past every bound that it is compared with."""
 _POWERS = 10.0 ** np.arange(23)
 """The powers of ten that a float64 holds exactly."""
 _EXACT: Final = 2**53

@@ -3,7 +3,7 @@
 The first touch of a page costs more than what is written into it: the system finds, clears and maps it. A batch of
 16,384 tuples past 4,096 queries leaves 5 MB of columns and hits, 1,300 pages; on a virtual machine they take a third
 of its time. Pages of 2 MiB would take a fifth of that, but six times as much where the host has to find them first.
-So arrays stay those of `malloc`, which uses again what dead ones leave, and is told here not to give it back.
+So arrays stay those of `malloc`: it reuses the memory of freed arrays, and this module sets it to keep that memory.
 """
 
 import ctypes
@@ -23,16 +23,16 @@ _PIECE_BYTES: Final = 1024 * 1024
 
 
 def keep_memory(touched_bytes: int, free_bytes_max: int) -> bool:
-    """Let the process keep what arrays leave, and touch the first of it now.
+    """Let the process keep the memory of freed arrays, and touch the first of it now.
 
-    From here on threads that begin share one heap, since what one of them has left serves the others.
+    Threads that begin later share one heap, so that memory one of them freed serves the others.
 
     Args:
         touched_bytes: taken and left at once, for arrays to come.
-        free_bytes_max: at the end of the heap; what is free beyond it goes back to the system.
+        free_bytes_max: free memory kept at the end of the heap; more than that goes back to the system.
 
     Returns:
-        Whether there is an allocator that can be told so: glibc's. Without one, does nothing.
+        Whether the allocator has these options: glibc's does. Without one, does nothing.
 
     Cost: 0.5 ms a MiB, on a virtual machine up to six times as much.
     """

@@ -80,7 +80,7 @@ def _order(words: Words, bitmaps: Words) -> None:
 
 
 def _scan(words: Words) -> None:
-    """Scan no segment for no factor, and list what is there."""
+    """Scan no segment for no factor, and list the rows."""
     counts = np.zeros(1, dtype=np.int32)
     table, factors = np.zeros((1, 0, WIDTH), dtype=np.int64), np.zeros((0, 4), dtype=np.int64)
     within(table, factors, np.zeros((1, 2, 0), dtype=np.int64), 0, 1, words, counts)

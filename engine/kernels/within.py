@@ -188,7 +188,7 @@ def _any(bits: Words) -> bool:
 
 @compiled
 def _told(form: int, least: int, most: int, low: int, high: int, intervals: int) -> int:
-    """Return what a chunk's least and largest value tell of it, against the first low and the last high."""
+    """Return whether a chunk's least and largest value decide it: all rows match, none does, or unknown."""
     if form == DOUBLES:
         return _told_of(
             double_of(least), double_of(most), double_of(low), double_of(high), intervals

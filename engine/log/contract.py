@@ -86,7 +86,7 @@ class Log(Protocol):
 
         Raises:
             OverloadedError: the backlog is full.
-            EngineError: as above; and what a store adds (storage/errors.py).
+            EngineError: as above; and what a store adds (engine/store/errors.py).
         """
         ...
 
@@ -98,7 +98,7 @@ class Log(Protocol):
         are committed, as far as they are not refused, when this returns.
 
         Raises:
-            EngineError: what a store adds (storage/errors.py), where it hits the first of them. Where
+            EngineError: what a store adds (engine/store/errors.py), where it hits the first of them. Where
                 it hits a later one, it stands in the place of each from there on.
 
         Cost: one wait for the disk in all, instead of one each.
@@ -113,7 +113,7 @@ class Log(Protocol):
         Raises:
             StaleDeclarationError: `stream_id` is not in force for `name`, as with `append`.
             OverloadedError: all that is staged would be more than STAGED_BYTES_MAX; reason `staged-bytes`.
-            EngineError: what a store adds (storage/errors.py). Whatever it is, nothing counts.
+            EngineError: what a store adds (engine/store/errors.py). Whatever it is, nothing counts.
         """
         ...
 
@@ -132,7 +132,7 @@ class Log(Protocol):
             The backlog is below its limits, as for `append`.
 
         Raises:
-            EngineError: as above; and what a store adds (storage/errors.py). After CommitUnknownError the same
+            EngineError: as above; and what a store adds (engine/store/errors.py). After CommitUnknownError the same
                 commit may be sent again: it is stored once.
         """
         ...
@@ -183,7 +183,7 @@ class Log(Protocol):
     def trimmed_through(self, stream_id: StreamId) -> Seq:
         """Return the largest seq of a batch of the stream that had rows and was trimmed; 0 = none was.
 
-        Whoever asks for it behind a list of `batches_of`, and has all batches up to it, has missed none.
+        A reader that calls it after `batches_of`, and has all batches up to it, has missed none.
         """
         ...
 

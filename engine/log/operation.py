@@ -19,13 +19,13 @@ _DIGEST_BYTES: Final = 32
 
 
 class Materialize(StrEnum):
-    """What is kept of a clause's matches between invocations.
+    """Which of a clause's hits are kept between invocations.
 
     Source: Chandrasekaran & Franklin 2002, 5.1: NoMat, PSoup-P, PSoup-C; `AUTO` chooses by chunk.
     """
 
     AUTO = "auto"
-    """What is sparse or costly to evaluate; dense cheap selections are read off the columns."""
+    """Hits that are sparse or costly to compute; dense, cheap hits are computed at each invocation."""
     PARTIAL = "partial"
     """All matches of sealed chunks; the window is applied when invoked."""
     COMPLETE = "complete"
@@ -78,7 +78,7 @@ class Rows:
     """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream.
 
     `declared` is that declaration, for the log to compare when it is appended, and is not kept: a log that has lost its
-    end may give an id a second time. None = who appends has the log to itself.
+    end may give an id a second time. None = there is one appender.
 
     With `more` the next entry is of the same commit: no position between the two is ever shown or published. All
     entries of a commit have its app and version, and the digest of all its rows of their stream.
@@ -138,7 +138,7 @@ class Register:
 
     @property
     def definition(self) -> str:
-        """Return what two registrations under one name have in common iff they are the same query."""
+        """Return a text that is equal for two registrations under one name iff they define the same query."""
         return f"{self.materialize} {self.sql}"
 
 

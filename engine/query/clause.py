@@ -6,7 +6,7 @@ Equal clauses share one evaluation and one result; handles stay separate. Equal 
 
 from dataclasses import dataclass
 
-from psoup.engine.errors import Position
+from psoup.engine.errors import TextPosition
 from psoup.engine.query.factor import BooleanFactor
 from psoup.engine.query.values.expression import Expression
 from psoup.engine.query.window import Window
@@ -65,7 +65,7 @@ class QueryWarning:
 
     code: str
     detail: str
-    position: Position | None = None
+    position: TextPosition | None = None
     excerpt: str | None = None
 
 

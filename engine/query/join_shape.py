@@ -156,6 +156,24 @@ def across(clause: StandingQueryClause) -> tuple[Expression, ...]:
     )
 
 
+class JoinPlan:
+    """What joining the rows of a clause's sources needs to know of it, worked out once. A value.
+
+    Attributes:
+        shape: what ties the sources.
+        sides: by source the clause of what is asked of it alone.
+        across: conditions over several sources that no index can be asked.
+    """
+
+    __slots__ = ("across", "shape", "sides")
+
+    def __init__(self, clause: StandingQueryClause) -> None:
+        """Work it out for a clause over several sources."""
+        self.shape = shape_of(clause)
+        self.sides = sides_of(clause)
+        self.across = across(clause)
+
+
 def source_of(expression: Expression) -> int:
     """Return the one source whose columns a side of a join factor reads."""
     (source,) = sources_of(expression)

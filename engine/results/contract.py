@@ -13,6 +13,7 @@ from psoup.engine.log.operation import QueryId
 from psoup.engine.results.composites import CompositeKey, CompositePage
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
 from psoup.engine.results.page import Page
+from psoup.engine.results.segment_blocks import KeptRows
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
@@ -140,6 +141,19 @@ class ResultsReader(Protocol):
         """
         ...
 
+    def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> Sequence[KeptRows]:
+        """Return what `pages` does of the chunks `[first_chunk, past_chunk)`, as rows.
+
+        Args:
+            clause: as it was published.
+            first_chunk: the first of whole chunks in which its hits are kept.
+            past_chunk: the chunk behind the last of them.
+
+        Returns:
+            Parts that follow each other, in memory of this process as few as there are.
+        """
+        ...
+
     def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:
         """Return the pages in which a clause over several streams may have composite tuples, ascending by key.
 
@@ -212,7 +226,7 @@ class ResultsStructure(ResultsReader, Protocol):
     def publish(self, delta: Delta) -> None:
         """Apply the delta atomically: readers see all of it or nothing; the applied seq moves last.
 
-        After an error of `storage/errors.py` the delta may have been applied or not. Once the store is
+        After an error of `engine/store/errors.py` the delta may have been applied or not. Once the store is
         open again, `cut` tells; where it is not at `delta.seq`, publish the same delta before any other.
 
         Raises:

@@ -41,7 +41,7 @@ from psoup.engine.results.segment_blocks import (
     NO_BLOCKS,
     KeptRows,
     SegmentBlocks,
-    rows_of_page,
+    rows_by_chunk,
     rows_of_pages,
 )
 from psoup.engine.results.text_bytes import text_bytes
@@ -125,6 +125,9 @@ class LiveResults:
             assert delta.expect == self._applied, "deltas follow each other"
             self._write(delta)
             self._drop(delta)
+            if delta.composites or delta.dropped_composites:
+                self._composites.write(delta.composites)
+                self._composites.drop(delta.dropped_composites)
             self._applied, self._arrival_us = delta.seq, delta.arrival_us
             self._publishes += 1
             if delta.pages or delta.blocks or delta.composites:
@@ -187,7 +190,7 @@ class LiveResults:
         return found
 
     def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> list[KeptRows]:
-        """Return what `pages` does of consecutive chunks, as rows, in parts that follow each other."""
+        """Return what `pages` does of consecutive chunks, as rows (`ResultsReader.hits`)."""
         stream_id = clause.streams[0]
         segments = range(first_chunk // CHUNKS, past_chunk // CHUNKS + 1)
         with self._lock:
@@ -206,8 +209,7 @@ class LiveResults:
             blocks = [(number, held.get(number, NO_BLOCKS)) for number in segments]
         found: list[KeptRows] = []
         if first_chunk < middle and not young:
-            pages = sorted(self._older_pages(clause, range(first_chunk, middle)).items())
-            found += [rows_of_page(chunk, page) for chunk, page in pages]
+            found += rows_by_chunk(self._older_pages(clause, range(first_chunk, middle)))
         begin = max(first_chunk, held_from)  # a run outlives its first segments
         found += [rows_of_pages(pages, begin, middle) for pages in own if pages is not None]
         for number, one in blocks:
@@ -353,7 +355,6 @@ class LiveResults:
             self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
         for key, pages in delta.pages.items():
             self._keep(self._pages, key, pages)
-        self._composites.write(delta.composites)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -384,7 +385,6 @@ class LiveResults:
                 self._forget(self._pages, key)
         for stream_id, segment in delta.dropped_segments:
             self._forget(self._blocks.get(stream_id, {}), segment)
-        self._composites.drop(delta.dropped_composites)
 
     def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
         """Hold hits in place of what was there, and count them."""

@@ -71,9 +71,12 @@ class SegmentBlocks:
 NO_BLOCKS: Final = SegmentBlocks({}, 0, np.zeros((CHUNKS, block_rows.WIDTH), dtype=np.int64))
 
 
-def rows_of_page(chunk: int, page: Page) -> KeptRows:
-    """Return the hits of one page."""
-    return (page.rows(chunk * CHUNK_ROWS), []) if page.kept else (NO_ROWS, [chunk])
+def rows_by_chunk(pages: Mapping[int, Page]) -> list[KeptRows]:
+    """Return the hits of pages by chunk, in a part for each."""
+    return [
+        (page.rows(chunk * CHUNK_ROWS), []) if page.kept else (NO_ROWS, [chunk])
+        for chunk, page in sorted(pages.items())
+    ]
 
 
 def rows_of_pages(pages: ClausePages, first_chunk: int, past_chunk: int) -> KeptRows:

@@ -1,7 +1,7 @@
-"""Where the batches of one stream lie, and how they are dated: what is known of tuples that nobody has read yet.
+"""Where the batches of one stream lie, and how they are dated: known before their tuples are read from the log.
 
 Times are known by batch and, merged, by chunk. Small batches date their chunk exactly, a large one all of its chunks
-alike, until somebody has read them.
+alike, until its tuples were read.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Run
+from psoup.engine.data.source import RowSpan
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.results.delta import BatchRecord, StreamRecord
@@ -34,8 +34,8 @@ _UNDATED: Final = (int(_INT64.max), int(_INT64.min))
 class BatchIndex:
     """The batches held of one stream, up to one of them.
 
-    A value, but that spans of chunks get narrower once they are known better. `grown` makes the next one, which goes
-    on in the arrays of this one: of the latest alone, one thread at a time.
+    A value, except that the time spans of chunks get narrower once their tuples were read. `grown` makes the next
+    index in the arrays of this one: call it on the latest index only, from one thread at a time.
 
     Attributes:
         dropped_row: rows below are not held.
@@ -109,11 +109,13 @@ class BatchIndex:
             begin, max(begin, int(np.searchsorted(self.batches[FIRST_ROW], past_row, side="left")))
         )
 
-    def reach(self, first_row: int, past_row: int, begin_us: int | None, end_us: int) -> list[Run]:
-        """Return the runs of rows that may be dated in a span of time (`reach`), as far as it is known.
+    def reach(
+        self, first_row: int, past_row: int, begin_us: int | None, end_us: int
+    ) -> list[RowSpan]:
+        """Return the spans of rows that may be dated in a span of time (`reach`), by the times known so far.
 
-        Raises PageExpiredError if rows are asked for that are not held, or not known.
-        Cost: O(chunks asked about), some nanoseconds each.
+        Raises PageExpiredError if some of the rows are not held, or not known.
+        Cost: O(chunks of these rows), some nanoseconds each.
         """
         if first_row < self.dropped_row or past_row > self.past_row:
             raise PageExpiredError
@@ -125,7 +127,7 @@ class BatchIndex:
             inside &= oldest >= begin_us
         state = there.astype(np.int8) + inside  # inside is there as well
         edges = [0, *(np.flatnonzero(np.diff(state)) + 1).tolist(), past - first]
-        found: list[Run] = []
+        found: list[RowSpan] = []
         for begin, end in itertools.pairwise(edges):
             if state[begin]:
                 run_first, run_past = (first + begin) * CHUNK_ROWS, (first + end) * CHUNK_ROWS
@@ -137,7 +139,7 @@ class BatchIndex:
     def oldest(
         self, floor_row: int, floor_us: int | None, past_row: int
     ) -> tuple[int | None, list[tuple[int, int]]]:
-        """Return what is known of the smallest time among rows `[floor_row, past_row)` dated `floor_us` or later.
+        """Return the smallest known time among rows `[floor_row, past_row)` dated `floor_us` or later.
 
         Returns:
             The smallest time in batches that neither floors nor the end cut; None if there are none. And the
@@ -228,7 +230,7 @@ class BatchIndex:
         return spans[0], spans[1]
 
 
-def segments_of(runs: Sequence[Run]) -> Iterator[int]:
+def segments_of(runs: Sequence[RowSpan]) -> Iterator[int]:
     """Yield the numbers of the segments that runs of rows lie in; one may come twice."""
     for first_row, past_row, _ in runs:
         yield from range(first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1)

@@ -1,7 +1,7 @@
-"""The tuples of one stream in a process that does not fold: those that somebody asked for, read out of the log again.
+"""The tuples of one stream in a process that does not fold: the segments that answers needed, read from the log.
 
-Rows never change, so what was read once is true for ever; it is let go to make room, and read again. Readers of what
-is there take no lock. Whoever needs more takes the stream's, and makes the next view.
+Rows never change, so a segment once read stays right. It is dropped to make room, and read again. Readers of held
+segments take no lock. A thread that needs more segments takes the stream's lock, and makes the next view.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex, KeyIndexes
 from psoup.engine.data.scannable import ScanTable
 from psoup.engine.data.segment import Segment
-from psoup.engine.data.source import Run, Span
+from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.errors import NotFoundError, PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.contract import Log
@@ -37,17 +37,17 @@ from psoup.engine.tuples.schema import ColumnType, StreamSchema
 MakeLock = Callable[[], AbstractContextManager[object]]
 
 _Held = tuple[Mapping[int, Segment], Sealed, Gathering | None]
-"""Segments, those among them that are full, and what reads their rows if it is known."""
+"""Segments, the full ones among them, and the reader of their rows if there is one."""
 
 TEXT_BYTES: Final = 57
-"""What a text takes besides its characters: the object, and its place in a list."""
+"""Bytes of a text besides its characters: the object, and its place in a list."""
 
 
 class CachedView(HeldSegments):
-    """What is there of one stream at one moment. A value, but for the segment that still grows.
+    """The held segments of one stream at one moment. A value, except for the segment that still grows.
 
     Attributes:
-        index: the batches known. Rows past its last are not asked for.
+        index: the known batches. A reader of the view needs no row past the last of them.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class CachedView(HeldSegments):
         key_indexes: KeyIndexes,
         held: _Held,
     ) -> None:
-        """Take what is held."""
+        """Take the held segments."""
         super().__init__(schema, *held)
         self.index = index
         self.key_indexes = key_indexes
@@ -82,8 +82,8 @@ class CachedView(HeldSegments):
             return False
         return segment.past >= min(SEGMENT_ROWS, self.index.past_row - number * SEGMENT_ROWS)
 
-    def reach(self, span: Span) -> Sequence[Run]:
-        """Return the runs of the span's rows that may be dated in it (`BatchIndex.reach`)."""
+    def reach(self, span: DatedRows) -> Sequence[RowSpan]:
+        """Return the spans of the rows that may be dated in the span of time (`BatchIndex.reach`)."""
         return self.index.reach(span.first_row, span.past_row, span.begin_us, span.end_us)
 
     def indexed(self, key: SideKey, first_row: int, past_row: int) -> Iterator[KeyIndex]:
@@ -92,12 +92,12 @@ class CachedView(HeldSegments):
 
 
 class CachedSteM:
-    """The segments of one stream that were asked for.
+    """The segments of one stream that answers needed.
 
     Attributes:
-        view: what is there; replaced, never changed.
+        view: the held segments; replaced, never changed.
         rows_loaded: how many rows were read out of the log.
-        is_gone: the stream has been dropped, or another history begun: nothing more is read for it.
+        is_gone: the stream was dropped, or another generation of the log has begun: nothing more is read.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class CachedSteM:
         """Begin without segments.
 
         Args:
-            results: what is published.
-            log: where bodies are.
+            results: published results.
+            log: has the bodies.
             found: the stream, and all its batches.
             make_lock: makes the locks that threads share it by.
             ticks: numbers that rise: what was used last has the largest.
@@ -122,7 +122,7 @@ class CachedSteM:
         self._log = log
         self._stream_id = found.stream.stream_id
         self._known_to = found.applied
-        """Batches up to here are in the index: of a stream that is rarely sent to far behind its last one."""
+        """Seq up to which batches are indexed; may lie past the last batch of a quiet stream."""
         schema = self._schema = found.stream.schema
         self._reader = BatchReader(schema)
         self._loading = make_lock()
@@ -150,7 +150,7 @@ class CachedSteM:
         return index
 
     def held(self, numbers: Iterable[int], past_row: int) -> CachedView | None:
-        """Return a view that has these segments, as far as rows below `past_row` are asked for; None if they are not.
+        """Return a view that has these segments, with all their rows below `past_row`; None if some are not held.
 
         Takes no lock.
         """
@@ -167,8 +167,8 @@ class CachedSteM:
     def load(self, numbers: Iterable[int], past_row: int) -> CachedView:
         """Return a view that has these segments, with all rows below `past_row` that they have.
 
-        Raises PageExpiredError if rows of theirs are not held any more, or are another history's.
-        Cost: reading, decoding and writing what is not there, and one look at the position.
+        Raises PageExpiredError if some of their rows are not held any more, or belong to another generation of the log.
+        Cost: reading and decoding the missing batches, writing their rows, and one look at the position.
         """
         with self._loading:
             index = self._grown(past_row)
@@ -260,7 +260,7 @@ class CachedSteM:
         return index
 
     def _replace(self, index: BatchIndex, segments: Mapping[int, Segment]) -> None:
-        """Make the next view; what is the same in it goes on."""
+        """Make the next view; parts that stay the same are reused."""
         view = self.view
         gone = view.segments.keys() - segments.keys()
         if gone:
@@ -318,7 +318,7 @@ class CachedSteM:
                 self.rows_loaded += past - row
 
     def _text_bytes(self, number: int, segment: Segment) -> int:
-        """Return what the texts of a segment take. Cost: O(texts that it has not been asked of before)."""
+        """Return the bytes of a segment's texts. Cost: O(texts that were not counted before)."""
         counted = self._texts.setdefault(number, {})
         total = counted.get("", 0)
         for column in self._schema.columns:

@@ -1,8 +1,8 @@
 """The `TupleSource` of a process that does not fold, an API worker: segments are read from the log when needed.
 
-What is published says where batches lie and how they are dated, so a window reaches only the segments that it has to.
-Segments used longest ago are let go where all together take more than a bound; what one answer needs is read in any
-case.
+Published records say where batches lie and how they are dated, so a window reads only the segments that it reaches.
+When all segments together take more than a bound, the least recently used are dropped; the segments of one answer are
+read in any case.
 """
 
 import itertools
@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.data.source import Run, Span, Tuples
+from psoup.engine.data.source import DatedRows, RowSpan, Tuples
 from psoup.engine.errors import NotFoundError, PageExpiredError
 from psoup.engine.joins.clause_join import SteMs, joining, joining_count
 from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Log
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.results.contract import ResultsReader
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.sources.batch_index import segments_of
@@ -41,7 +42,7 @@ class CachedTuplesStatistics:
 
     Attributes:
         streams, segments, nbytes: held now.
-        hits, misses: how often all segments asked for were there, and how often some were not.
+        hits, misses: how often all segments of a read were held, and how often some were not.
         rows_loaded: rows read from the log.
     """
 
@@ -54,7 +55,7 @@ class CachedTuplesStatistics:
 
 
 class CachedTuples:
-    """Tuples that were asked for, of all streams. Any thread may ask."""
+    """The tuples of all streams, read from the log when an answer needs them. Any thread may read."""
 
     def __init__(
         self,
@@ -67,10 +68,10 @@ class CachedTuples:
         """Begin without tuples.
 
         Args:
-            results: what is published, where batches lie among it.
+            results: published results; they say where batches lie.
             log: where their bodies are.
             make_lock: makes the locks that threads share it by.
-            bytes_max: past it segments are let go, those used longest ago first.
+            bytes_max: past it segments are dropped, the least recently used first.
         """
         self._results = results
         self._log = log
@@ -78,7 +79,7 @@ class CachedTuples:
         self._bytes_max = bytes_max
         self._opening, self._making_room = make_lock(), make_lock()
         self._changing = make_lock()
-        """Nothing is asked, and no other lock taken, while it is held: `forget` may come amid any question."""
+        """Held for a moment only, without a call to the store or another lock: `forget` may come at any time."""
         self._ticks = itertools.count(1)
         self._stems: Mapping[StreamId, CachedSteM] = {}
         self._histories = 0
@@ -91,7 +92,7 @@ class CachedTuples:
         past_row: int,
         begin_us: int | None,
         end_us: int,
-    ) -> Sequence[Run]:
+    ) -> Sequence[RowSpan]:
         """Return the runs of rows that may be dated `[begin_us, end_us]`, as is known without reading them."""
         index = self._stem(stream_id).known(past_row)
         return index.reach(first_row, past_row, begin_us, end_us)
@@ -146,17 +147,17 @@ class CachedTuples:
             found.append(positions(words) + first_chunk * CHUNK_ROWS)
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def joining(self, clause: StandingQueryClause, spans: Sequence[Span]) -> Rows:
+    def joining(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> Rows:
         """Return the composite tuples that satisfy a clause over several sources (`TupleSource.joining`)."""
         try:
-            return joining(self._reaching(spans), clause, spans)
+            return joining(self._reaching(spans), plan, spans)
         finally:
             self._make_room()  # key indexes count as well
 
-    def joining_count(self, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+    def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
         try:
-            return joining_count(self._reaching(spans), clause, spans)
+            return joining_count(self._reaching(spans), plan, spans)
         finally:
             self._make_room()
 
@@ -169,9 +170,9 @@ class CachedTuples:
         return self._with(stream_id, rows).gathering.tuples(names, rows)
 
     def forget(self) -> None:
-        """Drop everything: another history has begun. Readers at work keep what they have.
+        """Drop everything: another generation of the log has begun. Readers at work keep their views.
 
-        Asks nobody, and waits for nobody who does: it may be called by whoever has just been answered.
+        It calls no store and waits for no call of one, so it may be called while a store's answer is handled.
         """
         with self._changing:
             self._histories += 1
@@ -190,12 +191,12 @@ class CachedTuples:
         )
 
     def check(self) -> None:
-        """Assert the invariants of what is held. O(everything), for tests."""
+        """Assert the invariants of all held streams. O(everything), for tests."""
         for stem in self._stems.values():
             stem.check()
 
     def _stem(self, stream_id: StreamId) -> CachedSteM:
-        """Return what is held of a stream. Raises PageExpiredError if it is not in force any more."""
+        """Return the held tuples of a stream. Raises PageExpiredError if it is not in force any more."""
         stem = self._stems.get(stream_id)
         if stem is not None:
             return stem
@@ -204,7 +205,7 @@ class CachedTuples:
             return self._opened(stream_id) if stem is None else stem
 
     def _opened(self, stream_id: StreamId) -> CachedSteM:
-        """Hold a stream that nobody has asked for; PageExpiredError if another history begins meanwhile."""
+        """Begin to hold a stream; PageExpiredError if another generation of the log begins meanwhile."""
         histories = self._histories
         try:
             found = self._results.batches(stream_id, Seq(0))
@@ -243,7 +244,7 @@ class CachedTuples:
         numbers = between if len(between) <= 2 else np.unique(rows // SEGMENT_ROWS).tolist()
         return self._holding(stem, numbers, past_row)
 
-    def _reaching(self, spans: Sequence[Span]) -> SteMs:
+    def _reaching(self, spans: Sequence[DatedRows]) -> SteMs:
         """Return views of the streams of spans, with the segments that these reach."""
         stems = {span.stream_id: self._stem(span.stream_id) for span in spans}
         views = {}

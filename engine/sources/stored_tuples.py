@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.data.reach import reach
-from psoup.engine.data.source import Run, Span, Tuples
+from psoup.engine.data.source import DatedRows, RowSpan, Tuples
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.joins.clause_join import joining, joining_count
 from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.tuples.schema import StreamId
 
 
@@ -42,7 +43,7 @@ class StoredTuples:
         past_row: int,
         begin_us: int | None,
         end_us: int,
-    ) -> Sequence[Run]:
+    ) -> Sequence[RowSpan]:
         """Return the runs of rows that may be dated `[begin_us, end_us]` (`reach`)."""
         return reach(self._stem(stream_id).segments, first_row, past_row, begin_us, end_us)
 
@@ -70,13 +71,13 @@ class StoredTuples:
         first_chunk, words, _ = self._stem(stream_id).probe(clause, first_row, past_row)
         return positions(words) + first_chunk * CHUNK_ROWS
 
-    def joining(self, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+    def joining(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         """Return the composite tuples that satisfy a clause over several sources (`TupleSource.joining`)."""
-        return joining(self._stem, clause, spans)
+        return joining(self._stem, plan, spans)
 
-    def joining_count(self, clause: StandingQueryClause, spans: Sequence[Span]) -> int:
+    def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
-        return joining_count(self._stem, clause, spans)
+        return joining_count(self._stem, plan, spans)
 
     def times(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the tuple times of `rows`. Raises PageExpiredError if one is not held any more."""

@@ -28,7 +28,7 @@ from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import ClockKind, StreamId
 
 ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
-"""Canonical text, streams, what is kept: clauses equal in all three share one evaluation and result."""
+"""Canonical text, streams, materialize: clauses equal in all three share one evaluation and one result."""
 
 
 @dataclass(slots=True)
@@ -257,9 +257,9 @@ def first_kept_row(
 ) -> int:
     """Return the row from which on hits of a fresh clause are kept.
 
-    By `auto` a cheap clause is not evaluated over old data before somebody asks for it: that is as fast
-    then, and most of 100,000 are not asked at once. Others begin with the chunk of the first retained row,
-    whole, so that a page depends on its clause and its chunk alone.
+    With `auto` a cheap clause meets old data at its invocations only: a scan is as fast then, and of 100,000 clauses
+    few are invoked at once. Other clauses begin with the chunk of the first retained row, the whole chunk, so that a
+    page depends on its clause and its chunk alone.
     """
     nothing = materialize is Materialize.NONE
     if nothing or (materialize is Materialize.AUTO and is_cheap(clause)):

@@ -1,8 +1,7 @@
 """A stream's tuples as Arrow: the form in which batches rest in the log and travel in bulk.
 
 The Arrow schema of a stream is exact: int64, float64, bool, string (UTF-8), timestamp[us, UTC], in
-declared order. Whoever makes a batch casts and checks first (`app/wire/rows/body.py`); whoever reads one
-asserts.
+declared order. The maker of a batch casts and checks first (`app/wire/rows/body.py`); a reader asserts.
 """
 
 import functools

@@ -44,8 +44,8 @@ class _Plan(NamedTuple):
         rows: of the batch.
         head: schema and message, all before the values.
         past: length of the body.
-        columns: type, whether these are floats, words before the first value and up to the last one; and, of a
-            column that is not so simple, what is needed instead.
+        columns: type, whether the values are floats, words before the first value and up to the last one; of a
+            column of booleans, texts or NULLs, its `_Part` instead.
     """
 
     rows: int

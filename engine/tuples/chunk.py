@@ -1,7 +1,7 @@
 """A chunk: 4,096 rows of one stream, in the form in which standing clauses meet them.
 
-Each column that some clause asks about becomes whole numbers once, and is put in order if that is needed;
-whatever intervals are asked for are then places in that order (`kernels/order.py`).
+Each column that some clause compares becomes whole numbers once, and is sorted if needed; an interval of values is
+then a span of places in that order (`kernels/order.py`).
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class ChunkColumn:
 
 
 class Chunk:
-    """Rows `[first_row, first_row + CHUNK_ROWS)` of one stream; columns become keys when they are asked for."""
+    """Rows `[first_row, first_row + CHUNK_ROWS)` of one stream; columns become keys at their first use."""
 
     __slots__ = ("_columns", "_known", "first_row")
 

@@ -1,4 +1,4 @@
-"""An order-free digest of typed rows: how a producer's repeated version is told from another one.
+"""An order-free digest of typed rows: it tells a producer's repeated version from another batch under its number.
 
 The sum modulo 2^256 of 256 bits for each row (`engine/kernels/row_digest.py`): the same for every order of the rows and
 every format they came in, and for a member left out and one sent as null. It detects accidents; it is not a signature.

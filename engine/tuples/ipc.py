@@ -2,7 +2,7 @@
 
 A batch of one tuple is a whole operation, and opening a stream takes pyarrow longer than everything else that is
 done with it. The log's streams are plain: the schema's message, one record batch that is not compressed, the end.
-What is anything else, by a single byte, is not read here (`arrow.decode_batch` reads it or refuses it).
+A stream that differs by a single byte is not read here: `arrow.decode_batch` reads it or refuses it.
 Source: Apache Arrow columnar format 1.5, "IPC Streaming Format"; FlatBuffers, "Internals".
 """
 
@@ -51,7 +51,7 @@ def metadata_of(stream: bytes, begin: int) -> bytes:
 
 
 def layout(metadata: bytes, begin: int) -> Layout | None:
-    """Return what a message's metadata says, of a message that begins at `begin` of its stream.
+    """Return the layout that the metadata of a message describes; the message begins at `begin` of its stream.
 
     Returns:
         None if this is no uncompressed record batch of format 5 whose parts lie where they have to.

@@ -79,7 +79,7 @@ def _columns(columns: tuple[ColumnSchema, ...]) -> Columns | None:
 
 
 def _read_as(column: ColumnSchema) -> ColumnType:
-    """Return what a column's values are read as: instants in a unit as integers, and not where some are texts."""
+    """Return the type a column's values are read as: integers for instants in a unit, unless some are texts."""
     return column.type if column.unit is None else ColumnType.INT64
 
 

@@ -1,8 +1,8 @@
 """Lineage: q clauses x 4,096 rows bits. Set = the clause in that slot can still be satisfied by that row.
 
-Bits are only ever cleared. A slot without a bit left is not looked at again, and rows that no slot asks for
-are not evaluated. The bits of one slot lie together, because one clause's rows is what results are made of:
-CACQ's tuple lineage, turned over for a whole chunk of tuples at a time.
+Bits are only ever cleared. A slot without bits is skipped, and a row without bits is not evaluated. The bits of one
+slot lie together, because results hold rows by clause: CACQ's tuple lineage, transposed, for a chunk of tuples at a
+time.
 Source: Madden et al., SIGMOD 2002 (CACQ), tuple lineage; positive here.
 """
 
@@ -49,7 +49,7 @@ class Lineage:
         self.words[places] = kept
         self.alive[places] = kept.any(axis=1)
 
-    def asked(self, places: NDArray[np.int64]) -> Words:
-        """Return which rows some of the slots at these places still asks for, (CHUNK_WORDS,)."""
-        asked: Words = np.bitwise_or.reduce(self.words[places], axis=0)
-        return asked
+    def live_rows(self, places: NDArray[np.int64]) -> Words:
+        """Return the rows that have a bit left in some of the slots at these places, (CHUNK_WORDS,)."""
+        rows: Words = np.bitwise_or.reduce(self.words[places], axis=0)
+        return rows

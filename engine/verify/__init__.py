@@ -1,4 +1,4 @@
-"""What is kept, computed again from the tuples and compared: `psoup fsck`.
+"""Kept results compared with results computed again from the tuples: `psoup fsck`.
 
 Reading order:
     verification: the Results Structure against the tuples it was made of.

@@ -27,7 +27,7 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Tally:
+class ComparedCounts:
     """What has been compared so far, in words of the table that shows it.
 
     Attributes:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import AnswerTooLargeError, EngineError, IntegrityError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, Operation
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import CHUNKS, BatchRecord, ClauseRecord, QueryRecord, StreamRecord
@@ -27,7 +28,7 @@ from psoup.engine.state.restore import bound_clause, hold_batch
 from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.engine.verify.difference import Difference, Kept, Tally
+from psoup.engine.verify.difference import ComparedCounts, Difference, Kept
 from psoup.engine.verify.records import batch_faults, query_fault, read_batch, stream_faults
 
 Composites = NDArray[np.int64]
@@ -47,7 +48,7 @@ class Verification:
     checkpoint: Checkpoint
     kept: Kept
     bind: Bind = bind
-    tally: Tally = field(default_factory=Tally)
+    tally: ComparedCounts = field(default_factory=ComparedCounts)
     _state: State = field(init=False)
     _damaged: set[StreamId] = field(default_factory=set)
 
@@ -217,7 +218,8 @@ class Verification:
             return
         streams = [self._state.streams[stream_id].record for stream_id in record.streams]
         held = [
-            Span(one.stream_id, one.dropped_row, _whole(one), None, INT64_MAX) for one in streams
+            DatedRows(one.stream_id, one.dropped_row, _whole(one), None, INT64_MAX)
+            for one in streams
         ]
         kept, texts = self._kept_composites(record, held)
         expected = _ascending(self._joined(clause, held))
@@ -229,7 +231,7 @@ class Verification:
             yield Difference("composites", text, clause=record.clause_id)
 
     def _kept_composites(
-        self, record: ClauseRecord, held: Sequence[Span]
+        self, record: ClauseRecord, held: Sequence[DatedRows]
     ) -> tuple[Composites, list[str]]:
         """Return the clause's composites in whole chunks that are held, and what is wrong with them by themselves."""
         found, faults = [np.empty((0, len(held)), np.int64)], list[str]()
@@ -259,10 +261,10 @@ class Verification:
             faults.append(f"{len(every) - len(once)} composites are kept twice")
         return once, faults
 
-    def _joined(self, clause: StandingQueryClause, spans: Sequence[Span]) -> NDArray[np.int64]:
+    def _joined(self, clause: StandingQueryClause, spans: Sequence[DatedRows]) -> NDArray[np.int64]:
         if any(span.first_row >= span.past_row for span in spans):
             return np.empty((len(spans), 0), dtype=np.int64)
-        return self._state.tuples.joining(clause, spans)
+        return self._state.tuples.joining(JoinPlan(clause), spans)
 
     def _seq_of(self, stream_id: StreamId, row: int) -> Seq | None:
         """Return the batch that a row came with."""
@@ -278,9 +280,9 @@ def _whole(stream: StreamRecord) -> int:
     return stream.rows // CHUNK_ROWS * CHUNK_ROWS
 
 
-def _retained(stream: StreamRecord) -> Span:
+def _retained(stream: StreamRecord) -> DatedRows:
     """Return the tuples of whole chunks that are retained."""
-    return Span(stream.stream_id, stream.floor_row, _whole(stream), stream.floor_us, INT64_MAX)
+    return DatedRows(stream.stream_id, stream.floor_row, _whole(stream), stream.floor_us, INT64_MAX)
 
 
 def _ascending(rows: NDArray[np.int64]) -> Composites:

@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from psoup.engine.store.errors import StoreFullError, StoreUnsuitableError
 from psoup.storage.disk import spent_disk
-from psoup.storage.errors import StoreFullError, StoreUnsuitableError
 
 SOCKET_PATH_BYTES_MAX: Final = 100
 """Linux takes 107, macOS 103."""

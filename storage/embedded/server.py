@@ -20,10 +20,10 @@ from typing import Final
 from urllib.parse import quote
 
 from psoup.engine import limits
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnavailableError, StoreUnsuitableError
 from psoup.storage.disk import refuse_spent_disk
 from psoup.storage.embedded.folder import lock_file, private_folder, socket_path
-from psoup.storage.errors import StoreUnavailableError, StoreUnsuitableError
-from psoup.storage.health import Durability
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.waiting import POLL_S, Patience, works
 

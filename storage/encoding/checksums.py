@@ -75,7 +75,7 @@ def check_entry(
 
 
 def bound_sum(seq: Seq, given: tuple[bytes, bytes], sums: tuple[str, str]) -> bytes:
-    """Return what psoup_append and psoup_commit keep for an entry (`bound` in functions.lua)."""
+    """Return what psoup_append and psoup_commit keep for an entry (`bound` in append.lua)."""
     text = b"%d %b %b %b" % (seq, *given, " ".join(sums).encode())
     return hashlib.sha1(text, usedforsecurity=False).hexdigest()[:BOUND_CHARS].encode()
 

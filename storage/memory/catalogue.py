@@ -1,6 +1,6 @@
 """What an append is checked against: the streams, queries and producers at the head of the log.
 
-The same rules as `check_*` and `enter_*` in `functions.lua`; `tests/storage/contract/test_stores_agree.py`
+The same rules as `check_*` and `enter_*` in `functions/append.lua`; `tests/storage/contract/test_stores_agree.py`
 compares the two step by step.
 """
 

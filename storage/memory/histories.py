@@ -1,4 +1,4 @@
-"""The histories of `memory://`. The same rules as in `functions.lua`."""
+"""The histories of `memory://`. The same rules as in `functions/history_jobs.lua`."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager

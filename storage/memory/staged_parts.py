@@ -1,4 +1,4 @@
-"""Staged parts of `memory://`, and the marks that committed ones leave. The same rules as in `functions.lua`."""
+"""Staged parts of `memory://`, and the marks that committed ones leave. The same rules as in `functions/commit.lua`."""
 
 import itertools
 from collections.abc import Sequence

@@ -6,8 +6,8 @@ from psoup.engine import limits
 from psoup.engine.clock import Clock
 from psoup.engine.results.contract import Position
 from psoup.engine.store.condition import StoreCondition
+from psoup.engine.store.contract import Durability, StoreHealth
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.health import Durability, StoreHealth
 from psoup.storage.memory.log import MemoryLog
 from psoup.storage.memory.results import MemoryResults
 

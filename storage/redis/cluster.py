@@ -14,8 +14,8 @@ import orjson
 
 from psoup.engine import limits
 from psoup.engine.results.contract import Gen
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import StoreUnsuitableError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from psoup.engine.errors import IntegrityError
 from psoup.engine.limits import SECOND_US
 from psoup.engine.results.contract import Gen
 from psoup.engine.store.condition import Loss, StoreCondition
+from psoup.engine.store.contract import Durability
 from psoup.storage import keys, refusals
 from psoup.storage.disk import DiskWatch
-from psoup.storage.health import Durability
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.settings import verified_changes

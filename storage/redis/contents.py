@@ -1,8 +1,8 @@
 """What lies in a server: nothing, the store of this data folder, or something that psoup leaves alone."""
 
 from psoup.engine.errors import IntegrityError
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.storage import keys
-from psoup.storage.errors import StoreUnsuitableError
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.cluster import Remembered
 from psoup.storage.redis.upgrade import EARLIER

@@ -197,7 +197,7 @@ class RedisHistories:
         return HistoriesStatistics(len(ids), sum(int(size or 0) for size in sizes))
 
     def check(self) -> None:
-        """Assert that all is counted, and that nothing lies about that the index does not lead to."""
+        """Assert that an inspection finds nothing in histories."""
         check_histories(self._client)
 
     def _looked_up(self, field: str, history_id: str) -> History | None:

@@ -9,15 +9,15 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import Appended, LoggedBatch, LogStatistics
 from psoup.engine.log.operation import Commit, Content, Operation, Staged, StageId
-from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys, refusals
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
+    TRANSIENT_ERRORS,
     CommitUnknownError,
-    RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys, refusals
 from psoup.storage.redis.calls.append import Append, append_calls, append_of, read_answers
 from psoup.storage.redis.calls.client import (
     Argument,
@@ -37,7 +37,6 @@ from psoup.storage.redis.calls.tidy import scan_hash
 from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.fsck.check import check_log
-from psoup.storage.redis.fsck.seals import check_seals
 
 TRIMMED_PER_CALL: Final = 500
 """Batches forgotten by one Function call: a call holds every other client up."""
@@ -45,7 +44,6 @@ APPENDED_TOGETHER: Final = 1_000
 """Operations of one exchange: the server takes other clients' calls in between, and answers at its end."""
 SEQS_PER_LOOK: Final = 5_000
 """Positions asked at once whose batches they have."""
-STORE_ERRORS: Final = (CommitUnknownError, RecoveringError, StoreFullError, StoreUnavailableError)
 
 
 class RedisLog:
@@ -105,7 +103,7 @@ class RedisLog:
         for part in _parts(contents, self._streams_max):
             try:
                 outcomes += self._append_together(part)
-            except STORE_ERRORS as error:
+            except TRANSIENT_ERRORS as error:
                 if not outcomes:
                     raise
                 outcomes += [error] * (len(contents) - len(outcomes))
@@ -303,9 +301,8 @@ class RedisLog:
             )
 
     def check(self) -> None:
-        """Assert the log's invariants, and that the catalogue is what its entries make."""
+        """Assert that an inspection finds nothing in the log, its catalogue and its parts."""
         check_log(self._client)
-        check_seals(self._client, meanwhile=lambda: None)
 
     def _append_together(self, part: Sequence[Append]) -> list[Appended | EngineError]:
         """Return what became of each operation of one exchange. Raises what concerns all of them."""

@@ -17,6 +17,7 @@ from psoup.engine.results.contract import (
 )
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
 from psoup.engine.results.page import Page
+from psoup.engine.results.segment_blocks import KeptRows, rows_by_chunk
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys, refusals
@@ -126,6 +127,10 @@ class RedisReader:
         found = fetch_pages(self._client, clause, chunks)
         self._check_answer()
         return found
+
+    def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> Sequence[KeptRows]:
+        """Return the same of consecutive chunks, as rows, in a part for each."""
+        return rows_by_chunk(self.pages(clause, range(first_chunk, past_chunk)))
 
     def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:
         """Return the pages of the clause's group and its own ones (`fetch_of_clause`)."""
@@ -266,8 +271,8 @@ class RedisReader:
             )
 
     def check(self) -> None:
-        """Assert that records and pages refer to each other and that nothing else is left lying."""
-        check_results(self._client, self.checkpoint())
+        """Assert that an inspection finds nothing in records and hits."""
+        check_results(self._client)
 
     def _batches(self, stream_id: StreamId, cut: Cut) -> list[BatchRecord]:
         """Return the stream's batch records up to `cut`, ascending by seq."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.hits import ClauseId
+from psoup.engine.store.errors import RecoveringError, StoreFullError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from psoup.storage import keys, refusals
 from psoup.storage.encoding.record_cache import open_clause
-from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnavailableError
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.composites import composite_fields
 from psoup.storage.redis.calls.tidy import Untidy, stage, tidy

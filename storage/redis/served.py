@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from psoup.engine.errors import EngineError
 from psoup.engine.results.contract import Gen
+from psoup.engine.store.errors import RecoveringError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import RecoveringError
 
 Served = tuple[Gen, Seq]
 

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from psoup.storage.errors import StoreUnsuitableError
-from psoup.storage.health import Durability
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.storage.redis.calls.client import RedisClient
 
 VERSION_MIN: Final = (7, 0)
@@ -63,7 +63,7 @@ def check_settings(client: RedisClient, asked: Durability) -> Durability:
 
 
 FIXED: Final = "fixed"
-"""Said in the place of a number of changes where nobody can change the settings: as in functions.lua."""
+"""Said in the place of a number of changes where nobody can change the settings: as in common.lua."""
 
 
 def verified_changes(client: RedisClient, promised: Durability, *, fixed: bool) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from psoup.engine.errors import IntegrityError
 from psoup.engine.results.contract import Gen, Position
+from psoup.engine.store.contract import Durability
 from psoup.engine.tuples.batch import Seq
 from psoup.storage import keys
 from psoup.storage.redis.calls.client import RedisClient
@@ -22,7 +23,7 @@ class StoreState:
         head, waiting_bytes: of the log: its last operation, and the bodies that wait to be applied.
         fmt, cluster, gen, applied: of META: layout, whose, history, and what is published in it.
         library: hash of the engine's Functions.
-        durability: as the engine has found it.
+        durability: as the engine has found it; None also for a word that is none of the levels.
         lease_from_us, lease_until_us: when the engine's lease was renewed, and ends, by the server's clock.
     """
 
@@ -36,7 +37,7 @@ class StoreState:
     applied: Seq
     opened_run: str | None
     library: str
-    durability: str
+    durability: Durability | None
     lease_from_us: int
     lease_until_us: int
 
@@ -80,7 +81,7 @@ def _decoded(answer: Sequence[Any]) -> StoreState:
         applied=Seq(int(applied or 0)),
         opened_run=None if opened is None else opened.decode(),
         library=(library or b"").decode(),
-        durability=(durability or b"").decode(),
+        durability=next((level for level in Durability if level.encode() == durability), None),
         lease_from_us=int(lease_from or 0),
         lease_until_us=int(lease_until or 0),
     )

@@ -17,10 +17,10 @@ from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.limits import SECOND_US
 from psoup.engine.results.contract import Gen, Position
 from psoup.engine.store.condition import StoreCondition
+from psoup.engine.store.contract import Durability, StoreHealth
+from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from psoup.storage import keys
-from psoup.storage.errors import RecoveringError, StoreUnavailableError
-from psoup.storage.health import Durability, StoreHealth, memory_is_high
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.tidy import tidy
 from psoup.storage.redis.calls.write_token import Held, WriteToken
@@ -28,6 +28,7 @@ from psoup.storage.redis.cluster import ClusterMemory, Told
 from psoup.storage.redis.condition import ConditionLook, read_loss
 from psoup.storage.redis.contents import check_contents
 from psoup.storage.redis.fsck.seals import check_seals
+from psoup.storage.redis.health import memory_health
 from psoup.storage.redis.histories import RedisHistories
 from psoup.storage.redis.log import RedisLog
 from psoup.storage.redis.results import RedisResults
@@ -128,19 +129,14 @@ class RedisStore:
 
     def health(self) -> StoreHealth:
         """Return how the server is (`StoreHealth`)."""
-        reasons: list[str] = []
         try:
-            if self._token.held and not read_state(self._client).verified:
-                reasons.append("recovering")
+            is_open = not self._token.held or read_state(self._client).verified
             memory = self._client.info("memory")
         except RecoveringError:
             return StoreHealth(("recovering",))
         except StoreUnavailableError:
             return StoreHealth(("store-down",))
-        used, most = int(memory["used_memory"]), int(memory["maxmemory"])
-        if memory_is_high(used, most):
-            reasons.append("memory-high")
-        return StoreHealth(tuple(reasons), used, most or None)
+        return memory_health(memory, *(() if is_open else ("recovering",)))
 
     def look(self) -> StoreCondition:
         """Return the store's condition (`ConditionLook.look`), once it is taken over. Any thread."""

@@ -32,6 +32,7 @@ from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.fsck import seals
 from psoup.storage.redis.fsck.log import SUM, log_entries
 from psoup.storage.redis.fsck.records import DAMAGED
+from psoup.storage.redis.fsck.scanning import scan_keys
 
 EARLIER: Final = 6
 """The layout that is given checksums."""
@@ -56,7 +57,7 @@ def upgrade(client: RedisClient, token: WriteToken, *, meanwhile: Callable[[], N
     _check_meta(client)
     writer = _Writer(token, meanwhile)
     writer.write([(keys.META, "run", b"")])
-    names = sorted(seals.scanned(client, f"{keys.TAG}*"))
+    names = sorted(scan_keys(client, f"{keys.TAG}*"))
     for key in names:
         writer.write(_signed_rows(client, key, meanwhile))
         writer.write(_part_rows(client, key))

@@ -12,11 +12,12 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Operation, QueryId, Register
 from psoup.engine.results.contract import Gen, Position
+from psoup.engine.store.contract import Durability, StoreHealth
+from psoup.engine.store.errors import RecoveringError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.storage import keys
-from psoup.storage.errors import RecoveringError, StoreUnsuitableError
-from psoup.storage.health import Durability, StoreHealth, memory_is_high
 from psoup.storage.redis.calls.client import WORKER_RULES, RedisClient
+from psoup.storage.redis.health import memory_health
 from psoup.storage.redis.histories import RedisHistories
 from psoup.storage.redis.log import RedisLog
 from psoup.storage.redis.reader import RedisReader
@@ -54,7 +55,7 @@ class RedisWorkerStore:
         self._of_caller = forget
         self._served = ServedPosition(self._forget)
         self._cluster: str | None = None
-        self._durability = ""
+        self._durability: Durability | None = None
         self._log = RedisLog(self._client, admit=self._served.floor, streams_max=streams_max)
         self.histories = RedisHistories(self._client, admit=self._served.floor)
         self._results = RedisReader(
@@ -75,9 +76,9 @@ class RedisWorkerStore:
         return self._results
 
     @property
-    def durability(self) -> str:
+    def durability(self) -> Durability:
         """The level the engine has found; the lower one while that is not known."""
-        return self._durability or Durability.EVERYSEC.value
+        return self._durability or Durability.EVERYSEC
 
     @property
     def page_key(self) -> bytes:
@@ -163,10 +164,8 @@ class RedisWorkerStore:
 
     def health(self) -> StoreHealth:
         """Return how the store is (`StoreHealth`); what this user may not ask is left out."""
-        reasons: list[str] = []
         try:
-            if not self.position().engine_alive:
-                reasons.append("no-engine")
+            reasons = () if self.position().engine_alive else ("no-engine",)
         except RecoveringError:
             return StoreHealth(("recovering",))
         except EngineError:
@@ -174,13 +173,10 @@ class RedisWorkerStore:
         try:
             memory = self._client.info("memory")
         except StoreUnsuitableError:  # its ACL does not allow INFO
-            return StoreHealth(tuple(reasons))
+            return StoreHealth(reasons)
         except EngineError:
             return StoreHealth(("store-down",))
-        used, most = int(memory["used_memory"]), int(memory["maxmemory"])
-        if memory_is_high(used, most):
-            reasons.append("memory-high")
-        return StoreHealth(tuple(reasons), used, most or None)
+        return memory_health(memory, *reasons)
 
     def close(self) -> None:
         """Close all connections, once no thread waits any more. Twice is harmless."""

@@ -2,7 +2,7 @@
 
 What a test says of HTTP holds over each kind of service. `pytest tests/app --service=serve` and `--service=worker`
 run every test that asks for one (`needs_service`), but for those marked `memory` with a reason; without the option they
-run over memory://, and a selection marked `services` over all three.
+run over memory://, and a selection marked `services` over a worker beside an engine as well.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -26,12 +26,14 @@ def anyio_backend() -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests marked `services` over each kind of service; unless the option says over which."""
+    """Run tests marked `services` over `memory` and `worker`; unless the option says over which.
+
+    A worker beside an engine has what `serve` has on a Redis, the fold and the store, in two processes.
+    """
     marked = metafunc.definition.get_closest_marker("services") is not None
     if marked and metafunc.config.getoption("--service") is None:
         kinds = [
             "memory",
-            pytest.param("serve", marks=pytest.mark.redis),
             pytest.param("worker", marks=pytest.mark.redis),
         ]
         metafunc.parametrize("service_kind", kinds, indirect=True)

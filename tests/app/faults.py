@@ -8,7 +8,8 @@ from typing import Any
 
 from psoup.app.backend.service import Service
 from psoup.engine.clock import Clock
-from psoup.storage import Store, open_store
+from psoup.engine.store.contract import Durability, Store
+from psoup.storage.opening import open_store
 from tests.patience import WAIT_S
 
 
@@ -44,7 +45,7 @@ class FaultyStore:
         """What only the one writer does: `take_over`, `renew`, `tell`; and `reopen`, which is counted alone."""
         self.shown: Any = None
         """What a service shows from its memory, once `interfere_with` was told of it."""
-        self.durability = "fsync"
+        self.durability = Durability.FSYNC
         self.reopened = 0
 
     def interfere_with(self, service: Service) -> None:

@@ -13,7 +13,6 @@ from fastapi import FastAPI
 
 from psoup.app.admission.rates import Rates
 from psoup.app.backend.service import Service
-from psoup.app.backend.store import Store
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.main import create_app, create_worker_app
@@ -21,6 +20,8 @@ from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
 from psoup.app.settings import Settings
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
+from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.store.contract import Store
 from tests.patience import PATIENT, WAIT_S
 from tests.stores import SharedServer
 
@@ -143,7 +144,7 @@ def application(
         if CHOSEN.kind == "serve":
             yield create_app(settings, store=opened, **more)
             return
-        engine = FoldLoop(store=opened, answers=False)
+        engine = FoldLoop(store=opened, answers=False, bind=BoundQueries().bind)
         engine.start()
         try:
             shared = dataclasses.replace(settings, store=CHOSEN.server.url)

@@ -4,7 +4,7 @@ import pytest
 
 from psoup.app.http.problems import problem_body
 from psoup.engine import limits
-from psoup.engine.errors import Position, SqlSyntaxError
+from psoup.engine.errors import SqlSyntaxError, TextPosition
 from tests.app.support import START_US, WINDOW, Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio
@@ -108,7 +108,7 @@ async def test_query_text_escaped_counts_as_what_it_says(api: Api):
 )
 def test_sql_hints_read_as_sentences(hint, expected):
     """What is wrong and what to write are two sentences, each beginning as one."""
-    error = SqlSyntaxError("It is none.", position=Position(1, 1, 1), excerpt="x", remedy=hint)
+    error = SqlSyntaxError("It is none.", position=TextPosition(1, 1, 1), excerpt="x", remedy=hint)
     assert expected == problem_body(error, instance="i")["hint"]
 
 

@@ -16,7 +16,7 @@ from psoup.app.operate.lifecycle import EXIT_ADDRESS, EXIT_SETTINGS, EXIT_STORE
 from psoup.app.processes.serve import serve
 from psoup.app.settings import SETTINGS, Settings, load_settings
 from psoup.engine.clock import ManualClock
-from psoup.storage.errors import StoreUnavailableError
+from psoup.engine.store.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.children import child
 from tests.patience import WAIT_S
@@ -104,7 +104,7 @@ def test_serve_whose_store_does_not_end_says_so(monkeypatch, said):
 
     store = FaultyStore(ManualClock(0))
     monkeypatch.setattr(store, "close", close)
-    monkeypatch.setattr("psoup.storage.open_store", lambda *_, **__: store)
+    monkeypatch.setattr("psoup.storage.opening.open_store", lambda *_, **__: store)
     monkeypatch.setattr("psoup.app.connection.server.Server.run", lambda *_, **__: None)
     assert EXIT_STORE == serve(Settings(store="memory://", port=0))
     assert ["starting", "not-stopped"] == [line["event"] for line in said]

@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from tests.app.real_processes import Process
 from tests.app.serving import Address
@@ -17,7 +18,10 @@ from tests.patience import WAIT_S, wait_until
 from tests.stores import SharedServer
 
 Kind = Literal["serve", "worker"]
-KINDS: tuple[Kind, ...] = ("serve", "worker")
+EACH_KIND: Final[tuple[Kind, ...]] = ("serve", "worker")
+"""For attacks on what the two do differently: on the store."""
+KINDS: Final = ("serve", pytest.param("worker", marks=pytest.mark.slow))
+"""For attacks on the front, which is the same code in both: a worker is attacked by `make torture`."""
 LEASE_S = 5.0
 
 
@@ -49,7 +53,8 @@ class Target:
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Return the answer to a request on a connection of its own."""
-        return httpx.request(method, f"{self.url}{path}", **{"timeout": WAIT_S, **more})
+        given = {"timeout": WAIT_S, "verify": self.url.startswith("https:"), **more}
+        return httpx.request(method, f"{self.url}{path}", **given)
 
     def memory_bytes(self) -> int:
         """Return the resident memory of the process that answers."""

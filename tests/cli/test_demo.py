@@ -186,6 +186,7 @@ def test_demo_that_stays_serves_until_it_is_interrupted(tmp_path):
         httpx.get(url + "/healthz", trust_env=False)
 
 
+@pytest.mark.slow
 @pytest.mark.service
 def test_demo_ends_by_itself_and_leaves_nothing(tmp_path):
     """After its seconds it has shown changing answers; service and folder are gone."""
@@ -209,7 +210,9 @@ def test_demo_ends_by_itself_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_demo_interrupted_stops_its_service(ending, tmp_path):
     """Ctrl-C and a polite kill end it in order: exit 0, nothing answers, no socket or file stays."""
     command = [*COMMAND, "600"]

@@ -1,19 +1,28 @@
 """The start of `serve`, `engine` and `api`: what is said first, what is not loaded, and how it is given up."""
 
 import json
+import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import pytest
 from structlog import DropEvent
 
-from psoup.app.operate.lifecycle import EXIT_ADDRESS, EXIT_INTERRUPTED, EXIT_OK, EXIT_STORE
+from psoup.app.operate.lifecycle import (
+    EXIT_ADDRESS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_SETTINGS,
+    EXIT_STORE,
+)
 from psoup.app.operate.start_sentences import SENTENCES, on_terminal
 from psoup.app.processes.loading import Loading, UnwantedError
 from psoup.engine.checkpoint import checkpoint
@@ -93,7 +102,15 @@ def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
     assert [] == [name for name in HEAVY if name in seen]
 
 
-@pytest.mark.parametrize("command", ["serve", "api", "engine"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve",
+        # Without a process: tests/app/processes.
+        pytest.param("api", marks=pytest.mark.slow),
+        pytest.param("engine", marks=pytest.mark.slow),
+    ],
+)
 def test_start_at_a_port_in_use_says_so_before_the_store_is_touched(command, tmp_path):
     """The sentence names the port and what to do; no data folder was made."""
     store = () if command == "serve" else ("--store", "redis://127.0.0.1:1/0")
@@ -110,6 +127,53 @@ def test_start_at_a_port_in_use_says_so_before_the_store_is_touched(command, tmp
     assert f"Port {port} is in use" in done.stderr
     assert "--port 0" in done.stderr
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("command", ["serve", "api", "engine"])
+def test_start_with_too_few_open_files_says_so_before_the_store_is_touched(command, tmp_path):
+    """The sentence names the limit; nothing was started that could be left behind."""
+    store = () if command == "serve" else ("--store", "redis://127.0.0.1:1/0")
+    data = () if command == "api" else ("--data", tmp_path / "data")
+    start = shlex.join([*PSOUP, command, "--port", "0", *map(str, (*store, *data))])
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -n 40; exec {start}"], capture_output=True, text=True, check=False
+    )
+    assert EXIT_SETTINGS == done.returncode
+    assert "may open 40 files" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_that_is_asked_to_end_again_and_again_ends_in_order(number, tmp_path):
+    """With the code of one that was asked once, without a traceback, and its server has ended."""
+    command = [*PSOUP, "serve", "--port", "0", "--log-format", "json"]
+    command += ["--data", str(tmp_path / "data")]
+    with child(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if '"listening"' in line)
+        store = int((tmp_path / "data" / "server.pid").read_text())
+        while process.poll() is None:
+            process.send_signal(number)
+            time.sleep(0.02)
+        assert "Traceback" not in process.stderr.read()
+        assert EXIT_OK == process.returncode
+    wait_until(lambda: not Path(f"/proc/{store}").exists(), "the server has ended")
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0])
+def test_ctrl_c_while_workers_start_is_quiet(after_s):
+    """It reaches all processes of the terminal; the parent listens, so it ends as asked."""
+    command = [*PSOUP, "api", "--store", "redis://127.0.0.1:1/0", "--port", "0", "--workers", "3"]
+    with child(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "listening" in line)
+        time.sleep(after_s)
+        os.killpg(process.pid, signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+        assert EXIT_OK == process.wait(WAIT_S)
 
 
 def test_start_without_its_store_names_the_address_and_no_password(tmp_path, nowhere):
@@ -149,9 +213,18 @@ def test_start_on_a_terminal_is_told_in_sentences(tmp_path):
 
 @pytest.mark.service
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, EXIT_INTERRUPTED), (signal.SIGTERM, EXIT_OK)]
+    ("number", "code", "later_s"),
+    [
+        (signal.SIGINT, EXIT_INTERRUPTED, 0.0),
+        (signal.SIGTERM, EXIT_OK, 0.1),
+        (signal.SIGINT, EXIT_INTERRUPTED, 0.4),
+        pytest.param(signal.SIGINT, EXIT_INTERRUPTED, 0.1, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, EXIT_INTERRUPTED, 0.8, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, EXIT_OK, 0.0, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, EXIT_OK, 0.4, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, EXIT_OK, 0.8, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("later_s", [0.0, 0.1, 0.4, 0.8])
 def test_start_that_is_given_up_ends_in_order(tmp_path, number, code, later_s):
     """At whatever moment: Ctrl-C is 130, a polite kill 0, never a traceback; the next start finds the folder free."""
     arguments = ("serve", "--port", 0, "--data", tmp_path / "data", "--log-format", "json")

@@ -7,13 +7,10 @@ import pytest
 from tests.docs.blocks import blocks
 from tests.docs.session import PATH, Session, difference
 
-PAGES = (
-    "README.md",
-    "docs/tutorial.md",
-    "docs/recipes.md",
-    "docs/deployment.md",
-    "docs/troubleshooting.md",
-)
+SHORT = ("README.md", "docs/tutorial.md")
+LONG = ("docs/recipes.md", "docs/deployment.md", "docs/troubleshooting.md")
+"""Pages with more commands, which `make torture` runs."""
+PAGES = (*SHORT, *LONG)
 
 # A page is some twenty commands, each a process that loads psoup: two minutes are short where others work as well.
 pytestmark = [pytest.mark.service, pytest.mark.timeout(600)]
@@ -36,7 +33,9 @@ def test_page_has_no_block_that_nobody_reads(page):
     assert [] == unread
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [*SHORT, *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)]
+)
 def test_page_pasted_block_by_block_shows_what_it_says(page, tmp_path):
     """From the first block to the last, with one service; an exit code other than 0 is announced."""
     folder = tmp_path / "clone"

@@ -29,7 +29,7 @@ def ask(world, query_id, **request):
         world.engine.source,
         query_id=query_id,
         request=Request(limit=limit, **request),
-        clauses=world.clauses,
+        cache=world.cache,
     )
 
 

@@ -5,8 +5,9 @@ import pytest
 
 from psoup.engine.checkpoint import checked_by, checkpoint, is_checked
 from psoup.engine.errors import OverloadedError
-from psoup.engine.invoke import ClauseCache, Request, invoke
+from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.values import evaluate as evaluating
 from psoup.engine.query.values.evaluate import TEXTS_AT_ONCE, evaluate
 from psoup.engine.query.values.expression import ColumnRef, Like
@@ -73,7 +74,7 @@ def test_invocation_that_is_ended_goes_on_where_it_stopped():
     query_id = world.register("SELECT ts FROM s WHERE a % 7 = 3")
     send(world, *[(row, row) for row in range(4 * SEGMENT_ROWS)])
     expected = ask(world, query_id).count
-    request, clauses = Request(limit=1, count_only=True), ClauseCache()
+    request, cache = Request(limit=1, count_only=True), InvocationCache(BoundQueries())
 
     def asked(passes: int) -> tuple[Countdown, int | None]:
         check = Countdown(passes)
@@ -84,7 +85,7 @@ def test_invocation_that_is_ended_goes_on_where_it_stopped():
                     world.engine.source,
                     query_id=query_id,
                     request=request,
-                    clauses=clauses,
+                    cache=cache,
                 )
             except OverloadedError:
                 return check, None
@@ -97,7 +98,7 @@ def test_invocation_that_is_ended_goes_on_where_it_stopped():
             world.engine.source,
             query_id=query_id,
             request=request,
-            clauses=ClauseCache(),
+            cache=InvocationCache(BoundQueries()),
         )
     passes, rounds, count = whole.asked // 2, 0, None
     assert passes > 1

@@ -6,9 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from psoup.engine.invoke import ClauseCache, Request, invoke
+from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from tests.engine.batches import schema_keeping
 from tests.engine.one_stream import T0, ask, send, times, world_of
 
@@ -80,7 +81,7 @@ def test_invoke_for_counts_at_floors_and_earlier_positions_is_exact():
     left = [a for _, a in rows_of(floor, 3 * CHUNK_ROWS + 9) if a < 200]
     assert len(left) == ask(world, query_id, count_only=True).count
     for position in (first.next, dataclasses.replace(first.next, offset=0)):
-        world.clauses.orders._table.clear()
+        world.cache.orders._table.clear()
         answer = ask(world, query_id, position=position, limit=100_000)
         assert (count, count - position.offset) == (answer.count, len(answer.tuple_ids))
 
@@ -95,7 +96,7 @@ def test_invoke_for_counts_while_rows_come_in_and_segments_go_is_that_of_one_pos
     wrong, stop = [], threading.Event()
 
     def watch():
-        clauses = ClauseCache()
+        cache = InvocationCache(BoundQueries())
         while not stop.is_set():
             for query_id in query_ids:
                 for count_only in (True, False):
@@ -104,7 +105,7 @@ def test_invoke_for_counts_while_rows_come_in_and_segments_go_is_that_of_one_pos
                         world.engine.source,
                         query_id=query_id,
                         request=Request(limit=100_000, count_only=count_only),
-                        clauses=clauses,
+                        cache=cache,
                     )
                     past_row = 0 if answer.at is None else answer.at.parts[0].past_row
                     expected = hits[past_row] - hits[max(0, past_row - SEGMENT_ROWS)]

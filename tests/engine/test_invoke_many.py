@@ -34,7 +34,7 @@ def ask_many(world, query_ids, *, source=None, **request):
         source or world.engine.source,
         query_ids=query_ids,
         request=Request(limit=100, **request),
-        clauses=world.clauses,
+        cache=world.cache,
     )
 
 
@@ -78,5 +78,5 @@ def test_invoke_while_tuples_keep_leaving_is_tried_again_and_given_up():
             gone,
             query_id=query_id,
             request=Request(limit=100),
-            clauses=world.clauses,
+            cache=world.cache,
         )

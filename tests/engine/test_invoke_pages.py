@@ -9,9 +9,10 @@ from psoup.engine.errors import (
     NotYetVisibleError,
     PageExpiredError,
 )
-from psoup.engine.invoke import ClauseCache, Request, invoke
+from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.recent import ENTRY_BYTES
 from psoup.engine.results.contract import Gen
 from psoup.engine.results.delta import merge
@@ -40,11 +41,11 @@ class Counting:
         self.scanned.append((first_row, past_row))
         return self._source.matching(stream_id, clause, first_row, past_row)
 
-    def joining(self, clause, spans):
-        return self._source.joining(clause, spans)
+    def joining(self, plan, spans):
+        return self._source.joining(plan, spans)
 
-    def joining_count(self, clause, spans):
-        return self._source.joining_count(clause, spans)
+    def joining_count(self, plan, spans):
+        return self._source.joining_count(plan, spans)
 
     def times(self, stream_id, rows):
         self.times_read += len(rows)
@@ -55,7 +56,7 @@ class Counting:
         return self._source.tuples(stream_id, names, rows)
 
 
-def paged(world, query_id, *, clauses=None, limit=7):
+def paged(world, query_id, *, cache=None, limit=7):
     """Return all tuple ids of an answer, page by page, and the source that counted."""
     source = Counting(world.engine.source)
     ids, position = [], None
@@ -65,7 +66,7 @@ def paged(world, query_id, *, clauses=None, limit=7):
             source,
             query_id=query_id,
             request=Request(limit=limit, position=position),
-            clauses=clauses or ClauseCache(order_bytes_max=0),
+            cache=cache or InvocationCache(BoundQueries(), order_bytes_max=0),
         )
         assert position is None or position == answer.at
         ids += answer.tuple_ids.tolist()
@@ -80,11 +81,31 @@ def test_invoke_page_by_page_is_the_whole_answer_at_the_cost_of_pages():
     query_id = world.register("SELECT a, t FROM s WHERE a > 1 BEGIN (NOW - 0.0001) END (NOW)")
     send(world, *[(T0 + i % 90, i % 5, "x") for i in range(100)])
     expected = ask(world, query_id).tuple_ids.tolist()
-    kept, cheap = paged(world, query_id, clauses=ClauseCache())
+    kept, cheap = paged(world, query_id, cache=InvocationCache(BoundQueries()))
     fresh, costly = paged(world, query_id)
     assert (expected, expected) == (kept, fresh)
     assert 2 * len(expected) == cheap.times_read == cheap.columns_read
     assert (9 + 1) * len(expected) == costly.times_read  # 9 pages of 7
+
+
+def test_invoke_page_behind_another_keeps_the_order_whatever_its_limit():
+    """Pages that are cut by their bytes ask for more rows than are left: only the first of them looks for the order."""
+    world, cache = world_of(), InvocationCache(BoundQueries())
+    query_id = world.register("SELECT DISTINCT a, t FROM s")
+    send(world, *[(T0 + i, i % 50, "x") for i in range(100)])
+    first = ask(world, query_id)
+    assert first.at is not None
+    read = []
+    for offset in (10, 20, 30):
+        source = Counting(world.engine.source)
+        position = dataclasses.replace(first.at, offset=offset)
+        request = Request(limit=1_000, position=position)
+        answer = invoke(
+            world.store.results, source, query_id=query_id, request=request, cache=cache
+        )
+        assert first.tuple_ids.tolist()[offset:] == answer.tuple_ids.tolist()
+        read.append(source.columns_read)
+    assert [2 * (100 + 40), 2 * 30, 2 * 20] == read
 
 
 def test_invoke_pages_stay_at_their_position_whatever_happens():
@@ -118,8 +139,8 @@ def test_invoke_page_of_a_lost_history_or_of_dropped_tuples_is_refused():
     assert 3 == len(times(ask(world, query_id, position=position)))
     world.clock.advance(RETIRED_US)
     world.tick()
-    for clauses in (world.clauses, ClauseCache()):
-        world.clauses = clauses
+    for cache in (world.cache, InvocationCache(BoundQueries())):
+        world.cache = cache
         with pytest.raises(PageExpiredError):
             ask(world, query_id, position=position)
     whole = ask(world, query_id)
@@ -139,15 +160,16 @@ def test_invoke_before_min_seq_is_applied_is_refused():
     assert {"applied": 2} == refused.value.extras
 
 
-def test_clause_cache_keeps_its_bounds_and_counts():
-    """What is kept between invocations is counted: clauses by number, orders by bytes."""
+def test_cache_of_invocations_keeps_its_bounds_and_counts():
+    """What is kept between invocations is counted in bytes."""
     world = world_of()
     query_id = world.register("SELECT ts FROM s")
     send(world, *[(T0 + i, i) for i in range(6)])
     ask(world, query_id, limit=2)
-    world.clauses.check()
-    clauses, orders = world.clauses.statistics()
-    assert (1, 1, ENTRY_BYTES + 6 * 8) == (clauses.entries, orders.entries, orders.size)
+    world.cache.check()
+    hits, orders = world.cache.statistics()
+    assert (0, 0) == (hits.entries, hits.size), "no chunk is whole"
+    assert (1, ENTRY_BYTES + 6 * 8) == (orders.entries, orders.size)
 
 
 def test_invoke_for_the_count_alone_fetches_no_column():
@@ -158,7 +180,7 @@ def test_invoke_for_the_count_alone_fetches_no_column():
     source = Counting(world.engine.source)
     request = Request(limit=2, count_only=True)
     answer = invoke(
-        world.store.results, source, query_id=query_id, request=request, clauses=world.clauses
+        world.store.results, source, query_id=query_id, request=request, cache=world.cache
     )
     assert (3, (), None, 0) == (answer.count, answer.columns, answer.next, source.columns_read)
 
@@ -180,16 +202,16 @@ class Meddling:
 
 
 class MeddlingResults:
-    """A Results Structure in which something happens between a snapshot and the pages."""
+    """A Results Structure in which something happens between a snapshot and the hits."""
 
     def __init__(self, results, meddling):
         self._results = results
         self._meddling = [meddling]
 
-    def pages(self, clause, chunks):
+    def hits(self, clause, first_chunk, past_chunk):
         if self._meddling:
             self._meddling.pop()()
-        return self._results.pages(clause, chunks)
+        return self._results.hits(clause, first_chunk, past_chunk)
 
     def __getattr__(self, name):
         return getattr(self._results, name)
@@ -201,7 +223,7 @@ def meddled(world, query_id, *meddling, position=None):
         Meddling(world.engine.source, *meddling),
         query_id=query_id,
         request=Request(limit=100, position=position),
-        clauses=ClauseCache(),
+        cache=InvocationCache(BoundQueries()),
     )
 
 
@@ -211,7 +233,7 @@ def meddled_pages(world, query_id, meddling, *, limit):
         world.engine.source,
         query_id=query_id,
         request=Request(limit=limit),
-        clauses=ClauseCache(),
+        cache=InvocationCache(BoundQueries()),
     )
 
 
@@ -262,7 +284,7 @@ def test_invoke_evaluates_only_what_is_not_kept():
             source,
             query_id=query_id,
             request=Request(limit=1_000),
-            clauses=world.clauses,
+            cache=world.cache,
         )
         answers.append(answer.tuple_ids.tolist())
         scanned[policy] = source.scanned

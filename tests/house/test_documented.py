@@ -8,7 +8,7 @@ import pytest
 from tests.house import settings_tables, tree
 
 HTTP_API = tree.ROOT / "docs" / "http_api.md"
-ERROR_MODULES = ("psoup.engine.errors", "psoup.storage.errors", "psoup.app.errors")
+ERROR_MODULES = ("psoup.engine.errors", "psoup.engine.store.errors", "psoup.app.errors")
 NEVER_TRAVELS = frozenset({"fenced", "setting", "store-url", "usage"})
 """Codes of errors that end a process or a command: no client meets them."""
 

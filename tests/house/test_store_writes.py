@@ -45,7 +45,7 @@ def _command(call: ast.Call, function: ast.Attribute) -> str | None:
 def test_storage_writes_through_functions_alone():
     """No module under storage/ or app/ sends a write command of its own."""
     found = [
-        f"{tree.place(path, line)}: {command} belongs into storage/redis/calls/functions.lua"
+        f"{tree.place(path, line)}: {command} belongs into storage/redis/calls/functions/"
         for path in tree.python_files("storage", "app")
         for line, command in raw_writes(tree.syntax_tree(path))
     ]

@@ -90,13 +90,12 @@ def _copy_compiled(kernels: Path) -> None:
         shutil.copy(path, kernels / "__pycache__")
 
 
-@pytest.fixture(params=["an empty folder", "beside modules of the user"])
-def psoup(request: pytest.FixtureRequest, environment: Path, tmp_path: Path) -> Commands:
-    """Return the installed commands, in a user's folder."""
-    if request.param == "beside modules of the user":
-        for name in THEIR_MODULES:
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_text(OF_A_USER)
+@pytest.fixture
+def psoup(environment: Path, tmp_path: Path) -> Commands:
+    """Return the installed commands, in a user's folder, beside modules of the user."""
+    for name in THEIR_MODULES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(OF_A_USER)
     programs = environment / "bin"
     kept = {
         name: value

@@ -39,9 +39,8 @@ with java_environment(dict(os.environ)) as environment:
 """A session as anybody builds it: nothing tells Spark where the connector is."""
 
 
-@pytest.mark.parametrize("psoup", ["beside modules of the user"], indirect=True)
 def test_spark_finds_the_connector_of_the_wheel(psoup):
-    """Written by one statement and read by another, in the harder of the two folders: a JVM takes 20 s."""
+    """Written by one statement and read by another."""
     (psoup.folder / "job.py").write_text(JOB)
     with psoup.started("serve", "--store", "memory://", "--port", "0") as events:
         shown = psoup.run("job.py", address_of(events), program="python", wait_s=JOB_S)

@@ -6,6 +6,7 @@ import tarfile
 import zipfile
 from pathlib import PurePath, PurePosixPath
 
+from psoup.storage.redis.calls.library import FILES
 from tests.house import tree
 from tests.installed.conftest import build_wheel
 
@@ -22,7 +23,7 @@ def test_wheel_of_the_image_holds_every_file_of_every_package(wheel):
         if path.relative_to(tree.ROOT).parts[0] in tree.SOURCES
     }
     assert packaged == {str(name) for name in names if name.parts[0] != about}
-    assert "psoup/storage/redis/calls/functions.lua" in packaged
+    assert {f"psoup/storage/redis/calls/functions/{name}.lua" for name in FILES} <= packaged
     assert PurePosixPath(about, "licenses", "LICENSE") in names
 
 

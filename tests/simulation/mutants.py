@@ -1,6 +1,6 @@
 """Bugs that a simulated run has to find: those of the catalogue (S-03), and later ones.
 
-A mutant is one change of the service's own code: of the text of `storage/redis/calls/functions.lua`, or of one
+A mutant is one change of the service's own code: of the text of the Function library, or of one
 function of a module, as long as its context lasts.
 """
 
@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -21,18 +20,18 @@ from psoup.engine.engine import Engine
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import Content, Remove
 from psoup.engine.query.window import Window
+from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import CommitUnknownError
 from psoup.storage.redis import results as redis_results, store as redis_store
-from psoup.storage.redis.calls import commit as redis_commit
+from psoup.storage.redis.calls import client as redis_client, commit as redis_commit
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.library import library_text
 from psoup.storage.redis.calls.tidy import Untidy, stage
 from psoup.storage.redis.calls.writes import delta_writes, fit_one_call
 from psoup.storage.redis.log import RedisLog
 from psoup.storage.redis.results import RedisResults
 from psoup.storage.redis.store import RedisStore
 
-FUNCTIONS = "functions.lua"
 Applied = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
@@ -46,17 +45,13 @@ class Mutant:
 
 def lua(name: str, pattern: str, mutated: str) -> Mutant:
     """Return the mutant that has `mutated` wherever `pattern` matches the Function library's text."""
-    read_bytes = Path.read_bytes
 
-    def read(path: Path) -> bytes:
-        text = read_bytes(path)
-        if path.name != FUNCTIONS:
-            return text
-        changed, times = re.subn(pattern, mutated, text.decode())
+    def changed() -> bytes:
+        text, times = re.subn(pattern, mutated, library_text().decode())
         assert times > 0, f"{name}: the Functions have nothing like {pattern}"
-        return changed.encode()
+        return text.encode()
 
-    return Mutant(name, lambda: mock.patch.object(Path, "read_bytes", read))
+    return Mutant(name, lambda: mock.patch.object(redis_client, "library_text", changed))
 
 
 def code(name: str, owner: type | ModuleType, function: str, mutated: Callable[..., Any]) -> Mutant:

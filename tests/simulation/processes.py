@@ -13,7 +13,7 @@ from psoup.app.backend.contract import Phase
 from psoup.app.fold.loop import FoldLoop
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
-from psoup.storage.health import Durability
+from psoup.engine.store.contract import Durability
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore
 from tests.simulation.faults import Fault, Faults

@@ -13,11 +13,12 @@ from psoup.app.backend.contract import Phase
 from psoup.app.backend.follower import Follower
 from psoup.engine.errors import EngineError
 from psoup.engine.invocation.answer import Answer as Page, Request
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import QueryId
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.sources.cached_tuples import CachedTuples
 from psoup.storage.redis import worker as redis_worker
 from tests.reference import Answer
@@ -73,7 +74,10 @@ class WorkerProcess(Process):
             make_lock=around.scheduler.threading.Lock,
             bytes_max=around.rng.choice([0, 20_000, TUPLES_CACHE_BYTES_MAX]),
         )
-        self.clauses = ClauseCache(make_lock=around.scheduler.threading.Lock)
+        self.cache = InvocationCache(
+            BoundQueries(make_lock=around.scheduler.threading.Lock),
+            make_lock=around.scheduler.threading.Lock,
+        )
         self.applied = AppliedPosition(Loop())  # type: ignore[arg-type]
         self.follower = Follower(
             store=self.store,
@@ -238,5 +242,5 @@ class WorkerProcess(Process):
             self.tuples,
             query_id=query_id,
             request=request,
-            clauses=self.clauses,
+            cache=self.cache,
         )

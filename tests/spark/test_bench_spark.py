@@ -6,6 +6,7 @@ from benchmarks import __main__ as command_line
 from benchmarks.bench import Size
 
 
+@pytest.mark.slow
 @pytest.mark.service
 def test_spark_benchmark_at_smoke_size_agrees_on_every_answer(spark, capsys):
     """psoup, Parquet and the source itself hold the same rows."""

@@ -14,10 +14,10 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from psoup.app.backend.store import WorkerStore
 from psoup.app.operate.lifecycle import EXIT_OK
+from psoup.engine.store.contract import WorkerStore
 from psoup.pipeline.client import PsoupClient
-from psoup.storage import open_worker_store
+from psoup.storage.opening import open_worker_store
 from tests import patience
 from tests.agreement.joins.world import tuples
 from tests.app.real_processes import Process

@@ -8,9 +8,10 @@ import pytest
 
 from psoup.engine.clock import ManualClock
 from psoup.engine.log.contract import Log
-from psoup.storage import Store, open_worker_store
+from psoup.engine.store.contract import Store
 from psoup.storage.inspection import inspect_store
 from psoup.storage.memory.store import MemoryStore
+from psoup.storage.opening import open_worker_store
 from psoup.storage.redis.store import RedisStore
 from psoup.storage.redis.worker import RedisWorkerStore
 from tests.storage.samples import declare
@@ -90,6 +91,7 @@ def log(store: Store) -> Iterator[Log]:
 def worker(server: SharedServer, store: RedisStore) -> Iterator[RedisWorkerStore]:
     """The store of a module that has the embedded one, as a worker has it."""
     opened = open_worker_store(server.url)
+    assert isinstance(opened, RedisWorkerStore)
     yield opened
     opened.check()
     opened.close()

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from psoup.engine.invocation.matching import runs
 from psoup.engine.log.operation import Content, Operation
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import ClauseRecord, Delta, StreamRecord, merge
 from psoup.engine.results.page import Page
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
-from psoup.storage import Store
 from tests.storage.fold import Fold
 
 
@@ -25,6 +26,13 @@ def apply_next(store: Store, fold: Fold, operations: int = 64) -> None:
     read = store.log.read(applied, operations_max=operations, bytes_max=1 << 30)
     if read:
         store.results.publish(merged(fold, read))
+
+
+def apply_all(store: Store) -> None:
+    """Publish an empty delta up to the head, as an engine does that found nothing to change."""
+    applied, before = store.results.cut().seq, Seq(store.log.head() - 1)
+    (last,) = store.log.read(before, operations_max=1, bytes_max=1 << 30)
+    store.results.publish(Delta(expect=applied, seq=last.seq, arrival_us=last.arrival_us))
 
 
 def merged(fold: Fold, operations: Iterable[Operation]) -> Delta:
@@ -49,11 +57,27 @@ def rows_of(pages: Mapping[int, Page]) -> dict[int, list[int] | None]:
 
 def shown_pages(store: Store, clause: ClauseRecord, chunks: int) -> dict[int, list[int] | None]:
     """Return the clause's hits in those of the first `chunks` where they may be kept, as plain values."""
+    return rows_of(store.results.pages(clause, kept_chunks(store, clause, chunks)))
+
+
+def shown_hits(store: Store, clause: ClauseRecord, chunks: int) -> tuple[list[int], list[int]]:
+    """Return the same as rows, ascending, and the chunks whose hits are told by the columns."""
+    rows: list[int] = []
+    unkept: list[int] = []
+    for first, past in runs(kept_chunks(store, clause, chunks)):
+        for part, told in store.results.hits(clause, first, past):
+            rows += part.tolist()
+            unkept += told
+    assert rows == sorted(rows), "parts follow each other"
+    return rows, unkept
+
+
+def kept_chunks(store: Store, clause: ClauseRecord, chunks: int) -> list[int]:
+    """Return those of the first `chunks` in which the clause's hits are kept."""
     found = {stream.stream_id: stream for stream in store.results.streams()}
     stream = found.get(clause.streams[0])
     rows = 0 if stream is None else stream.rows
-    kept = [chunk for chunk in range(chunks) if clause.keeps(chunk, rows)]
-    return rows_of(store.results.pages(clause, kept))
+    return [chunk for chunk in range(chunks) if clause.keeps(chunk, rows)]
 
 
 def plain_pages(pages: Iterable[CompositePage]) -> list[tuple[Any, ...]]:

@@ -4,14 +4,14 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError
 from psoup.engine.limits import SECOND_US
 from psoup.engine.store.archive_answers import AskedHistory, History, HistoryId, HistoryPart
+from psoup.engine.store.contract import Store, WorkerStore
 from psoup.engine.tuples.batch import Seq
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
-from psoup.storage.redis.worker import RedisWorkerStore
+from psoup.storage.redis.store import RedisStore
 from tests.storage.checksums import sealed_again
 from tests.storage.samples import declare, query_id, register
 
-AnyStore = Store | RedisWorkerStore
+AnyStore = Store | WorkerStore
 WORKER = "worker-one"
 OTHER = "worker-two"
 
@@ -70,7 +70,8 @@ def pass_time(store: Store, seconds: float) -> None:
         assert isinstance(store.log._clock, ManualClock)
         store.log._clock.advance(round(seconds * SECOND_US))
         return
-    client = store.log._client
+    assert isinstance(store, RedisStore)
+    client = store._client
     for key in client.fetch_one("KEYS", "{ps}:h:h_??????????????????????"):
         for field in ("a", "x", "c", "e"):
             value = client.fetch_one("HGET", key, field)

@@ -11,14 +11,14 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.store.address import StoreUrlError
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from psoup.engine.verify.verification import Verification
 from psoup.storage import keys
 from psoup.storage.embedded.server import EmbeddedServer
-from psoup.storage.errors import StoreUnsuitableError
-from psoup.storage.health import Durability
 from psoup.storage.inspection import Inspection, inspect_store
 from tests.stores import SharedServer, open_test_store
 from tests.world import World

@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX, MIB
 from tests.torture import workload
 from tests.torture.clients import Client, Producer, Scene
 from tests.torture.deployment import Deployment, Shape
@@ -42,7 +43,9 @@ COLLAPSED: Final = 0.3
 """Of the peak. Clients and what is turned away take their part of the same two cores."""
 LONG_S: Final = 10.0
 """A shorter stretch says nothing of a rate."""
-GROWTH_BYTES_MAX: Final = 300 * 1024 * 1024
+WORKERS: Final = 2
+GROWTH_BYTES_MAX: Final = WORKERS * (CUT_CACHE_BYTES_MAX + HITS_CACHE_BYTES_MAX + 64 * MIB)
+"""What workers may come to keep of answers, which each batch makes anew, and what the allocator does not give back."""
 HEAVY: Final = "SELECT DISTINCT app, version, n FROM readings WHERE level * 2 > {n} OR n % 3 = {n}"
 
 
@@ -61,7 +64,7 @@ async def _overloaded(report: Report, delay_s: float, seconds: float, show: Show
     history = History(folder / "history.jsonl")
     begun_s = time.monotonic()
     try:
-        shape = Shape(engines=1, workers=2, store_delay_s=delay_s)
+        shape = Shape(engines=1, workers=WORKERS, store_delay_s=delay_s)
         async with Deployment(folder, shape, Random(seed)) as deployment:
             assert deployment.redis is not None
             witness = Witness(deployment.redis.client(), history)

@@ -21,7 +21,7 @@ from psoup.engine.clock import SystemClock
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Operation
 from psoup.engine.tuples.batch import Seq
-from psoup.storage import open_store
+from psoup.storage.opening import open_store
 from psoup.storage.redis.calls.client import RedisClient
 from tests.agreement.replay import published_digest, replayed
 from tests.torture import workload

@@ -38,12 +38,17 @@ def first(events: Events, kind: str, **what: object) -> dict[str, Any]:
         for one in events
         if one["kind"] == kind
         and all(one[name] == value for name, value in what.items())
-        and (kind != "answer" or one["body"]["rows"])
+        and (kind != "answer" or has_rows(one))
     )
 
 
+def has_rows(answer: dict[str, Any]) -> bool:
+    """Return whether rows were answered: of a query that was removed meanwhile there are none."""
+    return answer["status"] == 200 and bool(answer["body"]["rows"])
+
+
 def answers(events: Events) -> Events:
-    return [one for one in events if one["kind"] == "answer" and one["body"].get("rows")]
+    return [one for one in events if one["kind"] == "answer" and has_rows(one)]
 
 
 def lose_the_end(events: Events, operations: list[Operation], _: History) -> None:

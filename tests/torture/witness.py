@@ -6,6 +6,7 @@ an operation that later has another content, a gap, an epoch or a position that 
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Mapping
 from typing import Final
 
@@ -34,6 +35,7 @@ class Witness:
         """Each epoch that was seen, once, in the order of being seen."""
         self.gens: list[int] = []
         self.applied = 0
+        self._looking = threading.Lock()
 
     async def run(self) -> None:
         """Look until cancelled; a store that is away is looked for again."""
@@ -43,10 +45,14 @@ class Witness:
             await asyncio.sleep(LOOK_S)
 
     def look(self) -> None:
-        """Read what is new. Raises EngineError where the store does not answer."""
-        while self._read_on():
-            pass
-        self._judge(self.meta())
+        """Read what is new. Raises EngineError where the store does not answer.
+
+        Any thread, one at a time: a look that `run` had begun goes on in its thread when `run` is cancelled.
+        """
+        with self._looking:
+            while self._read_on():
+                pass
+            self._judge(self.meta())
 
     def meta(self) -> Mapping[str, str]:
         """Return META."""

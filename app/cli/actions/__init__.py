@@ -1,4 +1,4 @@
-"""What commands do: loaded when one is run, not when its options are shown.
+"""The work of commands: loaded when a command is run, not when its options are shown.
 
 Reading order: `define` (declare, drop, register), `load` (look at files, send batches), `query` (an answer as a
 table or as data), `newest_rows` (the last rows of an answer), `lists` (streams, queries, status), `key` (make a

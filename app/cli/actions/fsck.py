@@ -11,7 +11,7 @@ from rich.text import Text
 from psoup.app.cli.terminal.output import ACCENT, QUIET, plain_table
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.verify.difference import Difference, Kept, Tally
+from psoup.engine.verify.difference import ComparedCounts, Difference, Kept
 from psoup.engine.verify.verification import Verification
 from psoup.pipeline.wording import counted
 
@@ -83,7 +83,7 @@ def _bar(console: Console, count: int) -> Iterator[Callable[[], None]]:
 
 
 def _show(
-    console: Console, tally: Tally, differences: list[Difference], *, keys_compared: bool
+    console: Console, tally: ComparedCounts, differences: list[Difference], *, keys_compared: bool
 ) -> None:
     rows = [
         (

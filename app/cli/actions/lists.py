@@ -12,7 +12,7 @@ from psoup.app.units import spoken_number, spoken_seconds, spoken_size
 from psoup.pipeline.client import JsonObject, PsoupClient
 
 _NAMES: Final = frozenset({"gen"})
-"""Numbers that name something: nobody counts with them."""
+"""Numbers that identify something: they are shown without separators."""
 
 
 def show_streams(service: PsoupClient, output: ListFormat | None) -> None:
@@ -68,7 +68,7 @@ def show_status(service: PsoupClient, output: ListFormat | None) -> None:
 
 
 def _written(console: Console, output: ListFormat | None, entries: Iterable[JsonObject]) -> bool:
-    """Write the entries as NDJSON where that is asked for, or nobody watches; say whether."""
+    """Write the entries as NDJSON where asked for, or not on a terminal; return whether they were written."""
     if output is ListFormat.TABLE or (output is None and console.is_terminal):
         return False
     for entry in entries:
@@ -77,7 +77,7 @@ def _written(console: Console, output: ListFormat | None, entries: Iterable[Json
 
 
 def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield (dotted name, value) of every figure, also of those inside others."""
+    """Yield (dotted name, value) of every figure, nested ones too."""
     for name, value in figures.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")

@@ -1,4 +1,4 @@
-"""The newest rows of an answer, which are its last: what somebody sees who watches it."""
+"""The newest rows of an answer, which are its last: `--watch` shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PAGES_ASKED_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NewestRows:
-    """An answer's envelope, whose `rows` are not to be looked at, and its last rows, oldest first."""
+    """An answer's envelope (without its `rows`) and its last rows, oldest first."""
 
     envelope: JsonObject
     rows: list[JsonObject]

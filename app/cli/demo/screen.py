@@ -1,4 +1,4 @@
-"""What the demo shows: the service's figures, and standing queries: all in full, or in turn beside a list."""
+"""The screen of the demo: the service's figures, and its queries: all in full, or in turn beside a list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _PANEL_LINES_MIN: Final = 11
 _PANEL_COLUMNS_MIN: Final = 56
 _SQL_LINES: Final = 4
 _KIND_COLUMNS_MIN: Final = 70
-"""A narrower list does without the kinds of windows, so that no title is cut."""
+"""In a narrower list the kinds of windows are left out, so that no title is cut."""
 MARKED_S: Final = 12.0
-"""So long a query that was registered over old data is marked."""
+"""A query that was registered over old data is marked for so long."""
 FOCUS_S: Final = 6.0
 """On a terminal too small for all queries each is shown in full for so long, one after the other."""
 _COLOURS: Final = {
@@ -36,7 +36,7 @@ _COLOURS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """What the first answer of a query had that was registered while the stream ran: `rows`, all older than it."""
+    """The first answer of a query that was registered while the stream ran: `rows` rows, all older than the query."""
 
     after_s: float
     rows: int
@@ -45,7 +45,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One standing query as it is shown: its latest answer, and how long that took."""
+    """One standing query on the screen: its latest answer, and the time that answer took."""
 
     query: DemoQuery
     described: Mapping[str, Any]
@@ -114,7 +114,7 @@ def overview(frame: Frame, *, with_kinds: bool = True) -> Table:
 
 
 def tables(frame: Frame) -> Group:
-    """Return the frame one below the other, for where there is no terminal."""
+    """Return the parts of the frame one below the other, for output that is no terminal."""
     parts: list[RenderableType] = [
         Text(f"--- {frame.elapsed_s:.0f} s: {frame.tuples:,} tuples, {frame.tuples_per_s:,.0f}/s")
     ]

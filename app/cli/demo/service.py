@@ -1,4 +1,4 @@
-"""A `psoup serve` of one's own, as a child: started on a free port, stopped whatever happens."""
+"""A `psoup serve` as a child process: started on a free port, and stopped in any case."""
 
 import signal
 import socket

@@ -1,4 +1,4 @@
-"""An answer on a terminal that somebody watches: the newest rows, as many as there is room for when it is drawn."""
+"""A watched answer on a terminal: its newest rows, as many as fit when it is drawn."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ from psoup.app.cli.terminal.output import QUIET, rows_table
 from psoup.pipeline.wording import counted
 
 _BESIDE_ROWS: Final = 2
-"""Lines that are no rows: the headings and the caption."""
+"""Lines for the headings and the caption."""
 _TEXT_WIDTH_MIN: Final = 12
 """Longer texts are cut to no less, and other values never: before that, columns on the right are left out."""
 _GAP: Final = 2
@@ -18,7 +18,7 @@ _GAP: Final = 2
 
 
 class AnswerScreen:
-    """What one look at an answer has found, to be drawn on a terminal of any size, again after each change of it."""
+    """One reading of an answer, drawn for the present size of the terminal, and again when that changes."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class AnswerScreen:
         self._caption = caption
 
     def __rich_console__(self, console: Console, _: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield what fits the terminal as it is now: never more lines than it has, never a longer one."""
+        """Yield lines that fit the present terminal in number and length."""
         width, height = console.size
         room = height - _BESIDE_ROWS
         if self._count > room:
@@ -61,7 +61,7 @@ class AnswerScreen:
         yield _line(Text.assemble((more if left_out else "", QUIET), self._caption), width)
 
     def _widths(self, console: Console, rows: Sequence[Mapping[str, Any]], width: int) -> list[int]:
-        """Return the widths of as many columns, from the left, as there is room for: one at least."""
+        """Return the widths of the columns that fit, from the left; one at least."""
         wanted, widths = [], list[int]()
         spare = width + _GAP
         for column in self._columns:

@@ -1,4 +1,4 @@
-"""What the command line shows to people: problems, tables of rows, lists, a load's progress.
+"""Output for people: problems, tables of rows, lists, progress.
 
 Renderables and the two consoles; what is printed when is the caller's affair. Values come from users and
 services, so they are never read as markup.
@@ -32,7 +32,7 @@ _NUMERIC: Final = frozenset({"int64", "float64"})
 
 
 class Output(Console):
-    """A console that tells when the reader of its pipe is gone. rich would end the process, silently.
+    """A console that reports when the reader of its pipe is gone; rich would end the process silently.
 
     `on_closed` is then called once, and nothing is printed any more; without one, BrokenPipeError is
     raised and the command ends.
@@ -63,12 +63,12 @@ def standard_output(on_closed: Callable[[], None] | None = None) -> Output:
 
 
 def standard_error() -> Console:
-    """Return a console on standard error, for what is not the answer itself: nobody has to read it."""
+    """Return a console on standard error, for notes, warnings and errors."""
     return Output(on_closed=lambda: discard(sys.stderr), stderr=True, soft_wrap=True)
 
 
 def discard(stream: IO[str]) -> None:
-    """Throw away what is still written to a stream whose reader is gone: Python would fail at its exit."""
+    """Discard further writes to a stream whose reader is gone: Python would fail at its exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -138,7 +138,7 @@ def plain_table(
 
 
 def problem(found: ServiceProblem) -> Group:
-    """Return a refusal: what, where (excerpt with its caret), and what to do."""
+    """Return a refusal: its detail, the excerpt with a caret, and the hint."""
     body = found.body
     lines: list[RenderableType] = [
         Text.assemble(("refused ", "bold red"), (found.problem, "bold"), f"  {found.detail}")

@@ -1,6 +1,7 @@
 """Pages of an answer that a job has computed: cut out of its parts, and written as any page is."""
 
 import bisect
+import functools
 import itertools
 import time
 from collections.abc import Iterator, Sequence
@@ -14,12 +15,12 @@ from psoup.app.routes.endpoint import Call
 from psoup.app.routes.results.pages import (
     HistoryPage,
     encoded_response,
-    fewer_rows,
-    first_rows,
     kept_parameters,
+    page_offsets,
     sign_history_page,
 )
 from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.answers.fit import EncodedPage, fit_page
 from psoup.app.wire.models.archive_answers import progress
 from psoup.app.wire.models.invocations import (
     Presentation,
@@ -46,14 +47,14 @@ class FinishedHistory:
         self._call = call
         self._snapshot = snapshot
         self._history = history
-        self._clause = call.service.clauses.clause(snapshot)
+        self._clause = call.service.invocations.reading(snapshot).clause
         self._count = sum(history.parts)
 
     def page_links(self, limit: int) -> list[str]:
         """Return the relative URLs of all pages, `limit` rows each. InvalidFieldError where they are too many."""
         return [
-            self._url(first, min(first + limit, self._count))
-            for first in first_rows(self._count, limit)
+            self._url(offset, min(offset + limit, self._count))
+            for offset in page_offsets(self._count, limit)
         ]
 
     def response(
@@ -80,39 +81,36 @@ class FinishedHistory:
         begun_s = time.perf_counter()
         end = self._count if past is None else min(past, self._count)
         limit = 0 if shown.count_only else limit
-        while True:
-            answer, rows = self._page(offset, min(offset + limit, end), shown)
-            evaluated_s = time.perf_counter()
+        answer = self._answer(offset, min(offset + limit, end))
+        evaluated_s = time.perf_counter()
+        told = progress(self._history)
+
+        def encode(part: Answer, rows: RowSet) -> EncodedPage:
             past_row = offset + rows.length
             ends = past_row >= end or shown.count_only
             link = None if ends else self._url(past_row, past)
-            told = progress(self._history)
             body = encode_answer(
-                answer, rows, shown, cursor=None, link=link, pages=pages, history=told
+                part, rows, shown, cursor=None, link=link, pages=pages, history=told
             )
-            if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
-                break
-            limit = fewer_rows(rows.length, len(body))
-        self._call.service.confirm(self._snapshot.cut.gen)
+            return EncodedPage(body, link)
+
+        page = fit_page(
+            answer,
+            rows_of=functools.partial(rows_of, clause=self._clause, shown=shown),
+            encode=encode,
+            bytes_max=limits.PAGE_BYTES_MAX,
+            rows_min=1,
+        )
+        self._call.service.backend.confirm(self._snapshot.cut.gen)
         self._call.service.invoked.add(1)
         return encoded_response(
             self._call,
-            body,
+            page.body,
             form=shown.format,
-            headers=answer_headers(answer, link=link),
+            headers=answer_headers(answer, link=page.link),
             begun_s=begun_s,
             evaluated_s=evaluated_s,
         )
-
-    def _page(self, first: int, past: int, shown: Presentation) -> tuple[Answer, RowSet]:
-        """Return rows from `first` on, before `past`, which by a look at their size fit into a page."""
-        while True:
-            answer = self._answer(first, past)
-            rows = rows_of(answer, self._clause, shown)
-            size = rows.estimate_bytes()
-            if size <= 2 * limits.PAGE_BYTES_MAX or rows.length <= 1:
-                return answer, rows
-            past = first + fewer_rows(rows.length, size)
 
     def _answer(self, first: int, past: int) -> Answer:
         """Return rows from `first` on, before `past`, as many of them as a page may need; past <= first: none."""

@@ -7,23 +7,21 @@ With `history=true` it is answered from memory where that reaches, else by what 
 import contextlib
 import functools
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.queries import handle
-from psoup.app.routes.registration import await_elsewhere
 from psoup.app.routes.results import invoke_many
 from psoup.app.routes.results.pages import (
     HistoryPage,
     await_applied,
     cursor_of,
     encoded_response,
-    fewer_rows,
     kept_parameters,
     page_link,
     page_links,
@@ -31,6 +29,7 @@ from psoup.app.routes.results.pages import (
 )
 from psoup.app.routes.results.past_memory import history_page, history_response
 from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.answers.fit import EncodedPage, fit_page
 from psoup.app.wire.answers.negotiation import choose_format
 from psoup.app.wire.models.archive_answers import HistoryPending
 from psoup.app.wire.models.invocations import (
@@ -55,10 +54,10 @@ from psoup.app.wire.parameters import (
 )
 from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
-from psoup.engine.checkpoint import checkpoint
 from psoup.engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
 from psoup.engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
 from psoup.engine.log.operation import QueryId
+from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.tuples.batch import Seq
 
 
@@ -85,22 +84,20 @@ class Asked:
 
 async def get_results(call: Call) -> Response:
     """Invoke a query."""
-    query_id = handle(call)
+    query_id = call.query_id()
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
     service, latest = call.service, call.answered_by
-    await service.filling.wait(query_id, timeout_s=latest - time.monotonic())
+    await service.pending.wait(query_id, timeout_s=latest - time.monotonic())
     if asked.request.min_seq is not None:
         await await_applied(call, asked.request.min_seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
-    try:
-        return await call.answered(answer, latest=latest)
-    except NotFoundError:
-        if service.worker is None:
-            raise
-    late = await await_elsewhere(call, service.worker, {query_id}, latest=latest)
-    if query_id in late:
-        raise late[query_id]
+    found = await call.answered(
+        functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
+    )
+    if isinstance(found, Response):
+        return found
+    await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
     return await call.answered(answer, latest=latest)
 
 
@@ -159,31 +156,46 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
     """
     begun_s = time.perf_counter()
     request, kept = asked.request, kept_parameters(call)
-    answer, rows = _answer(call, query_id, request, shown)
+    answer, clause = _answer(call, query_id, request, shown)
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
     evaluated_s = time.perf_counter()
+    cursor = cursor_of(call, answer, at_now=asked.at_now)
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
-    while True:
-        checkpoint()
-        link = page_link(call, answer, at_now=asked.at_now, kept=kept, past=asked.past)
-        cursor = cursor_of(call, answer, at_now=asked.at_now)
-        body = encode_answer(answer, rows, shown, cursor=cursor, link=link, pages=pages)
-        if len(body) <= limits.PAGE_BYTES_MAX or rows.length <= 1:
-            break
-        request = _smaller(request, answer, rows.length, len(body))
-        answer, rows = _answer(call, query_id, request, shown)
+
+    def encode(part: Answer, rows: RowSet) -> EncodedPage:
+        link = page_link(call, part, at_now=asked.at_now, kept=kept, past=asked.past)
+        body = encode_answer(part, rows, shown, cursor=cursor, link=link, pages=pages)
+        return EncodedPage(body, link)
+
+    page = fit_page(
+        answer,
+        rows_of=functools.partial(rows_of, clause=clause, shown=shown),
+        encode=encode,
+        bytes_max=limits.PAGE_BYTES_MAX,
+        rows_min=1,
+    )
     call.service.invoked.add(1)
     return encoded_response(
         call,
-        body,
+        page.body,
         form=shown.format,
-        headers=answer_headers(answer, link=link),
+        headers=answer_headers(answer, link=page.link),
         begun_s=begun_s,
         evaluated_s=evaluated_s,
     )
+
+
+def _answered_or_pending(
+    call: Call, query_id: QueryId, answer: Callable[[], Response]
+) -> Response | PendingQuery:
+    """Return what `answer` returns, or the query where it is not applied. Blocks: runs in a pool."""
+    with contextlib.suppress(NotFoundError):
+        return answer()
+    # Where no registration is known either, it may have been applied in between.
+    return call.service.pending.find(query_id) or answer()
 
 
 def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
@@ -203,33 +215,22 @@ def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) 
 
 def _answer(
     call: Call, query_id: QueryId, request: Request, shown: Presentation
-) -> tuple[Answer, RowSet]:
-    """Return one page whose rows, by a look at their size, fit into one."""
+) -> tuple[Answer, StandingQueryClause | None]:
+    """Return one page, and the clause that names its columns where the page itself does not."""
     service = call.service
     results = service.results
-    while True:
-        answer = invoke(
-            results,
-            service.backend.source,
-            query_id=query_id,
-            request=request,
-            clauses=service.clauses,
-        )
-        clause = None
-        if not answer.columns and not (shown.count_only and shown.format == "json"):
-            clause = service.clauses.clause(results.snapshot(query_id))
-        rows = rows_of(answer, clause, shown)
-        size = rows.estimate_bytes()
-        if size <= 2 * limits.PAGE_BYTES_MAX or rows.length <= 1:
-            service.confirm(answer.cut.gen)
-            return answer, rows
-        request = _smaller(request, answer, rows.length, size)
-
-
-def _smaller(request: Request, answer: Answer, length: int, size: int) -> Request:
-    """Return a request for fewer rows of the very same answer."""
-    limit = fewer_rows(length, size)
-    return replace(request, limit=limit, position=answer.at, now_us=None)
+    answer = invoke(
+        results,
+        service.backend.source,
+        query_id=query_id,
+        request=request,
+        cache=service.invocations,
+    )
+    clause = None
+    if not answer.columns and not (shown.count_only and shown.format == "json"):
+        clause = service.invocations.reading(results.snapshot(query_id)).clause
+    service.backend.confirm(answer.cut.gen)
+    return answer, clause
 
 
 _TEXT: Final = {"schema": {"type": "string"}}

@@ -3,20 +3,21 @@
 import functools
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from starlette.responses import Response
 
 from psoup.app.admission.rates import RATES
+from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.edge import REQUEST_ID
 from psoup.app.http.keys import READ
 from psoup.app.http.problems import problem_body
-from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
-from psoup.app.routes.received_rows import server_timing
-from psoup.app.routes.registration import await_elsewhere
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body, server_timing
 from psoup.app.routes.results.pages import await_applied, cursor_of, page_link
+from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.answers.fit import EncodedPage, fit_page
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.models.invocations import Presentation, encode_answer, rows_of
 from psoup.app.wire.models.invoke_many import (
@@ -24,7 +25,6 @@ from psoup.app.wire.models.invoke_many import (
     InvokeBody,
     encode_answers,
     encode_refused,
-    first_rows,
 )
 from psoup.app.wire.models.queries import read_handle
 from psoup.app.wire.parameters import META, ROWS_LIMIT, SHAPE
@@ -43,8 +43,6 @@ QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
 """So many queries count as one invocation: the longest list is a key's whole burst."""
 _ANSWERING_SHARE: Final = 0.5
 """Of the deadline, kept for the answers: queries that are being filled are waited for in what is before it."""
-_ROOM: Final = 0.9
-"""Rows are cut to this share of what a page's limit would let through by their mean size."""
 
 
 async def post_invoke(call: Call) -> Response:
@@ -60,22 +58,24 @@ async def post_invoke(call: Call) -> Response:
     refused: dict[str, EngineError] = {}
     for text in dict.fromkeys(asked.queries):
         try:
-            await service.filling.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
+            await service.pending.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
         except (NotFoundError, QueryFillingError) as error:
             refused[text] = error
     if asked.from_seq is not None:
         await await_applied(call, asked.from_seq, latest=latest)
-    answered = await call.answered(
-        functools.partial(_answered, call, asked, refused), latest=latest
+    answer = functools.partial(_answered, call, asked, refused)
+    found = await call.answered(
+        functools.partial(_answered_or_pending, call, answer), latest=latest
     )
-    if service.worker is not None and answered.unknown:
-        late = await await_elsewhere(call, service.worker, answered.unknown, latest=waited_by)
-        refused |= {str(query_id): error for query_id, error in late.items()}
-        answered = await call.answered(
-            functools.partial(_answered, call, asked, refused), latest=latest
-        )
-    service.invoked.add(answered.answers)
-    return answered.response
+    if not isinstance(found, _Answered):
+        for one in found:
+            try:
+                await service.pending.wait_for(one, timeout_s=waited_by - time.monotonic())
+            except QueryFillingError as error:
+                refused[str(one.query_id)] = error
+        found = await call.answered(answer, latest=latest)
+    service.invoked.add(found.answers)
+    return found.response
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,21 @@ class _Answered:
     response: Response
     answers: int
     unknown: Collection[QueryId]
+
+
+def _answered_or_pending(
+    call: Call, answer: Callable[[], _Answered]
+) -> _Answered | Sequence[PendingQuery]:
+    """Return what `answer` returns, or those of its unknown queries that are not applied. Runs in a pool."""
+    answered = answer()
+    unknown = answered.unknown
+    if not unknown:
+        return answered
+    pending = [one for one in call.service.pending.all() if one.query_id in unknown]
+    if pending:
+        return pending
+    # Where no registration is known either, they may have been applied in between.
+    return answer() if any(call.service.results.snapshots(list(unknown))) else answered
 
 
 def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError]) -> _Answered:
@@ -112,7 +127,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
             now_us=asked.now_us,
             count_only=asked.count == "only",
         ),
-        clauses=service.clauses,
+        cache=service.invocations,
     )
     unknown = {
         query_id
@@ -121,7 +136,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
     }
     evaluated = time.perf_counter()
     cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
-    service.confirm(cut.gen)
+    service.backend.confirm(cut.gen)
     outcomes: dict[str, Answer | EngineError] = {**refused}
     outcomes.update(zip(query_ids, found, strict=True))
     body = encode_answers(cut.gen, cut.seq, _members(call, asked, outcomes))
@@ -173,17 +188,19 @@ def _member(call: Call, asked: InvokeBody, answer: Answer, *, bytes_max: int) ->
     if not asked.meta:
         kept[META.name] = "0"
     cursor = cursor_of(call, answer, at_now=at_now)
-    while True:
-        rows = rows_of(answer, None, shown)
-        size = rows.estimate_bytes()
-        if size <= 2 * bytes_max or rows.length == 0:
-            link = page_link(call, answer, at_now=at_now, kept=kept)
-            body = encode_answer(answer, rows, shown, cursor=cursor, link=link)
-            if len(body) <= bytes_max or rows.length == 0:
-                return body
-            size = len(body)
-        fitting = int(_ROOM * rows.length * bytes_max / size)
-        answer = first_rows(answer, min(fitting, rows.length - 1))
+
+    def encode(part: Answer, rows: RowSet) -> EncodedPage:
+        link = page_link(call, part, at_now=at_now, kept=kept)
+        return EncodedPage(encode_answer(part, rows, shown, cursor=cursor, link=link), link)
+
+    page = fit_page(
+        answer,
+        rows_of=functools.partial(rows_of, clause=None, shown=shown),
+        encode=encode,
+        bytes_max=bytes_max,
+        rows_min=0,
+    )
+    return page.body
 
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from psoup.app.routes.endpoint import Call
-from psoup.app.routes.received_rows import server_timing
+from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.answers.negotiation import FORMATS, encode_content
 from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
 from psoup.app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
@@ -24,8 +23,6 @@ from psoup.engine.tuples.batch import Seq
 
 _HISTORY: Final = "history"
 """Begins the token of a page of an answer that a job has computed."""
-_ROOM: Final = 0.9
-"""Rows are cut to this share of what the page's limit would let through by their mean size."""
 
 
 class Page(NamedTuple):
@@ -119,20 +116,20 @@ def page_links(
     Cost: O(pages), about 10 microseconds each.
     """
     count, at = answer.count, answer.at
-    firsts = first_rows(count, limit)
+    offsets = page_offsets(count, limit)
     if at is None:  # no tuple yet to tell NOW by
         return []
     query_id = answer.query.query_id
     path = f"/v1/queries/{query_id}/results"
     pages = (
-        Page(at_now, at.behind(first, at.oldest_rows), min(first + limit, count))
-        for first in firsts
+        Page(at_now, at.behind(offset, at.oldest_rows), min(offset + limit, count))
+        for offset in offsets
     )
     return [page_url(path, sign_page(call, query_id, page), kept) for page in pages]
 
 
-def first_rows(count: int, limit: int) -> range:
-    """Return the first row of each page of `limit` rows of an answer of `count`.
+def page_offsets(count: int, limit: int) -> range:
+    """Return how many rows of an answer of `count` lie before each of its pages of `limit` rows.
 
     Raises:
         InvalidFieldError: they are more than PAGES_LISTED_MAX.
@@ -144,12 +141,6 @@ def first_rows(count: int, limit: int) -> range:
             "The answer has more pages than are listed: raise limit.", errors=[("?limit", reason)]
         )
     return range(0, count, limit)
-
-
-def fewer_rows(length: int, size: int) -> int:
-    """Return how many rows may fit into a page, where `length` rows of `size` bytes do not."""
-    fitting = int(_ROOM * length * limits.PAGE_BYTES_MAX / size)
-    return max(1, min(fitting, length - 1))
 
 
 def kept_parameters(call: Call) -> dict[str, str]:

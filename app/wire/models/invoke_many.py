@@ -1,7 +1,6 @@
 """Invoking many queries at once, as it travels: the request, and the envelope around their answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Literal
 
 import orjson
@@ -11,7 +10,6 @@ from psoup.app.wire.models.invocations import ResultsAnswer
 from psoup.app.wire.models.problem import Problem
 from psoup.app.wire.parameters import instant
 from psoup.engine import limits
-from psoup.engine.invoke import Answer
 from psoup.engine.results.contract import Gen
 from psoup.engine.tuples.batch import Seq
 
@@ -76,19 +74,6 @@ class InvokeAnswer(BaseModel):
     gen: int
     seq: int
     results: list[ResultsAnswer | RefusedAnswer]
-
-
-def first_rows(answer: Answer, rows: int) -> Answer:
-    """Return the same page with its first `rows` rows, fewer than it has; `next` goes on behind them."""
-    some = slice(rows)
-    at = answer.at
-    return replace(
-        answer,
-        columns=tuple((name, column.part(some)) for name, column in answer.columns),
-        tuple_ids=answer.tuple_ids[..., some],
-        leaves_us=None if answer.leaves_us is None else answer.leaves_us[some],
-        next=None if at is None else at.behind(at.offset + rows, at.oldest_rows),
-    )
 
 
 def encode_refused(query: str, problem: Mapping[str, object]) -> bytes:

@@ -16,6 +16,8 @@ from psoup.engine.query.clause import BoundQuery
 from psoup.engine.results.delta import Suspension
 from psoup.engine.tuples.batch import Seq
 
+FILLING: Final = "filling"
+"""It is registered and not applied yet."""
 LIVE: Final = "live"
 SUSPENDED: Final = "suspended"
 SUSPENDED_WARNING: Final = "query-suspended"

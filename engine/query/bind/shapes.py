@@ -8,7 +8,6 @@ the window with its numbers too. `template.py` says which shapes are simple, and
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.bind.template import Template, template_of
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.text.refusal import Span
+from psoup.engine.recent import Recent
 
 _WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
 _BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
@@ -59,11 +59,10 @@ class Shapes:
     ) -> None:
         """Begin empty.
 
-        Where threads share it, `make_lock` makes its lock. It is not held while a text is bound.
+        Where threads share it, `make_lock` makes its locks. None is held while a text is bound.
         """
-        self._shapes_max = shapes_max
+        self._templates: Recent[_Shape, Template | None] = Recent(shapes_max, make_lock())
         self._guard = make_lock()
-        self._templates: OrderedDict[_Shape, Template | None] = OrderedDict()
         self._filled = 0
         self._passed_on = 0
 
@@ -81,11 +80,8 @@ class Shapes:
         the first time up to twice as much.
         """
         shape, numbers = _cut(text)
-        with self._guard:
-            known = not numbers or shape in self._templates
-            template = self._templates.get(shape)
-            if shape in self._templates:
-                self._templates.move_to_end(shape)
+        known = not numbers or shape in self._templates
+        template = self._templates.get(shape)
         query = None
         if template is not None:
             known = template.holds(streams)
@@ -97,29 +93,23 @@ class Shapes:
             return query
         query = bind(text, streams)
         if not known:
-            self._keep(shape, template_of(text, _holes(shape, numbers), query, streams))
+            template = template_of(text, _holes(shape, numbers), query, streams)
+            self._templates.put(shape, template)
         return query
 
     def statistics(self) -> ShapesStatistics:
         """Return what is known, and the calls so far."""
-        with self._guard:
-            simple = sum(template is not None for template in self._templates.values())
-            return ShapesStatistics(len(self._templates), simple, self._filled, self._passed_on)
+        templates = [template for _, template in self._templates.pairs()]
+        simple = len(templates) - templates.count(None)
+        return ShapesStatistics(len(templates), simple, self._filled, self._passed_on)
 
     def check(self) -> None:
         """Assert that both bounds are kept, and that there are holes to fill."""
-        with self._guard:
-            assert len(self._templates) <= self._shapes_max, "shapes are bounded"
-            for head, tail, *pieces in self._templates:
-                assert len(pieces) > 1, "a shape has holes"
-                length = sum(map(len, (head, tail, *pieces)))
-                assert length < limits.SHAPE_LENGTH_MAX, "and a bounded length"
-
-    def _keep(self, shape: _Shape, template: Template | None) -> None:
-        with self._guard:
-            self._templates[shape] = template
-            if len(self._templates) > self._shapes_max:
-                self._templates.popitem(last=False)
+        self._templates.check()
+        for (head, tail, *pieces), _ in self._templates.pairs():
+            assert len(pieces) > 1, "a shape has holes"
+            length = sum(map(len, (head, tail, *pieces)))
+            assert length < limits.SHAPE_LENGTH_MAX, "and a bounded length"
 
 
 def _cut(text: str) -> tuple[_Shape, list[str]]:

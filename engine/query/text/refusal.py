@@ -1,6 +1,6 @@
 """Refusals that point: from a span of the text to line, column, excerpt and caret."""
 
-from psoup.engine.errors import Position, SqlError, UnsupportedSqlError
+from psoup.engine.errors import SqlError, TextPosition, UnsupportedSqlError
 from psoup.engine.tuples.value_type import value_type
 
 _EXCERPT_BEFORE = 60
@@ -70,10 +70,10 @@ class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a S
         )
 
 
-def position_of(text: str, span: Span) -> Position:
+def position_of(text: str, span: Span) -> TextPosition:
     """Return line and column (from 1, in characters) of a span, and its length."""
     line_start = text.rfind("\n", 0, span.start) + 1
-    return Position(
+    return TextPosition(
         line=text.count("\n", 0, span.start) + 1,
         column=span.start - line_start + 1,
         length=span.past - span.start,

@@ -32,12 +32,13 @@ from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint, is_checked
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.store.address import UNIX, StoreAddress, StoreUrlError, read_store_address
-from psoup.storage import refusals
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
+from psoup.storage import refusals
+from psoup.storage.redis.calls.library import library_text
 from psoup.storage.redis.calls.wire import CommandPacker
 
 LIBRARY = "psoup"
@@ -111,9 +112,8 @@ class RedisClient:
         )
         self._rules = rules
         self._answer_s = answer_s
-        text = Path(__file__).with_name("functions.lua").read_bytes()
-        self._library_text = text
-        self.library_sha = hashlib.sha256(text).hexdigest()
+        self._library_text = library_text()
+        self.library_sha = hashlib.sha256(self._library_text).hexdigest()
 
     def call(
         self,

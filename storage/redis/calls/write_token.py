@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.limits import SECOND_US
+from psoup.engine.store.errors import FencedError, RecoveringError, StoreUnavailableError
 from psoup.storage import keys
-from psoup.storage.errors import FencedError, RecoveringError, StoreUnavailableError
 from psoup.storage.redis.calls.client import Argument, RedisClient
 
 NONCE_BYTES: Final = 16

@@ -2,10 +2,13 @@
 
 Read it in this order:
 
+- `scanning`: keys that no index leads to;
 - `records`: all records of one instant;
-- `log`: entries, head, catalogue and versions of producers;
-- `parts`: staged parts and holds;
+- `log`: entries, and what head and lists say of them;
+- `catalogue`: streams, queries, their names and readers, and versions of producers;
+- `parts`: staged parts, holds and trims;
 - `histories`: records, parts and index of histories;
 - `seals`: sums over the fields of each hash;
-- `invariants`, `check`: what holds in every Results Structure, and `check()` of the store, for tests.
+- `invariants`, `results`: what holds in every Results Structure, and the keys of this one;
+- `check`: `check()` of the store, for tests: all of these find nothing.
 """

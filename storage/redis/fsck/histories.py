@@ -2,20 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 
+from psoup.engine import limits
 from psoup.engine.store.archive_answers import HistoryId, HistoryState
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
 from psoup.storage.encoding.checksums import body_sum
 from psoup.storage.encoding.histories import Record, decode_history, pairs, part_sum
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.fsck.scanning import Index, stray_keys
 
 
 def history_faults(client: RedisClient) -> Iterator[Difference]:
-    """Yield histories that are damaged or not counted.
+    """Yield histories that are damaged or not counted, and what lies about of histories that are no more.
 
     Each is looked at in one instant: histories may begin, get parts and go meanwhile.
     """
     index = pairs(client.fetch_one("HGETALL", keys.HISTORIES))
+    if len(index) > limits.HISTORIES_MAX:
+        yield Difference(
+            "keys", f"there are {len(index)} histories, {limits.HISTORIES_MAX} at most"
+        )
     for field, name in index.items():
         history_id = HistoryId(name.decode())
         record, parts, numbers = client.fetch_together(
@@ -33,6 +39,15 @@ def history_faults(client: RedisClient) -> Iterator[Difference]:
             fault = "has no record" if left == name else None
         if fault is not None:
             yield Difference("keys", f"history {history_id} {fault}")
+    for key in stray_keys(
+        client, keys.HISTORIES_PATTERN, keys.HISTORIES, led_to=_keys_of_histories
+    ):
+        yield Difference("keys", f"{key} is of no history")
+
+
+def _keys_of_histories(ids: Index) -> set[str]:
+    built = (keys.history, keys.history_bodies, keys.history_parts)
+    return {key(HistoryId(history_id)) for history_id in ids for key in built}
 
 
 def _fault(

@@ -1,4 +1,4 @@
-"""What holds in every Results Structure, asserted over plain records: `check()` of the stores."""
+"""What holds in every Results Structure, asserted over plain records."""
 
 from collections.abc import Iterable, Sequence
 

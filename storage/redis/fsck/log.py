@@ -1,4 +1,4 @@
-"""What is wrong with a log: its entries, its head, its catalogue, its producers' versions. Read in bounded pieces."""
+"""What is wrong with a log: its entries, and what its head and its lists say of them. Read in bounded pieces."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from typing import Final
 
 from psoup.engine.limits import FOLD_BYTES_MAX
 from psoup.engine.log.operation import Rows, StageId
-from psoup.engine.results.contract import Checkpoint, Cut
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
-from psoup.storage.encoding.records import declaration_digest, decode_content, text_digest
+from psoup.storage.encoding.histories import pairs
+from psoup.storage.encoding.records import decode_content
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.entries import check_fields, sound_fields
 from psoup.storage.redis.fsck.records import DAMAGED
@@ -34,10 +34,21 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """What the log has beside its entries: by seq of a batch bytes of its body, and id of its stream."""
+    """What the store says of entries at one instant.
+
+    Attributes:
+        sizes, owners: by seq of a batch bytes of its body, and id of its stream.
+        empty: seqs of batches without rows.
+        trimmed: by id of a stream the last batch of its that was trimmed.
+        applied, arrival_us: the published operation, and when it arrived.
+    """
 
     sizes: Mapping[int, int]
     owners: Mapping[int, int]
+    empty: frozenset[int]
+    trimmed: Mapping[int, int]
+    applied: int
+    arrival_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +66,43 @@ def log_entries(client: RedisClient) -> Iterator[tuple[int, Fields]]:
     head, *flat = client.fetch(
         [("HGET", keys.HEAD, "seq"), ("HGETALL", keys.SIZES), ("HGETALL", keys.BODIES)]
     )
-    sizes = {int(seq): int(size) for seq, size in _pairs(flat[0]).items()}
-    apart = {int(seq): StageId(part.decode()) for seq, part in _pairs(flat[1]).items()}
+    sizes = {int(seq): int(size) for seq, size in pairs(flat[0]).items()}
+    apart = {int(seq): StageId(part.decode()) for seq, part in pairs(flat[1]).items()}
     return _entries(client, sizes, apart, int(head))
 
 
-def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
-    """Yield what is wrong with the entries up to the present head, and with what the head says of them.
-
-    `cut` is a published position; more may have been published since.
-    """
-    head_flat, applied, *flat = client.fetch_together(
+def log_faults(client: RedisClient) -> Iterator[Difference]:
+    """Yield what is wrong with the entries up to the present head, and with what is said of them beside."""
+    head_flat, position, sizes, owners, bodies, empty, trimmed = client.fetch_together(
         [
             ("HGETALL", keys.HEAD),
-            ("HGET", keys.META, "applied"),
+            ("HMGET", keys.META, "applied", "ts"),
             ("HGETALL", keys.SIZES),
             ("HGETALL", keys.OWNERS),
             ("HGETALL", keys.BODIES),
+            ("HKEYS", keys.EMPTY),
+            ("HGETALL", keys.TRIMMED),
         ]
     )
-    head = {n.decode(): int(value) for n, value in _pairs(head_flat).items() if n != b"sum"}
-    sizes, owners = (
-        {int(seq): int(one) for seq, one in _pairs(pairs).items()} for pairs in flat[:2]
+    head = {n.decode(): int(value) for n, value in pairs(head_flat).items() if n != b"sum"}
+    applied, arrival_us = map(int, position)
+    listed = _Listed(
+        _numbers(sizes),
+        _numbers(owners),
+        frozenset(map(int, empty)),
+        _numbers(trimmed),
+        applied,
+        arrival_us,
     )
-    apart = {
-        int(seq): StageId(part.decode(errors="replace")) for seq, part in _pairs(flat[2]).items()
-    }
-    if sizes.keys() != owners.keys():
-        yield _fault(min(sizes.keys() ^ owners.keys()), "its size or its stream is not listed")
-    listed = _Listed(sizes, owners)
-    walk, unseen = _Walk(), set(sizes)
-    for seq, entry in _entries(client, sizes, apart, head["seq"]):
-        if seq > int(applied) + 1 and seq != walk.seq + 1:
+    apart = {int(seq): StageId(one.decode(errors="replace")) for seq, one in pairs(bodies).items()}
+    yield from _list_faults(listed, apart)
+    walk, unseen = _Walk(), set(listed.sizes)
+    for seq, entry in _entries(client, listed.sizes, apart, head["seq"]):
+        if seq > applied + 1 and seq != walk.seq + 1:
             yield _fault(seq, f"the entries from {walk.seq + 1} to {seq - 1} are missing")
-        yield from _entry_faults(walk, seq, entry, listed, cut)
+        yield from _entry_faults(walk, seq, entry, listed)
         unseen.discard(seq)
-    yield from _head_faults(walk, head, sizes, int(applied))
+    yield from _head_faults(walk, head, listed)
     gone = sorted(unseen)
     found = client.fetch_one("HMGET", keys.SIZES, *gone) if gone else []
     for seq, size in zip(gone, found, strict=True):
@@ -98,9 +110,18 @@ def log_faults(client: RedisClient, cut: Cut) -> Iterator[Difference]:
             yield _fault(seq, "the entry is missing, and the log counts its body")
 
 
-def _entry_faults(
-    walk: _Walk, seq: int, entry: Fields, listed: _Listed, cut: Cut
-) -> Iterator[Difference]:
+def _list_faults(listed: _Listed, apart: Mapping[int, StageId]) -> Iterator[Difference]:
+    """Yield where the lists of batches do not agree with each other."""
+    for seq in sorted(listed.sizes.keys() ^ listed.owners.keys()):
+        yield _fault(seq, "its size or its stream is not listed")
+    for seq in sorted((listed.empty | apart.keys()) - listed.sizes.keys()):
+        yield _fault(seq, "it has a body apart or is listed as one without rows, and is no batch")
+    for stream_id, seq in sorted(listed.trimmed.items()):
+        if not 0 < seq <= listed.applied or seq in listed.sizes:
+            yield _fault(seq, f"it is said to be trimmed from stream {stream_id}, and is not")
+
+
+def _entry_faults(walk: _Walk, seq: int, entry: Fields, listed: _Listed) -> Iterator[Difference]:
     """Yield what is wrong with the next entry, and take the step."""
     follows, walk.seq = walk.more and seq == walk.seq + 1, seq
     try:
@@ -111,22 +132,21 @@ def _entry_faults(
         return
     if found.arrival_us < walk.arrival_us or found.tuple_id < walk.tuple_id:
         yield _fault(seq, "its arrival time or first tuple id is before that of the one before it")
-    if seq == cut.seq and found.arrival_us != cut.arrival_us:
-        yield _fault(seq, f"it arrived at {found.arrival_us}, and {cut.arrival_us} is published")
+    if seq == listed.applied and found.arrival_us != listed.arrival_us:
+        text = f"it arrived at {found.arrival_us}, and {listed.arrival_us} is published"
+        yield _fault(seq, text)
     if follows and (entry[b"k"] != b"rows" or found.arrival_us != walk.arrival_us):
         yield _fault(seq, "it is not of the commit that the entry before it is of")
-    if seq == cut.seq and found.more:
+    if seq == listed.applied and found.more:
         yield _fault(seq, "it is published, and its commit goes on")
     walk.arrival_us = max(walk.arrival_us, found.arrival_us)
     walk.tuple_id = max(walk.tuple_id, found.tuple_id + found.rows)
     walk.more = found.more
 
 
-def _head_faults(
-    walk: _Walk, head: Mapping[str, int], sizes: Mapping[int, int], applied: int
-) -> Iterator[Difference]:
+def _head_faults(walk: _Walk, head: Mapping[str, int], listed: _Listed) -> Iterator[Difference]:
     """Yield what the log's head says of the entries and is not so."""
-    seq = head["seq"]
+    seq, applied, sizes = head["seq"], listed.applied, listed.sizes
     if head["ts"] < walk.arrival_us or head["tuple_id"] < walk.tuple_id:
         yield _fault(seq, "the head's arrival time or tuple id is before that of the last entry")
     if seq > max(walk.seq, applied):
@@ -138,68 +158,6 @@ def _head_faults(
     waiting = sum(size for number, size in sizes.items() if number > applied)
     if (head["bytes"], head["waiting"]) != (sum(sizes.values()), waiting):
         yield _fault(seq, "the head counts other bytes of bodies than there are")
-
-
-def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
-    """Yield where streams and queries are declared otherwise in the log's catalogue than in what is published.
-
-    What was declared, dropped, registered or removed and is not applied yet is left out.
-    """
-    applied = checkpoint.cut.seq
-    names = (keys.LOG_STREAMS, keys.LOG_QUERIES)
-    streams, queries = map(_pairs, client.fetch_together([("HGETALL", name) for name in names]))
-    for stream in checkpoint.streams:
-        row = streams.get(stream.schema.name.encode())
-        said = f"{stream.stream_id} {declaration_digest(stream.schema)}".encode()
-        if row is not None and _first(row) <= applied and row != said:
-            yield Difference("stream", "it is declared otherwise in the log", stream.schema.name)
-    clauses = {clause.clause_id: clause for clause in checkpoint.clauses}
-    for query in checkpoint.queries:
-        row, clause = queries.get(query.query_id.encode()), clauses.get(query.clause_id)
-        if row is None or clause is None:
-            continue
-        name = "-" if query.name is None else keys.name_hash(query.name)
-        digest = text_digest(f"{clause.materialize} {query.canonical}")
-        seq, said_name, said_digest, streams_read = row.decode(errors="replace").split()
-        if (int(seq), said_name, said_digest) != (query.seq, name, digest) or sorted(
-            streams_read.split(",")
-        ) != sorted(map(str, set(clause.streams))):
-            text = "it is registered otherwise in the log"
-            yield Difference("query", text, query=query.query_id, seq=query.seq)
-    yield from _producer_faults(client, checkpoint)
-
-
-def _producer_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
-    """Yield producers whose last version is not the last one of the ring that remembers versions.
-
-    And those without a row whose last batch is said to be another one.
-    """
-    for stream in checkpoint.streams:
-        flat, idle_flat, head = client.fetch_together(
-            [
-                ("HGETALL", keys.producers(stream.stream_id)),
-                ("HGETALL", keys.rowless(stream.stream_id)),
-                ("HGET", keys.HEAD, "seq"),
-            ]
-        )
-        rows, idle = _pairs(flat), _pairs(idle_flat)
-        rings: dict[bytes, list[tuple[int, int]]] = {}
-        for field, row in rows.items():
-            app, ring, _ = field.partition(b":")
-            if ring:
-                numbers = row.split()
-                rings.setdefault(app, []).append((int(numbers[0]), int(numbers[1])))
-        for app, known in rings.items():
-            version, seq = max(known)
-            said = rows.get(app, b"-1 0").split()
-            if int(said[0]) != version or seq != max(one for _, one in known) or seq > int(head):
-                text = f"a producer's last version is said to be {int(said[0])}, and {version} is the last known"
-                yield Difference("producer", text, stream.schema.name, seq=Seq(seq))
-        for app, said_seq in idle.items():
-            last = max((one for _, one in rings.get(app, [])), default=0)
-            if int(said_seq) != last:
-                text = f"the last batch of a producer without rows is said to be {int(said_seq)}, and {last} is known"
-                yield Difference("producer", text, stream.schema.name, seq=Seq(last))
 
 
 def _entries(
@@ -226,7 +184,7 @@ def _entries(
             sums = dict(zip(seqs, said, strict=False))
             held = dict(zip(there, bodies, strict=True))
             for after, (_, flat) in zip(seqs, found, strict=True):
-                fields = _pairs(flat)
+                fields = pairs(flat)
                 body = held.get(after, fields.get(b"b", b"")) or b""
                 if sums[after] is None and not _is_there(client, after):
                     continue
@@ -261,7 +219,9 @@ def _checked(seq: int, entry: Fields, listed: _Listed) -> _Checked:
     content = decode_content(kind, entry[b"h"], body)
     arrival_us, tuple_id = int(entry[b"t"]), int(entry[b"i"])
     if not isinstance(content, Rows):
+        assert seq not in listed.sizes, "it is listed as a batch"
         return _Checked(arrival_us, tuple_id)
+    assert (seq in listed.empty) == (not content.rows), f"it has {content.rows} rows"
     assert listed.sizes.get(seq) == len(body), f"its body has {len(body)} bytes"
     owner = listed.owners.get(seq)
     assert owner == content.stream_id, f"it is of stream {content.stream_id}, and {owner} is listed"
@@ -272,9 +232,5 @@ def _fault(seq: int, text: str) -> Difference:
     return Difference("log", text, seq=Seq(seq))
 
 
-def _first(row: bytes) -> int:
-    return int(row.split()[0])
-
-
-def _pairs(flat: list[bytes]) -> dict[bytes, bytes]:
-    return dict(zip(flat[::2], flat[1::2], strict=True))
+def _numbers(flat: list[bytes]) -> dict[int, int]:
+    return {int(key): int(value) for key, value in pairs(flat).items()}

@@ -8,12 +8,12 @@ from typing import Final, TypeVar
 from psoup.engine.errors import IntegrityError
 from psoup.engine.results.contract import Checkpoint, Cut, Gen
 from psoup.engine.results.delta import BatchRecord
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
 from psoup.storage.encoding.record_cache import open_batch, open_clause, open_query, open_stream
-from psoup.storage.errors import StoreUnsuitableError
 from psoup.storage.redis.calls.client import Command, RedisClient
 
 DAMAGED: Final = (

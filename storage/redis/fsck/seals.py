@@ -1,7 +1,7 @@
 """What the Functions write by themselves, and which keys and fields there are: compared with their seals.
 
 A server that has read damaged files has a text that was changed, a field under another name, or not at all. So each
-hash has a seal, which `functions.lua` keeps with every write: the sum of one number for each field. The number is of
+hash has a seal, which `seals.lua` keeps with every write: the sum of one number for each field. The number is of
 field and value; of hits, which are large and have checksums of their own, of the field alone. A record (head, META,
 staged part, history) has a sum of its values in its field `sum`. Each key is compared of one instant, so others may
 write meanwhile.
@@ -20,10 +20,10 @@ from psoup.storage import keys
 from psoup.storage.redis.calls.client import Command, RedisClient
 from psoup.storage.redis.calls.tidy import scan_hash
 from psoup.storage.redis.fsck.parts import lost_parts
+from psoup.storage.redis.fsck.scanning import scan_keys
 
 SHOWN_MAX: Final = 3
 """Damaged keys that an error names: `psoup fsck` lists all."""
-KEYS_PER_SCAN: Final = 1_000
 
 HEAD_FIELDS: Final = (
     b"seq ts tuple_id bytes waiting controls_from staged parts_from parts_past".split()
@@ -31,7 +31,7 @@ HEAD_FIELDS: Final = (
 META_FIELDS: Final = b"fmt cluster gen applied ts untidy page_key lost".split()
 PART_FIELDS: Final = b"n s m r d x z v c".split()
 HISTORY_FIELDS: Final = b"j f q g a x s w c v d o n z e m i l".split()
-"""What the sum of a record is of, in this order: as in functions.lua, which a test compares."""
+"""What the sum of a record is of, in this order: as in seals.lua, which a test compares."""
 
 _ONE: Final = re.escape(keys.PART_PREFIX) + r"[^:]+"
 RECORDS: Final = (
@@ -120,7 +120,7 @@ def sealed_hash(key: str) -> _Sealed | None:
 
 
 def seal(rows: Mapping[bytes, bytes]) -> int:
-    """Return the seal of a hash (`item` in functions.lua)."""
+    """Return the seal of a hash (`item` in seals.lua)."""
     return sum(
         int(hashlib.sha1(field + b"\0" + value, usedforsecurity=False).hexdigest()[:8], 16)
         for field, value in rows.items()
@@ -128,25 +128,14 @@ def seal(rows: Mapping[bytes, bytes]) -> int:
 
 
 def record_sum(rows: Mapping[bytes, bytes], fields: Sequence[bytes]) -> bytes:
-    """Return the sum of a record (`close` in functions.lua)."""
+    """Return the sum of a record (`close` in seals.lua)."""
     text = b"\0".join(rows.get(field, b"") for field in fields)
     return hashlib.sha1(text, usedforsecurity=False).hexdigest()[:16].encode()
 
 
-def scanned(client: RedisClient, pattern: str) -> set[str]:
-    """Return the keys that match, each once."""
-    found: set[str] = set()
-    cursor = b"0"
-    while True:
-        cursor, names = client.fetch_one("SCAN", cursor, "MATCH", pattern, "COUNT", KEYS_PER_SCAN)
-        found.update(name.decode(errors="replace") for name in names)
-        if cursor == b"0":
-            return found
-
-
 def names_of(client: RedisClient) -> list[str]:
     """Return the keys that are there, and those that have a seal."""
-    found = scanned(client, f"{keys.TAG}*")
+    found = scan_keys(client, f"{keys.TAG}*")
     for seals in (keys.LOG_SEALS, keys.RESULT_SEALS):
         found |= {name.decode(errors="replace") for name in scan_hash(client, seals)}
     return sorted(found)

@@ -95,7 +95,7 @@ async def test_listing_while_a_stream_is_dropped_describes_what_stood(api, monke
     """A query is described by the streams of its snapshot, not by those that are declared a moment later."""
     await api.declare()
     query_id = await api.register("SELECT px FROM trades")
-    api.service.descriptions.clear()
+    api.service.forget()
     monkeypatch.setattr(api.service.catalogue, "streams", dict)
     answer = await api.get("/v1/queries")
     assert [query_id] == [one["id"] for one in answer.json()["queries"]]

@@ -16,8 +16,8 @@ from psoup.engine import limits
 from psoup.engine.engine import CachedTuples
 from psoup.engine.errors import EngineError
 from psoup.engine.results.contract import Gen, Position
+from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import RecoveringError, StoreUnavailableError
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio

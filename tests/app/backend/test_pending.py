@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator
 import pytest
 
 from psoup.app.backend.applied import AppliedPosition
-from psoup.app.backend.pending import Filling, FillingQuery
+from psoup.app.backend.in_process import InProcess
+from psoup.app.backend.pending import PendingQueries, PendingQuery
 from psoup.engine import limits
-from psoup.engine.log.operation import QueryId
-from psoup.engine.tuples.batch import Seq
+from psoup.engine.errors import QueryFillingError
+from psoup.engine.log.operation import Content, Operation, QueryId, Register, Remove
+from psoup.engine.tuples.batch import Seq, TupleId
+from psoup.engine.tuples.schema import StreamId
 from tests.app.faults import FaultyStore
-from tests.app.support import INTERFERES, SETTINGS, Api, assert_problem, hurried, running
+from tests.app.support import INTERFERES, SETTINGS, START_US, Api, assert_problem, hurried, running
 from tests.patience import WAIT_S
 
 pytestmark = [pytest.mark.anyio, INTERFERES]
@@ -45,8 +48,8 @@ async def test_query_filling_is_described_as_it_was_registered():
         assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
         live = (await api.get(registered.headers["location"])).json()
         assert registered.json() | {"state": "live"} == live
-        assert 0 == api.service.filling.statistics().queries
-        api.service.filling.check()
+        assert 0 == api.service.pending.statistics().queries
+        api.service.pending.check()
 
 
 async def test_query_filling_registered_again_by_name_is_the_same():
@@ -133,9 +136,20 @@ async def test_query_filling_when_the_service_ended_is_live_after_the_next_start
         assert "live" == (await api.get(f"/v1/queries/{registered['id']}")).json()["state"]
 
 
-def noted(number: int, seq: int) -> FillingQuery:
-    """Return registration `number`, committed at `seq`."""
-    return FillingQuery(QueryId(f"q_{number}"), Seq(seq), frozenset({"trades"}), {}, {"seq": seq})
+def register(number: int) -> Register:
+    """Return registration `number`."""
+    return Register(QueryId(f"q_{number}"), "SELECT px FROM trades", {"trades": StreamId(1)})
+
+
+def noted(number: int, seq: int) -> PendingQuery:
+    """Return registration `number`, committed at `seq`, as this process has answered it."""
+    return PendingQuery(Seq(seq), register(number), {"seq": seq})
+
+
+def alone(position: AppliedPosition) -> PendingQueries:
+    """Return the pending queries of a process that takes all registrations."""
+    here = InProcess()
+    return PendingQueries(position, find=here.pending, find_all=here.pending_all)
 
 
 @pytest.fixture
@@ -144,34 +158,34 @@ async def position() -> AppliedPosition:
     return AppliedPosition(asyncio.get_running_loop())
 
 
-async def test_filling_forgets_exactly_what_is_applied(position: AppliedPosition):
+async def test_pending_forgets_exactly_what_is_applied(position: AppliedPosition):
     """Positions noted out of order are forgotten one by one as they are passed, and none before."""
-    filling, seqs = Filling(position), [2, 1, 5, 3, 4]
+    pending, seqs = alone(position), [2, 1, 5, 3, 4]
     for number, seq in enumerate(seqs):
-        filling.note(noted(number, seq))
-        filling.check()
-    assert [1, 2, 3, 4, 5] == [one.seq for one in filling.queries()]
+        pending.note(noted(number, seq))
+        pending.check()
+    assert [1, 2, 3, 4, 5] == [one.seq for one in pending.all()]
     for passed in range(1, 6):
         position.advance(Seq(passed))
-        assert 5 - passed == filling.statistics().queries
-        assert sorted(set(seqs) - set(range(passed + 1))) == [one.seq for one in filling.queries()]
+        assert 5 - passed == pending.statistics().queries
+        assert sorted(set(seqs) - set(range(passed + 1))) == [one.seq for one in pending.all()]
         for number, seq in enumerate(seqs):
-            assert (seq > passed) == (filling.find(QueryId(f"q_{number}")) is not None)
-        filling.check()
+            assert (seq > passed) == (pending.find(QueryId(f"q_{number}")) is not None)
+        pending.check()
 
 
-async def test_filling_noted_again_is_held_until_its_later_position(position: AppliedPosition):
+async def test_pending_noted_again_is_held_until_its_later_position(position: AppliedPosition):
     """A handle noted at two positions is one query, filling until the later one is applied."""
-    filling = Filling(position)
-    filling.note(noted(0, 3))
-    filling.note(noted(0, 7))
+    pending = alone(position)
+    pending.note(noted(0, 3))
+    pending.note(noted(0, 7))
     position.advance(Seq(3))
-    assert [7] == [one.seq for one in filling.queries()]
+    assert [7] == [one.seq for one in pending.all()]
     position.advance(Seq(7))
-    assert (0, None) == (filling.statistics().queries, filling.find(QueryId("q_0")))
+    assert (0, None) == (pending.statistics().queries, pending.find(QueryId("q_0")))
 
 
-async def test_filling_of_many_looks_at_each_once(position: AppliedPosition, monkeypatch):
+async def test_pending_of_many_looks_at_each_once(position: AppliedPosition, monkeypatch):
     """However many are held, noting one more looks at the next to be forgotten and at no other."""
     looked = 0
 
@@ -181,15 +195,48 @@ async def test_filling_of_many_looks_at_each_once(position: AppliedPosition, mon
             looked += 1
             return int(self) <= other
 
-    filling, many = Filling(position), 1_000
+    pending, many = alone(position), 1_000
     for seq in range(1, many + 1):
-        filling.note(dataclasses.replace(noted(seq, seq), seq=Seq(Counted(seq))))
+        pending.note(dataclasses.replace(noted(seq, seq), seq=Seq(Counted(seq))))
     assert many - 1 == looked
     position.advance(Seq(many))
-    assert 0 == filling.statistics().queries
+    assert 0 == pending.statistics().queries
     assert 2 * many - 1 == looked
     monkeypatch.setattr(limits, "QUERIES_COUNT_MAX", 2)
     for seq in range(many + 1, many + 4):
-        filling.note(noted(seq, seq))
-    assert 2 == filling.statistics().queries
-    filling.check()
+        pending.note(noted(seq, seq))
+    assert 2 == pending.statistics().queries
+    pending.check()
+
+
+async def test_pending_of_other_processes_are_found_beside_those_held(position: AppliedPosition):
+    """What this process answered stands as it answered it; of others there is what the log has, and no removal."""
+    removal = Remove(QueryId("q_9"))
+    contents: list[tuple[int, Content]] = [(3, register(3)), (5, register(5)), (6, removal)]
+    log = [Operation(Seq(seq), START_US, TupleId(1), content) for seq, content in contents]
+
+    def find(query_id: QueryId) -> Operation | None:
+        return {QueryId(f"q_{n}"): one for n, one in zip((3, 5, 9), log, strict=True)}.get(query_id)
+
+    pending = PendingQueries(position, find=find, find_all=lambda: log)
+    pending.note(noted(5, 5))
+    pending.note(noted(4, 4))
+    assert [(3, None), (4, {"seq": 4}), (5, {"seq": 5})] == [
+        (one.seq, one.description) for one in pending.all()
+    ]
+    assert noted(5, 5) == pending.find(QueryId("q_5")) == pending.held(QueryId("q_5"))
+    assert PendingQuery(Seq(3), register(3)) == pending.find(QueryId("q_3"))
+    assert pending.held(QueryId("q_3")) is None
+    assert pending.find(QueryId("q_9")) is None
+    assert pending.find(QueryId("q_0")) is None
+
+
+async def test_pending_of_other_processes_are_waited_for(position: AppliedPosition):
+    """A query that was found is there once its position is applied; by the deadline it is 503."""
+    pending = alone(position)
+    waiting = asyncio.create_task(pending.wait_for(noted(0, 2), timeout_s=WAIT_S))
+    await asyncio.sleep(0)
+    position.advance(Seq(2))
+    await waiting
+    with pytest.raises(QueryFillingError):
+        await pending.wait_for(noted(1, 3), timeout_s=0.01)

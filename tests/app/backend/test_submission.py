@@ -7,10 +7,11 @@ import pytest
 
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.submission import Submission
-from psoup.app.errors import CommitUnknownError, MemoryFullError
+from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import OverloadedError
+from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
 from tests.app.support import START_US

@@ -13,6 +13,7 @@ from psoup.app.fold.loop import FoldLoop
 from psoup.app.main import create_worker_app
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
+from psoup.engine.engine import CachedTuples
 from psoup.storage import keys
 from tests.app.staged import commit, stage
 from tests.app.support import SETTINGS, START_US, Api, answering, assert_problem, row
@@ -90,6 +91,13 @@ async def ids(api: Api, query: str = "") -> list[str]:
     """Return the handles that a list shows."""
     answer = await api.get(f"/v1/queries?{query}")
     return [one["id"] for one in answer.json()["queries"]]
+
+
+def tuples_of(api: Api) -> CachedTuples:
+    """Return the tuples that a worker keeps."""
+    source = api.service.backend.source
+    assert isinstance(source, CachedTuples)
+    return source
 
 
 async def test_what_one_worker_took_all_others_show(workers: tuple[Api, Api]):
@@ -222,15 +230,14 @@ async def test_another_history_is_begun_with_nothing_of_the_one_before(
     before = await one.results(query_id)
     described = (await one.get(f"/v1/queries/{query_id}")).json()
     service = one.service
-    assert service.worker is not None
-    assert 0 < service.worker.tuples.statistics().segments
+    assert 0 < tuples_of(one).statistics().segments
     assert 0 < service.catalogue.statistics().held
     await left_alone(engine, one, other)
     server.client.fetch_one("HSET", keys.META, "gen", before["gen"] + 1)
     while service.backend.statistics().histories == 0:  # type: ignore[attr-defined] # noqa: ASYNC110
         await asyncio.sleep(0.005)
-    assert 0 == service.worker.tuples.statistics().segments
-    assert (0, {}) == (service.catalogue.statistics().held, service.descriptions)
+    assert 0 == tuples_of(one).statistics().segments
+    assert (0, 0) == (service.catalogue.statistics().held, len(service.descriptions))
     after = await one.results(query_id)
     assert (before["gen"] + 1, before["rows"]) == (after["gen"], after["rows"])
     assert described == (await one.get(f"/v1/queries/{query_id}")).json()
@@ -269,26 +276,25 @@ async def test_answer_that_another_history_overtakes_is_no_answer(
     query_id = await api.register(SQL)
     await api.rows([row(i) for i in range(9)])
     gen = (await api.results(query_id))["gen"]
-    parts = api.service.worker
-    assert parts is not None
-    tuples = parts.tuples.tuples
+    kept, results = tuples_of(api), api.service.results
+    tuples = kept.tuples
     begun: list[int] = []
 
     def overtaken(*asked: Any) -> Any:
         if not begun:
             begun.append(gen + 1)
             server.say("gen", gen + 1)
-            parts.store.results.cut()  # another answer sees it, and what is cached goes
+            results.cut()  # another answer sees it, and what is cached goes
         return tuples(*asked)
 
-    monkeypatch.setattr(parts.tuples, "tuples", overtaken)
+    monkeypatch.setattr(kept, "tuples", overtaken)
     many = {"queries": [query_id]}
     for ask in (
         lambda: api.get(f"/v1/queries/{query_id}/results?limit=5"),
         lambda: api.send("POST", "/v1/invoke", json=many),
     ):
         begun.clear()
-        gen = parts.store.results.cut().gen
+        gen = results.cut().gen
         refused = await ask()
         assert_problem(refused, "recovering")
         again = await ask()

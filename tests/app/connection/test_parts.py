@@ -5,7 +5,7 @@ import asyncio
 import httptools
 import pytest
 
-from psoup.app.admission.connections import Admission
+from psoup.app.admission.connections import ConnectionAdmission
 from psoup.app.admission.shares import Shares
 from psoup.app.admission.traffic import Traffic
 from psoup.app.connection.chunks import CHUNKS_AT_ONCE, Chunks
@@ -30,7 +30,7 @@ def test_no_client_has_more_than_its_share():
     assert not shares.take("a")
     assert shares.take("b", 2)
     assert not shares.take("c")
-    shares.give_back("a", 6)
+    shares.release("a", 6)
     assert shares.take("c", 6)
     shares.check()
     assert (8, 8, 2) == (shares.taken, shares.statistics().highest, shares.statistics().refused)
@@ -189,7 +189,7 @@ def test_a_head_tells_how_its_body_ends(header: tuple[bytes, bytes], frame: Fram
 def test_connections_are_counted_by_address_and_a_few_more_are_told():
     """Loopback is not counted; one that leaves makes room."""
     settings = Settings(connections_per_address=1, connections=5)
-    admission = Admission(settings, count_loopback=False)
+    admission = ConnectionAdmission(settings, count_loopback=False)
     local = [admission.enter("127.0.0.1") for _ in range(2)]
     one, crowded = admission.enter(HERE), admission.enter(HERE)
     assert [None, None] == [entry and entry.refusal for entry in local]

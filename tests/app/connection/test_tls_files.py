@@ -101,6 +101,6 @@ def test_files_that_were_never_right_encrypt_nothing(files: Files, logged: list[
     assert looked.later() is None
     files[0].write_text(text)
     assert looked.later() is not None
-    assert ["certificate-kept", "certificate-read"] == logged
+    assert ["certificate-unreadable", "certificate-read"] == logged
     with pytest.raises(RuntimeError):
         Connections(Settings(tls_cert_file=files[0], tls_key_file=files[1]))()

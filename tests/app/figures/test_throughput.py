@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.app.figures.throughput import SPANS_S, Progress, Tally, ThroughputRing
+from psoup.app.figures.throughput import SPANS_S, Progress, ThreadSafeCount, ThroughputRing
 
 
 def done(tuples: int) -> Progress:
@@ -92,9 +92,9 @@ def test_ring_out_of_order_fails_its_check():
         ring.check()
 
 
-def test_tally_adds_up():
-    """It counts what it is given."""
-    tally = Tally()
+def test_count_adds_up():
+    """It is the sum of what was added."""
+    added = ThreadSafeCount()
     for number in (1, 0, 4):
-        tally.add(number)
-    assert 5 == tally.count
+        added.add(number)
+    assert 5 == added.count

@@ -13,10 +13,11 @@ from psoup.app.fold.loop import FoldLoop
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.invocation.answer import Request
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.patience import WAIT_S
@@ -74,7 +75,7 @@ class Folding:
             self.loop.source,
             query_id=query_id,
             request=Request(1_000),
-            clauses=ClauseCache(),
+            cache=InvocationCache(BoundQueries()),
         )
         return sorted(v for v in page.columns[0][1].to_list() if isinstance(v, int))
 

@@ -14,8 +14,8 @@ from psoup.engine.errors import IntegrityError
 from psoup.engine.invocation.answer import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
-from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.fold.folding import numbers
 from tests.app.support import START_US

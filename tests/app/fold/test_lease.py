@@ -5,9 +5,10 @@ import threading
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
-from psoup.app.fold.lease import Lease, LeaseStatistics
-from psoup.storage.errors import FencedError, RecoveringError, StoreUnavailableError
+from psoup.app.fold.lease import RENEWAL_FAILED, Lease, LeaseStatistics
+from psoup.engine.store.errors import FencedError, RecoveringError, StoreUnavailableError
 from tests.patience import WAIT_S
 
 LEASE_S = 0.005
@@ -50,6 +51,35 @@ def test_lease_is_renewed_until_it_is_stopped():
     calls = renewals.calls
     assert LeaseStatistics(calls, 0) == lease.statistics()
     assert not lease._thread.is_alive()
+
+
+def test_lease_is_renewed_on_after_an_error_that_is_none_of_the_store():
+    """What was raised is logged once however often it comes, and once that it is over."""
+    bug = ValueError("not a number")
+    renewals = Renewals(bug, bug, None, told_at=4)
+    lease = Lease(renewals, lease_s=LEASE_S, on_fenced=never, elapsed_s=time.monotonic)
+    with capture_logs() as logged:
+        lease.start(time.monotonic())
+        assert renewals.told.wait(WAIT_S)
+        lease.stop()
+    assert [RENEWAL_FAILED, f"{RENEWAL_FAILED}-over"] == [one["event"] for one in logged]
+    assert 2 == lease.statistics().failures
+    assert lease.statistics().renewals >= 2
+
+
+def test_lease_that_is_never_renewed_again_lasts_no_longer():
+    """Whatever a renewal raises: the engine sees that another one may have been let in."""
+    now_s = [0.0]
+    renewals = Renewals(*[ValueError("not a number")] * 1_000, told_at=2)
+    lease = Lease(renewals, lease_s=LEASE_S, on_fenced=never, elapsed_s=lambda: now_s[0])
+    with capture_logs():
+        lease.start(0.0)
+        assert renewals.told.wait(WAIT_S)
+        lasted = [lease.lasts]
+        now_s[0] = LEASE_S
+        lasted.append(lease.lasts)
+        lease.stop()
+    assert [True, False] == lasted
 
 
 def test_lease_that_was_never_started_stops():

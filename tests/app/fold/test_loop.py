@@ -8,7 +8,7 @@ import pytest
 from psoup.app.backend.contract import Phase
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
-from psoup.storage.errors import CommitUnknownError, RecoveringError, StoreUnavailableError
+from psoup.engine.store.errors import CommitUnknownError, RecoveringError, StoreUnavailableError
 from psoup.storage.memory.store import MemoryStore
 from tests.app.faults import FaultyStore, Interfered
 from tests.app.fold.folding import KEPT_US, Folding, folding, numbers, quicken, schema

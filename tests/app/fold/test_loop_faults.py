@@ -8,7 +8,7 @@ from psoup.app.backend.contract import Phase
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError, IntegrityError
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
@@ -148,11 +148,18 @@ class LostAnswers:
 
 
 @pytest.mark.redis
-@pytest.mark.parametrize("writes_max", [2, 1_000])
 @pytest.mark.parametrize(
-    "fault",
-    [(False, None), (True, None), (False, RecoveringError), (False, StoreFullError)],
-    ids=["unsent", "lost", "recovering", "full"],
+    ("fault", "writes_max"),
+    [
+        pytest.param((True, None), 2, id="lost-2"),
+        pytest.param((False, None), 1_000, id="unsent-1000"),
+        pytest.param((False, RecoveringError), 1_000, id="recovering-1000"),
+        pytest.param((False, StoreFullError), 1_000, id="full-1000"),
+        pytest.param((True, None), 1_000, id="lost-1000", marks=pytest.mark.slow),
+        pytest.param((False, None), 2, id="unsent-2", marks=pytest.mark.slow),
+        pytest.param((False, RecoveringError), 2, id="recovering-2", marks=pytest.mark.slow),
+        pytest.param((False, StoreFullError), 2, id="full-2", marks=pytest.mark.slow),
+    ],
 )
 def test_loop_after_any_exchange_with_its_server_that_fails_goes_on(
     server, tmp_path, monkeypatch, fault, writes_max

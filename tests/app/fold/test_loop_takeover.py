@@ -12,7 +12,8 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import IntegrityError
 from psoup.engine.log.operation import QueryId
-from psoup.storage.errors import (
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import (
     FencedError,
     RecoveringError,
     StoreUnavailableError,
@@ -198,7 +199,7 @@ def test_loop_that_is_fenced_while_it_folds_is_fenced_at_once(store, clock):
 
 def test_store_that_no_other_process_reaches_needs_no_lease(store, clock):
     """In memory nobody waits."""
-    store.durability = "memory"
+    store.durability = Durability.MEMORY
     with store.failing("token", "renew", FencedError("another")) as again:
         with folding(store, lease_s=0.005) as one:
             one.settle(World(store.plain, clock))

@@ -8,8 +8,8 @@ import pytest
 from psoup.app.fold.publishing import Publishing, PublishStatistics
 from psoup.engine import limits
 from psoup.engine.results.delta import Delta
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import StoreUnavailableError
 
 
 def delta(seq: int, **more) -> Delta:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 import structlog.testing
 
-from psoup.app.errors import StoreDownError
 from psoup.app.fold.store_watch import StoreWatch
 from psoup.engine import limits
 from psoup.engine.store.condition import DiskUse, Loss, StoreCondition
+from psoup.engine.store.errors import StoreUnavailableError
 from tests.patience import wait_until
 
 WELL = StoreCondition()
@@ -29,7 +29,7 @@ class Store:
         self.looks += 1
         found = next(self._seen, self._last)
         if found is None:
-            raise StoreDownError("It is away.")
+            raise StoreUnavailableError("It is away.")
         return found
 
 

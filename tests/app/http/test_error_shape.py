@@ -11,14 +11,13 @@ import pytest
 
 import psoup.app
 import psoup.storage
-from psoup.app.backend import service as service_module
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.problems import PROBLEM_TYPES, problem_body, problem_headers, problem_response
 from psoup.engine.clock import ManualClock
-from psoup.engine.errors import EngineError, IntegrityError, Position, UnknownColumnError
+from psoup.engine.errors import EngineError, IntegrityError, TextPosition, UnknownColumnError
+from psoup.engine.store.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import StoreFullError, StoreUnavailableError, StoreUnsuitableError
 from tests.app.faults import FaultyStore
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, hurried, row, running
 from tests.patience import WAIT_S, wait_until
@@ -94,7 +93,7 @@ def test_sql_problems_quote_only_in_excerpt_and_hint():
     """What names the sender's query stands in `excerpt` and `hint`, never in `detail`."""
     error = UnknownColumnError(
         "The stream has no column of this name.",
-        position=Position(1, 8, 6),
+        position=TextPosition(1, 8, 6),
         excerpt="SELECT secret",
         remedy="name a declared column",
         quoting="trades has no column 'secret'.",
@@ -204,7 +203,7 @@ async def test_accepted_is_what_is_committed_and_not_applied(faulty: Api, store:
 
 async def test_recovering_until_the_state_is_read_back(monkeypatch, store: FaultyStore):
     """While the engine recovers, requests are 503 `recovering` and readiness says so."""
-    monkeypatch.setattr(service_module, "RECOVERY_GRACE_S", 0.0)
+    monkeypatch.setattr(FoldLoop, "grace_s", 0.0)
     with store.waiting("results", "checkpoint"):
         running_one = running(store=store)
         api = await running_one.__aenter__()

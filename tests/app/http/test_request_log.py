@@ -165,8 +165,8 @@ def test_connections_that_are_too_many_have_a_line_without_a_request(lines):
 def test_requests_without_a_place_have_one_line_each(lines, monkeypatch):
     """The service owes them, so they are warnings; with a body on its way or without."""
     with served_application(SETTINGS) as (address, app):
-        places = app.state.context.front.places
-        monkeypatch.setattr(places, "expect", lambda *_, **__: False)
+        slots = app.state.context.front.slots
+        monkeypatch.setattr(slots, "expect", lambda *_, **__: False)
         assert 503 == answer(address, head("GET", "/v1/streams"))[0]
         assert 503 == answer(address, head("POST", ROWS, "Content-Length: 2") + b"[]")[0]
         wait_until(lambda: len(requests(lines)) == 2, "both are logged")
@@ -182,7 +182,7 @@ def test_a_line_names_no_request_that_was_answered_before(lines, monkeypatch):
     """Behind one that found no place, and has its line, only ends of lines come: nothing of another request."""
     request = head("POST", ROWS, "Content-Length: 2") + b"[]"
     with served_application(SETTINGS) as (address, app), connected(address) as connection:
-        monkeypatch.setattr(app.state.context.front.places, "expect", lambda *_, **__: False)
+        monkeypatch.setattr(app.state.context.front.slots, "expect", lambda *_, **__: False)
         connection.sendall(request)
         assert 503 == read_answer(connection)[0]
         connection.sendall(b"\r\n" * limits.BLANK_BYTES_MAX)
@@ -228,8 +228,8 @@ def test_requests_whose_client_has_gone_are_aborted(lines):
         path = f"/v1/queries/{handle}/results"
         with connected(address) as connection:
             connection.sendall(head("GET", f"{path}?min_seq=1000"))
-            places = app.state.context.front.places
-            wait_until(lambda: places.statistics().waiting == 1, "it waits for the position")
+            slots = app.state.context.front.slots
+            wait_until(lambda: slots.statistics().waiting == 1, "it waits for the position")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         wait_until(lambda: bool(requests(lines)), "it is logged")
     (found,) = requests(lines)

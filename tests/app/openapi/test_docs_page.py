@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from psoup.app.admission.places import Kind
 from psoup.app.admission.shares import Shares
+from psoup.app.admission.slots import Activity
 from psoup.app.http.sending import COUNTED_FROM_BYTES
 from psoup.app.settings import Settings
 from tests.app.serving import served_application
@@ -31,12 +31,12 @@ async def test_pages_have_no_place_where_there_is_none(path: str):
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
-            places = app.state.context.front.places
+            slots = app.state.context.front.slots
             assert 200 == (await client.get(path)).status_code
-            assert 0 == places.statistics().working
-            places.take(Kind.WORKING, "")
+            assert 0 == slots.statistics().working
+            slots.take(Activity.WORKING, "")
             assert_problem(await client.get(path), "overloaded")
-            places.give_back(Kind.WORKING, "")
+            slots.release(Activity.WORKING, "")
 
 
 @pytest.mark.parametrize("path", PATHS)

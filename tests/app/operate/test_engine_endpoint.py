@@ -2,14 +2,22 @@
 
 import hashlib
 import json
-from typing import Any
+import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
+from psoup.app.admission.slots import unlimited_slots
+from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
+from psoup.app.connection.listening import listen
+from psoup.app.connection.server import make_server
+from psoup.app.http.edge import Application
+from psoup.app.http.front import Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
 from psoup.app.http.request_log import RequestLog
@@ -17,23 +25,20 @@ from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.settings import Settings
 from psoup.engine.clock import ManualClock
+from psoup.engine.limits import REQUEST_LINES_PER_ADDRESS_MAX
 from psoup.engine.log.operation import Rows
-from psoup.storage.errors import StoreUnavailableError
+from psoup.engine.store.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.fold.folding import Folding, numbers, quicken, schema
+from tests.app.raw_http import connected, head, read_answer
 from tests.app.support import START_US, assert_problem
 from tests.patience import WAIT_S, wait_until
 from tests.world import World
 
 pytestmark = pytest.mark.anyio
 
-DOOR: Any = {
-    "admit": Sites(Settings()).admit,
-    "observe": RequestLog(Settings()).ended,
-    "address_of": client_address(Settings()),
-}
-EXECUTORS = {"executor_jobs": ("Jobs that executors were given.", 7)}
-"""What executors count, where an engine has some."""
+EXECUTORS = SimpleNamespace(jobs=7, failed=0, chunks=6, seconds=0.5)
+"""What executors have done, where an engine has some."""
 
 
 @pytest.fixture
@@ -62,10 +67,28 @@ def started(one: Folding) -> None:
 
 async def get(one: Folding, path: str, keys_file=None, **headers: str) -> httpx.Response:
     """Return the answer to one request."""
-    app = engine_application(one.loop, one.store, load_keys(keys_file), lambda: EXECUTORS, **DOOR)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    async with client_of(one, keys_file) as client:
         return await client.get(path, headers=headers)
+
+
+def client_of(one: Folding, keys_file: Path | None = None) -> httpx.AsyncClient:
+    """Return a client of the engine's endpoint."""
+    app = endpoint(one, RequestLog(Settings()), keys_file)
+    transport = httpx.ASGITransport(app=app)
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
+
+
+def endpoint(one: Folding, log: RequestLog, keys_file: Path | None = None) -> Application:
+    """Return the engine's endpoint, whose requests are logged by `log`."""
+    return engine_application(
+        one.loop,
+        one.store,
+        load_keys(keys_file),
+        Front(unlimited_slots(), Traffic(), log),
+        executors=lambda: EXECUTORS,
+        admit=Sites(Settings()).admit,
+        address_of=client_address(Settings()),
+    )
 
 
 def samples(answer: httpx.Response) -> dict[str, float]:
@@ -184,9 +207,31 @@ async def test_nothing_else_is_there(one, path):
 
 async def test_other_methods_are_refused_by_name(one):
     """The path is there: the refusal names what it answers."""
-    app = engine_application(one.loop, one.store, load_keys(None), dict, **DOOR)
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    async with client_of(one) as client:
         refused = await client.post("/healthz")
     assert_problem(refused, "method")
     assert "GET, HEAD" == refused.headers["allow"]
+
+
+def test_requests_refused_by_the_connection_share_the_log_with_all_others(one):
+    """One budget of lines: broken requests and unknown paths together are logged no more often than either alone."""
+    settings = Settings(port=0)
+    log = RequestLog(settings, monotonic_s=lambda: 0.0)
+    with capture_logs() as logged, listen(settings) as listener:
+        server = make_server(endpoint(one, log), settings)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            address = listener.getsockname()[:2]
+            for request in (head("GET", "/nowhere"), b"broken\r\n\r\n"):
+                for _ in range(REQUEST_LINES_PER_ADDRESS_MAX):
+                    with connected(address) as connection:
+                        connection.sendall(request)
+                        assert read_answer(connection)[0] in {400, 404}
+        finally:
+            server.should_exit = True
+            thread.join(WAIT_S)
+    written = [line["status"] for line in logged if line["event"] == "request"]
+    assert [404] * REQUEST_LINES_PER_ADDRESS_MAX == written
+    left_out = [line["lines"] for line in logged if line["event"] == "requests-left-out"]
+    assert REQUEST_LINES_PER_ADDRESS_MAX == sum(left_out)

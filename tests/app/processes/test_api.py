@@ -25,7 +25,7 @@ from tests.app.support import STREAM
 from tests.patience import WAIT_S, wait_until
 from tests.stores import SharedServer
 
-LEASE_S = 1.0
+LEASE_S = 3.0
 BEGIN_US = 1_600_000_000 * SECOND_US
 """2020-09-13T12:26:40Z: not in the future of any machine."""
 NOW = "2020-09-13T12:27:29Z"
@@ -60,7 +60,8 @@ class Api:
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Ask, on a connection of its own."""
-        return httpx.request(method, f"{self.url}{path}", timeout=WAIT_S, **more)
+        url = f"{self.url}{path}"
+        return httpx.request(method, url, timeout=WAIT_S, verify=False, **more)  # no TLS to look up
 
     def figure(self, name: str) -> float:
         """Return a meter's value; 0 where there is none, or no answer."""

@@ -22,14 +22,14 @@ from psoup.app.settings import Settings
 from psoup.engine.log.operation import Declare, Rows
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import open_worker_store
+from psoup.storage.opening import open_worker_store
 from tests.app.fold.folding import numbers, schema
 from tests.app.real_processes import Process
 from tests.patience import wait_until
 from tests.stores import SharedServer
 from tests.world import record_batch
 
-LEASE_S = 2.0
+LEASE_S = 3.0
 NAME = "s"
 
 

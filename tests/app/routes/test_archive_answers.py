@@ -10,7 +10,7 @@ import pytest
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
-from psoup.storage.errors import StoreFullError
+from psoup.engine.store.errors import StoreFullError
 from tests.app.archive_job import (
     OTHER,
     WORKER,

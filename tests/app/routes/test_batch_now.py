@@ -25,7 +25,8 @@ async def test_a_store_that_stands_still_leaves_now_unsaid(monkeypatch: pytest.M
         raise AssertionError("it was not waited for")
 
     results = SimpleNamespace(stream=stream)
-    service = SimpleNamespace(worker=object(), answering=pool, results=results)
+    backend = SimpleNamespace(reads_at_once=False)
+    service = SimpleNamespace(backend=backend, answering=pool, results=results)
     call: Any = SimpleNamespace(service=service)
     submitted: Submitted = SimpleNamespace()  # type: ignore[assignment]
     assert await _now(call, "trades", submitted) is None

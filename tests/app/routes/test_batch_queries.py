@@ -19,8 +19,8 @@ from psoup.app.routes.batch_queries import SLICE
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import OverloadedError, StaleDeclarationError
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.support import (
     SETTINGS,

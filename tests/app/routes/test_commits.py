@@ -9,9 +9,9 @@ import pytest
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.log.operation import Staged, StageId
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
 from tests.app.staged import commit, stage, staged_commit
 from tests.app.support import INTERFERES, START_US, Api, assert_problem, hurried, row, running

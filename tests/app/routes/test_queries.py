@@ -66,7 +66,7 @@ async def test_query_tells_what_is_kept_of_its_matches(api: Api, kept):
     body = answer.json()
     assert (201, kept.value) == (answer.status_code, body["materialize"])
     assert kept.value == (await api.get(f"/v1/queries/{body['id']}")).json()["materialize"]
-    api.service.descriptions.clear()
+    api.service.forget()
     listed = (await api.get("/v1/queries")).json()["queries"]
     assert [body] == listed
     snapshot = api.service.results.snapshot(body["id"])
@@ -114,6 +114,7 @@ async def test_descriptions_kept_are_bounded(api: Api, monkeypatch):
     await api.declare()
     ids = [await api.register(SQL) for _ in range(5)]
     monkeypatch.setattr(limits, "DESCRIPTIONS_KEPT_MAX", 2)
+    api.service.forget()  # the bound is that of the time at which it begins to keep them
     for _ in range(2):
         listed = (await api.get("/v1/queries")).json()["queries"]
         assert ids == [one["id"] for one in listed]

@@ -10,7 +10,7 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import sum_digests
-from psoup.storage.errors import StoreFullError
+from psoup.engine.store.errors import StoreFullError
 from tests.app.faults import FaultyStore
 from tests.app.routes.test_rows import BODIES
 from tests.app.staged import commit, stage, staged_commit

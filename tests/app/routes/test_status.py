@@ -12,7 +12,7 @@ import pytest
 from psoup.app.wire.rows.body import NDJSON
 from psoup.engine import limits
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.storage.health import StoreHealth
+from psoup.engine.store.contract import StoreHealth
 from tests.app.support import KEEPS_HITS, Api, assert_problem, row
 from tests.patience import WAIT_S
 

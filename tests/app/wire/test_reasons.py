@@ -5,11 +5,11 @@ import itertools
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from psoup.app.routes.batches import HoldBody
+from psoup.app.routes.staging import CommitBody
 from psoup.app.wire.models.archive_answers import HistoryBody
-from psoup.app.wire.models.batches import HoldBody
 from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.queries import QueryBody
-from psoup.app.wire.models.staging import CommitBody
 from psoup.app.wire.models.streams import StreamBody
 from psoup.app.wire.reasons import reason_of
 

@@ -78,7 +78,7 @@ def test_password_that_changes_in_its_file_is_read_again(attacked_server, guarde
 
 
 def _answers(client) -> bool:
-    from psoup.storage.errors import StoreUnavailableError
+    from psoup.engine.store.errors import StoreUnavailableError
 
     try:
         return bool(client.info("server"))

@@ -46,6 +46,7 @@ def test_serve_and_its_clients_run_nothing_of_the_folder(folder, psoup):
         assert '"n":7' in psoup.run("query", "SELECT n FROM s", "--url", url)
 
 
+@pytest.mark.slow
 def test_demo_and_fsck_run_nothing_of_the_folder(psoup):
     """A demo starts a service of its own, and that a store; what it leaves is checked."""
     assert "the service is stopped" in psoup.run("demo", "--seconds", "1", "--data", "kept")

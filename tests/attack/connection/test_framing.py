@@ -7,6 +7,7 @@ client beside it is answered rightly.
 import contextlib
 import re
 import socket
+from collections.abc import Mapping
 from random import Random
 from typing import Final
 
@@ -58,6 +59,12 @@ TOKENS: Final = (
     *(b"Expect: 100-continue\r\n", b"Connection: close\r\n", b"x" * 9_000, b"X: y\r\n" * 70),
 )
 STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ")
+
+
+@pytest.fixture(scope="module")
+def target_settings() -> Mapping[str, object]:
+    """The default ones, in a service of its own: what others have freed would hide what this one takes."""
+    return {}
 
 
 def mutated(rng: Random) -> bytes:

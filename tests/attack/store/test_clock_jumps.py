@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.engine.limits import SECOND_US
-from tests.attack.target import KINDS, Kind, Target, launched
+from tests.attack.target import Kind, Target, launched
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
@@ -18,7 +18,8 @@ def warnings(target: Target) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# The worker is told all that `serve` is, and when it is over.
+@pytest.mark.parametrize("kind", [pytest.param("serve", marks=pytest.mark.slow), "worker"])
 def test_clock_that_jumped_there_and_back_is_told(
     kind: Kind, attacked_server: SharedServer, tmp_path
 ):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.attack.target import KINDS, LEASE_S, Kind, Target, launched
+from tests.attack.target import EACH_KIND, LEASE_S, Kind, Target, launched
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
@@ -59,7 +59,7 @@ def end(target: Target) -> None:
     target.engine.wait()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EACH_KIND)
 def test_operations_that_are_cut_off_are_named(kind: Kind, own_server: SharedServer, tmp_path):
     """First and last seq in an error line, in status, as a warning and as meters; also after another start."""
     with launched(kind, own_server, tmp_path, lease_s=LEASE_S) as target:

@@ -1,6 +1,6 @@
 """Settings of the store that are changed while it runs: nothing more is acknowledged than is on disk."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -8,7 +8,14 @@ from tests.attack.target import Target
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
+pytestmark = pytest.mark.services
 ROW = [{"x": 1}]
+
+
+@pytest.fixture(scope="module")
+def target_settings() -> Mapping[str, object]:
+    """The default ones, in a service of its own: the settings of its store are changed."""
+    return {}
 
 
 @pytest.fixture(autouse=True)

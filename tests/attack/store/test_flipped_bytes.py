@@ -10,9 +10,9 @@ import pytest
 
 from psoup.engine.errors import IntegrityError
 from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.store.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage.errors import RecoveringError, StoreUnavailableError, StoreUnsuitableError
 from psoup.storage.redis.store import RedisStore
 from tests.attack.store.filling import HISTORY, filled, schema, tuples
 from tests.stores import SharedServer

@@ -6,7 +6,7 @@ import pytest
 
 from psoup.storage import keys
 from tests.app.real_processes import Process
-from tests.attack.target import KINDS, LEASE_S, launched
+from tests.attack.target import EACH_KIND, LEASE_S, launched
 from tests.patience import wait_until
 
 pytestmark = pytest.mark.redis
@@ -20,7 +20,7 @@ STREAM = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EACH_KIND)
 def test_body_that_was_changed_is_not_served_and_keeps_an_engine_from_starting(
     kind, attacked_server, tmp_path
 ):

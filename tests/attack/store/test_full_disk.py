@@ -12,7 +12,7 @@ import pytest
 from psoup.app.operate.lifecycle import EXIT_STORE
 from psoup.engine.limits import MIB
 from tests.app.real_processes import Process
-from tests.attack.target import KINDS, Kind, Target, launched
+from tests.attack.target import EACH_KIND, Kind, Target, launched
 from tests.patience import WAIT_S, wait_until
 from tests.stores import SharedServer
 
@@ -54,7 +54,7 @@ def reasons(target: Target) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EACH_KIND)
 def test_nearly_full_disk_takes_removals_and_nothing_else(kind: Kind, disk: Path, tmp_path):
     """Above 90 %: 507 for what adds; reads and removals as ever; a warning before, and all again when there is room."""
     server = SharedServer(disk / "server")
@@ -98,7 +98,7 @@ def test_reads_go_on_while_the_embedded_store_cannot_write(disk: Path, tmp_path)
         url = front.wait_for("listening")["url"]
 
         def ask(method: str, path: str, **more: object) -> httpx.Response:
-            return httpx.request(method, f"{url}{path}", timeout=WAIT_S, **more)  # type: ignore[arg-type]
+            return httpx.request(method, f"{url}{path}", timeout=WAIT_S, verify=False, **more)  # type: ignore[arg-type]
 
         wait_until(lambda: ask("GET", "/readyz").status_code == 200, "it is ready")
         assert ask("PUT", "/v1/streams/s", json=COLUMNS).status_code == 201
@@ -106,7 +106,7 @@ def test_reads_go_on_while_the_embedded_store_cannot_write(disk: Path, tmp_path)
         stored = ask("POST", "/v1/streams/s/rows", json=ROW).json()["seq"]
         with filled(disk, 100):
             refused = ask("POST", "/v1/streams/s/rows", json=ROW * 5_000)
-            assert refused.status_code == 503
+            assert refused.status_code in (503, 507), "507 where the full disk was seen first"
             wait_until(
                 lambda: ask("GET", "/readyz").json()["reasons"] == ["disk-full"],
                 "it says why the store is away",

@@ -15,6 +15,7 @@ from tests.attack.target import Target
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
+pytestmark = pytest.mark.services
 DEADLINE_S = 0.5
 ASKERS = 3
 POOLED_MAX = 2 + 4 + 6 + 2 * ASKERS

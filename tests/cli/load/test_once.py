@@ -65,7 +65,9 @@ def interrupt_after(monkeypatch, batches):
     monkeypatch.setattr(PsoupClient, "append", append_some)
 
 
-@pytest.mark.parametrize("rows", [10, 50, 100, 300])
+@pytest.mark.parametrize(
+    "rows", [10, *(pytest.param(rows, marks=pytest.mark.slow) for rows in (50, 100)), 300]
+)
 def test_interrupted_load_repeated_with_larger_batches_misses_nothing(
     psoup, csv_file, monkeypatch, rows
 ):

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from psoup.engine.data import key_index
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.data.join_keys import SideKey, band_values
-from psoup.engine.data.key_index import NO_KEYS, Asked, distinct, ordered, spans
+from psoup.engine.data.key_index import NO_KEYS, KeyLookup, distinct, ordered, spans
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.values.expression import ColumnRef
@@ -70,20 +70,20 @@ def integers(*values):
 ASKED = {
     "equal": (
         KEY,
-        Asked(integers(3, 7, 7_000), NO_KEYS, NO_KEYS),
+        KeyLookup(integers(3, 7, 7_000), NO_KEYS, NO_KEYS),
         lambda i, t: (i == 3) | (i == 7),
     ),
     "band": (
         BAND,
-        Asked(NO_KEYS, integers(5, 900, 7, 3), integers(9, 902, 20, 2)),
+        KeyLookup(NO_KEYS, integers(5, 900, 7, 3), integers(9, 902, 20, 2)),
         lambda i, t: ((t >= 5) & (t <= 20)) | ((t >= 900) & (t <= 902)),
     ),
     "both": (
         BOTH,
-        Asked(integers(2, 2, 8), integers(0, 100, 990), integers(300, 400, 2_000)),
+        KeyLookup(integers(2, 2, 8), integers(0, 100, 990), integers(300, 400, 2_000)),
         lambda i, t: ((i == 2) & (t <= 400)) | ((i == 8) & (t >= 990)),
     ),
-    "nothing": (KEY, Asked(NO_KEYS, NO_KEYS, NO_KEYS), lambda i, t: i == 7_000),
+    "nothing": (KEY, KeyLookup(NO_KEYS, NO_KEYS, NO_KEYS), lambda i, t: i == 7_000),
 }
 
 
@@ -212,7 +212,7 @@ def test_ordered_and_spans_of_any_keys_oracle_find_what_is_asked(rows, form):
     band = integers(*(one[1] for one in rows)) if form != "equal" else NO_KEYS
     order, keys, ends = ordered(equal, band)
     asked_for = [(-3, -1, 1), (0, -(2**63), 2**63 - 1), (2, 1, 0), (2**63 - 1, 2**62, 2**63 - 1)]
-    asked = Asked(
+    asked = KeyLookup(
         integers(*(one[0] for one in asked_for)) if form != "band" else NO_KEYS,
         integers(*(one[1] for one in asked_for)) if form != "equal" else NO_KEYS,
         integers(*(one[2] for one in asked_for)) if form != "equal" else NO_KEYS,

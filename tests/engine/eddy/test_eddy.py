@@ -12,7 +12,7 @@ from psoup.engine.clauses.grouped_filter import GroupedFilters
 from psoup.engine.clauses.query_stem import QuerySteM
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.eddy.eddy import Eddy, FreshData, FreshQuery
-from psoup.engine.eddy.policy import BySelectivity, Counts, Fixed
+from psoup.engine.eddy.policy import BySelectivity, Fixed, OperatorCounts
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.bind.binder import bind
@@ -257,12 +257,12 @@ def test_eddy_statistics_count_blocks_rows_hits_and_operators():
 def test_policy_by_selectivity_orders_the_selective_first():
     """Those that let least through come first; ties keep their order, and nothing is known at first."""
     counts = [
-        Counts(seen=10, left=9),
-        Counts(seen=0, left=0),
-        Counts(seen=10, left=2),
-        Counts(seen=10, left=10),
-        Counts(seen=20, left=4),
-        Counts(seen=10, left=0),
+        OperatorCounts(seen=10, left=9),
+        OperatorCounts(seen=0, left=0),
+        OperatorCounts(seen=10, left=2),
+        OperatorCounts(seen=10, left=10),
+        OperatorCounts(seen=20, left=4),
+        OperatorCounts(seen=10, left=0),
     ]
     assert [5, 2, 4, 0, 1, 3] == list(BySelectivity().order(counts))
     assert [0, 1, 2, 3, 4, 5] == list(Fixed().order(counts))

@@ -7,7 +7,7 @@ import pytest
 
 from psoup.engine.data import key_index
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy import join_entrants as joins
 from psoup.engine.eddy.join_routing import FromOrder
 from psoup.engine.joins import join as joining_module
@@ -72,7 +72,7 @@ def test_key_indexes_of_many_keys_count_their_bytes_as_they_come_and_go(monkeypa
             joining(
                 tables.stem,
                 clause,
-                [Span(s.stream_id, first, whole, None, FOREVER) for s in clause.sources],
+                [DatedRows(s.stream_id, first, whole, None, FOREVER) for s in clause.sources],
             )
         made = stem.key_indexes._made.values()
         assert stem.key_indexes.nbytes == sum(one.nbytes for one in made)

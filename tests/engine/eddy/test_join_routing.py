@@ -25,7 +25,7 @@ def counted(fan_outs, *, asked=100):
     counts = JoinCounts()
     for step, fan_out in fan_outs.items():
         seen = counts.step(step)
-        seen.asked, seen.partners = asked, int(fan_out * asked)
+        seen.lookups, seen.partners = asked, int(fan_out * asked)
     return counts
 
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from psoup.engine.data.source import Tuples
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import Request, invoke
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
 from psoup.engine.query.values.expression import Arithmetic, ArithmeticOp, ColumnRef
 from psoup.engine.query.window import Bound, Window, windows_of
@@ -67,7 +68,7 @@ class Told:
         """Return ids that ascend with the rows of a stream, and of streams lie among each other."""
         return rows * 10 + int(stream_id)
 
-    def joining(self, clause, spans):
+    def joining(self, plan, spans):
         self.asked.append([(span.first_row, span.past_row) for span in spans])
         for span in spans:
             assert span.first_row < span.past_row
@@ -77,8 +78,8 @@ class Told:
         Random(len(found)).shuffle(found)
         return np.array(found, dtype=np.int64).reshape(len(found), len(spans)).T
 
-    def joining_count(self, clause, spans):
-        return self.joining(clause, spans).shape[1]
+    def joining_count(self, plan, spans):
+        return self.joining(plan, spans).shape[1]
 
     def _inside(self, span, row):
         if not span.first_row <= row < span.past_row:
@@ -98,13 +99,13 @@ class Joined:
     join: JoinRecord | None = None
     distinct: bool = False
     results: LiveResults = field(default_factory=lambda: LiveResults(lambda: 5))
-    clauses: ClauseCache = field(init=False)
+    cache: InvocationCache = field(init=False)
     records: dict[StreamId, StreamRecord] = field(default_factory=dict)
     written: int = 0
 
     def __post_init__(self):
         """Register the query."""
-        self.clauses = ClauseCache(bind=self._bind)
+        self.cache = InvocationCache(BoundQueries(bind=self._bind))
         draft = self._draft()
         for stream_id in self.streams:
             self.records[stream_id] = StreamRecord(stream_id, schema_keeping(name=f"s{stream_id}"))
@@ -128,7 +129,7 @@ class Joined:
         self.results.check()
 
     def _bind(self, _text, _streams):
-        sources = tuple(Source(f"x{i}", f"s{i}", one) for i, one in enumerate(self.streams))
+        sources = tuple(Source(f"x{i}", f"s{one}", one) for i, one in enumerate(self.streams))
         first, last = (ColumnRef(i, "a", ColumnType.INT64) for i in (0, len(sources) - 1))
         both = Arithmetic(ArithmeticOp.ADD, first, last, ColumnType.INT64)
         outputs = (Output("a", first), Output("both", both))
@@ -228,7 +229,7 @@ class Joined:
             asked,
             query_id=QUERY,
             request=Request(limit=limit, **request),
-            clauses=self.clauses,
+            cache=self.cache,
         )
 
     def pages(self, limit, first=None):

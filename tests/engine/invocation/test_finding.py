@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.finding import Finding
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.query.clause import Source, StandingQueryClause
 from psoup.engine.query.window import Window
 from psoup.engine.results.contract import Cut, Gen, Snapshot
 from psoup.engine.results.delta import ClauseRecord, QueryRecord, StreamRecord
 from psoup.engine.results.hits import ClauseId
+from psoup.engine.results.segment_blocks import rows_by_chunk
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
@@ -27,22 +30,25 @@ class Held:
     """Pages and columns of a stream in which every so manyth row matches, and what was asked of them."""
 
     def __init__(self, step):
-        self.hits = list(range(3, ROWS, step))
+        self.matches = list(range(3, ROWS, step))
         self.looked: list[range] = []
 
     def pages(self, _clause, chunks):
         found = {}
         for chunk in chunks:
-            rows = {row % CHUNK_ROWS for row in self.hits if row // CHUNK_ROWS == chunk}
+            rows = {row % CHUNK_ROWS for row in self.matches if row // CHUNK_ROWS == chunk}
             self.looked.append(range(chunk * CHUNK_ROWS, (chunk + 1) * CHUNK_ROWS))
             page = block_of({CLAUSE: rows}).page(CLAUSE)
             if page is not None:
                 found[chunk] = page
         return found
 
+    def hits(self, _clause, first_chunk, past_chunk):
+        return rows_by_chunk(self.pages(_clause, range(first_chunk, past_chunk)))
+
     def matching(self, _stream_id, _clause, first_row, past_row):
         self.looked.append(range(first_row, past_row))
-        return np.array([r for r in self.hits if first_row <= r < past_row], dtype=np.int64)
+        return np.array([r for r in self.matches if first_row <= r < past_row], dtype=np.int64)
 
 
 def snapshot_of(rows=ROWS, *, dropped_row=0, materialize=Materialize.AUTO, kept_row=0):
@@ -52,21 +58,16 @@ def snapshot_of(rows=ROWS, *, dropped_row=0, materialize=Materialize.AUTO, kept_
     return Snapshot(Cut(Gen(1), Seq(9), 0, 0), query, record, (stream,))
 
 
+BOUND_CLAUSE = StandingQueryClause("", (Source("s", "s", STREAM),), (), ())
+
+
 def cache():
-    def bound(_text, _streams):
-        class Bound:
-            class clause:  # noqa: N801
-                outputs = ()
-
-        return Bound
-
-    made: Any = bound
-    return ClauseCache(bind=made)
+    return InvocationCache(BoundQueries())
 
 
-def finding_of(held, snapshot, clauses):
+def finding_of(held, snapshot, cache):
     source: Any = held
-    return Finding(source, source, snapshot, clauses)
+    return Finding(source, source, snapshot, BOUND_CLAUSE, cache)
 
 
 rows_asked = st.one_of(
@@ -82,7 +83,7 @@ def test_finding_of_any_spans_one_after_the_other_oracle_has_the_hits_between(
     spans, step, policy, data
 ):
     """Counted, listed, the first of them: as looking at each row, whatever was found or forgotten before."""
-    held, clauses = Held(step), cache()
+    held, kept = Held(step), cache()
     kept_row = CHUNK_ROWS * data.draw(st.integers(0, ROWS // CHUNK_ROWS))
     for one, other, how in spans:
         first_row, past_row = min(one, other), max(one, other)
@@ -91,8 +92,8 @@ def test_finding_of_any_spans_one_after_the_other_oracle_has_the_hits_between(
         snapshot = snapshot_of(
             known, dropped_row=dropped_row, materialize=policy, kept_row=kept_row
         )
-        finding = finding_of(held, snapshot, clauses)
-        expected = [row for row in held.hits if first_row <= row < past_row]
+        finding = finding_of(held, snapshot, kept)
+        expected = [row for row in held.matches if first_row <= row < past_row]
         if how != 1:
             listed = [row for part in finding.rows(first_row, past_row) for row in part.tolist()]
             assert expected == listed
@@ -101,13 +102,13 @@ def test_finding_of_any_spans_one_after_the_other_oracle_has_the_hits_between(
             assert (len(expected), first) == finding.count(first_row, past_row)
         if how != 3:
             finding.remember()
-        clauses.check()
+        kept.check()
 
 
 @pytest.mark.parametrize("step", [1_000, 5])
 def test_finding_looks_once_at_whole_chunks(step):
     """The second invocation reads the open chunk alone; one that follows new rows, the chunks behind."""
-    held, clauses = Held(step), cache()
+    held, kept = Held(step), cache()
     rows = ROWS - 2 * CHUNK_ROWS
     for known, expected in (
         (rows, (0, rows)),
@@ -116,7 +117,7 @@ def test_finding_looks_once_at_whole_chunks(step):
         (ROWS, (ROWS // CHUNK_ROWS * CHUNK_ROWS, ROWS)),
     ):
         held.looked.clear()
-        finding = finding_of(held, snapshot_of(known), clauses)
+        finding = finding_of(held, snapshot_of(known), kept)
         finding.count(0, known)
         assert finding.looked
         finding.remember()
@@ -127,10 +128,10 @@ def test_finding_looks_once_at_whole_chunks(step):
 def test_finding_looks_every_time_where_nothing_is_remembered():
     """By `none`, and where what was found was not settled."""
     for materialize, remembered in ((Materialize.NONE, True), (Materialize.AUTO, False)):
-        held, clauses = Held(1_000), cache()
+        held, kept = Held(1_000), cache()
         for _ in range(2):
             held.looked.clear()
-            finding = finding_of(held, snapshot_of(materialize=materialize), clauses)
+            finding = finding_of(held, snapshot_of(materialize=materialize), kept)
             finding.rows(0, ROWS)
             if remembered:
                 finding.remember()
@@ -139,11 +140,11 @@ def test_finding_looks_every_time_where_nothing_is_remembered():
 
 def test_finding_that_looked_at_nothing_says_so():
     """All of it known: nobody has to see to it that it is still there."""
-    held, clauses = Held(1_000), cache()
-    finding = finding_of(held, snapshot_of(), clauses)
+    held, kept = Held(1_000), cache()
+    finding = finding_of(held, snapshot_of(), kept)
     finding.count(0, SEGMENT_ROWS)
     finding.remember()
-    again = finding_of(held, snapshot_of(), clauses)
+    again = finding_of(held, snapshot_of(), kept)
     again.count(0, SEGMENT_ROWS)
     assert (True, False) == (finding.looked, again.looked)
     assert (0, None) == again.count(5, 5)
@@ -151,30 +152,30 @@ def test_finding_that_looked_at_nothing_says_so():
 
 def test_finding_forgets_segments_that_are_gone():
     """What is remembered of a clause ends where the stream begins."""
-    held, clauses = Held(1_000), cache()
+    held, kept = Held(1_000), cache()
     for dropped_row, known in ((0, {0, 1}), (SEGMENT_ROWS, {1})):
         snapshot = snapshot_of(dropped_row=dropped_row)
-        finding = finding_of(held, snapshot, clauses)
+        finding = finding_of(held, snapshot, kept)
         finding.count(dropped_row, ROWS - dropped_row // SEGMENT_ROWS)
         if dropped_row:  # something new makes it look through what it has
             finding = finding_of(
-                held, snapshot_of(ROWS + CHUNK_ROWS, dropped_row=dropped_row), clauses
+                held, snapshot_of(ROWS + CHUNK_ROWS, dropped_row=dropped_row), kept
             )
             finding.count(dropped_row, ROWS)
             finding.count(dropped_row, ROWS // CHUNK_ROWS * CHUNK_ROWS + CHUNK_ROWS)
         finding.remember()
-        assert known == set(clauses.hits(snapshot))
+        assert known == set(kept.hits(snapshot))
 
 
 def test_hits_that_take_more_than_the_cache_has_are_found_again():
     """A bound that nothing fits keeps nothing, and the answer is the same."""
     held = Held(5)
-    clauses = cache()
-    clauses._hits._size_max = 1_000
+    kept = cache()
+    kept._hits._size_max = 1_000
     for _ in range(2):
-        finding = finding_of(held, snapshot_of(), clauses)
-        assert (len([r for r in held.hits if r < SEGMENT_ROWS]), 3) == finding.count(
+        finding = finding_of(held, snapshot_of(), kept)
+        assert (len([r for r in held.matches if r < SEGMENT_ROWS]), 3) == finding.count(
             0, SEGMENT_ROWS
         )
         finding.remember()
-        assert {} == clauses.hits(snapshot_of())
+        assert {} == kept.hits(snapshot_of())

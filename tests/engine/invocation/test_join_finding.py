@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import (
     AnswerTooLargeError,
     NotFoundError,
@@ -13,8 +13,9 @@ from psoup.engine.errors import (
 )
 from psoup.engine.invocation import join_finding
 from psoup.engine.invocation.join_finding import Dates, is_empty
-from psoup.engine.invoke import ClauseCache, Request, invoke, invoke_many
+from psoup.engine.invoke import InvocationCache, Request, invoke, invoke_many
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.results.composites import PageBounds
 from psoup.engine.results.delta import JoinRecord, Suspension
@@ -74,16 +75,19 @@ def test_windows_and_floors_go_with_the_spans_that_are_joined():
     asked = world.source
 
     class Noting:
-        def joining(self, clause, of_sources):
+        def joining(self, plan, of_sources):
             spans.extend(of_sources)
-            return asked.joining(clause, of_sources)
+            return asked.joining(plan, of_sources)
 
         def __getattr__(self, name):
             return getattr(asked, name)
 
     answer = world.ask(source=Noting())
     now_us = ROWS + 8
-    assert [Span(A, 3, ROWS + 9, 9, now_us), Span(B, 4, ROWS + 9, now_us - 5, now_us)] == spans
+    assert [
+        DatedRows(A, 3, ROWS + 9, 9, now_us),
+        DatedRows(B, 4, ROWS + 9, now_us - 5, now_us),
+    ] == spans
     assert (7, 10**9, now_us) == (answer.begin_us, answer.end_us, answer.now_us)
 
 
@@ -106,15 +110,15 @@ def test_pages_that_no_window_reaches_are_not_looked_at():
         world.grow({A: chunk * C, B: chunk * C})
         assert world.expected() == rows_of(world.ask())
         snapshot = world.results.snapshot(QUERY)
-        hits = world.clauses.composites(snapshot)
+        hits = world.cache.composites(snapshot)
         remembered.append(
             (len(hits), len(hits.seen) <= len(world.results.composites(snapshot.clause)))
         )
-        world.clauses.check()
+        world.cache.check()
     assert [(2, True), (4, True), (6, True)] == remembered
-    world.clauses = ClauseCache(bind=world._bind)
+    world.cache = InvocationCache(BoundQueries(bind=world._bind))
     world.ask()
-    assert len(world.clauses.composites(world.results.snapshot(QUERY))) < 6
+    assert len(world.cache.composites(world.results.snapshot(QUERY))) < 6
 
 
 def bounds(earliest, latest):
@@ -123,7 +127,7 @@ def bounds(earliest, latest):
 
 def test_dates_reach_pages_up_to_their_ends():
     """One source dated [10, 20], the other [15, 30]: a page is passed over iff no composite can be dated so."""
-    dates = Dates([Span(A, 0, 9, 10, 20), Span(B, 0, 9, 15, 30)])
+    dates = Dates([DatedRows(A, 0, 9, 10, 20), DatedRows(B, 0, 9, 15, 30)])
     assert [0, 1] == dates.unlike
     assert dates.reach(bounds((20, 25), (30, 40)))
     assert dates.reach(bounds((0, 10), (10, 15)))
@@ -131,9 +135,9 @@ def test_dates_reach_pages_up_to_their_ends():
     assert not dates.reach(bounds((20, 25), (31, 40)))
     assert not dates.reach(bounds((0, 9), (10, 15)))
     assert not dates.reach(bounds((0, 10), (10, 14)))
-    alike = Dates([Span(A, 0, 9, 10, 20), Span(B, 3, 9, 10, 20)])
+    alike = Dates([DatedRows(A, 0, 9, 10, 20), DatedRows(B, 3, 9, 10, 20)])
     assert ([], True) == (alike.unlike, alike.reach(bounds((20, 20), (20, 20))))
-    half = Dates([Span(A, 0, 9, None, 20), Span(B, 0, 9, 15, 20)])
+    half = Dates([DatedRows(A, 0, 9, None, 20), DatedRows(B, 0, 9, 15, 20)])
     assert ([1], True) == (half.unlike, half.reach(bounds((-99, -99), (15, 15))))
     assert not half.reach(bounds((-99, -99), (14, 14)))
 
@@ -150,7 +154,7 @@ def test_dates_reach_pages_up_to_their_ends():
 )
 def test_span_is_empty_without_rows_or_without_instants(first, past, begin, end, empty):
     """Rows are half open, instants inclusive."""
-    assert empty is is_empty(Span(A, first, past, begin, end))
+    assert empty is is_empty(DatedRows(A, first, past, begin, end))
 
 
 # --- What goes meanwhile -------------------------------------------------------------------------
@@ -163,10 +167,10 @@ class Meddling:
         self._source = source
         self._meddling = [meddling]
 
-    def joining(self, clause, spans):
+    def joining(self, plan, spans):
         if self._meddling:
             self._meddling.pop()()
-        return self._source.joining(clause, spans)
+        return self._source.joining(plan, spans)
 
     def __getattr__(self, name):
         return getattr(self._source, name)
@@ -200,7 +204,7 @@ def test_join_that_is_suspended_says_since_when_and_why():
     world = world_of(MATCHES)
     position = world.ask(limit=1).next
     source = Meddling(world.source, lambda: world.suspend(SUSPENSION))
-    world.clauses = ClauseCache(bind=world._bind)
+    world.cache = InvocationCache(BoundQueries(bind=world._bind))
     with pytest.raises(QuerySuspendedError):
         world.ask(source=source)
     for request in ({}, {"position": position}, {"count_only": True}):
@@ -212,7 +216,7 @@ def test_join_that_is_suspended_says_since_when_and_why():
         world.source,
         query_ids=[QUERY],
         request=Request(limit=1),
-        clauses=world.clauses,
+        cache=world.cache,
     )
     assert isinstance(member, QuerySuspendedError)
 
@@ -227,8 +231,8 @@ def test_page_of_a_join_is_refused_once_a_part_of_its_answer_is_dropped(stream_i
     first = world.ask(limit=1)
     other = {A: B, B: A}[stream_id]
     world.drop(stream_id, SEGMENT_ROWS)
-    for clauses in (world.clauses, ClauseCache(bind=world._bind)):
-        world.clauses = clauses
+    for cache in (world.cache, InvocationCache(BoundQueries(bind=world._bind))):
+        world.cache = cache
         assert world.expected() == world.pages(1, first)[0]
     world.drop(other, SEGMENT_ROWS)
     world.source.dropped.clear()
@@ -245,7 +249,7 @@ def test_join_while_a_segment_is_dropped_is_answered_from_a_later_position():
         world.grow(floors={A: (SEGMENT_ROWS, None)})
         world.drop(A, SEGMENT_ROWS)
 
-    world.clauses = ClauseCache(bind=world._bind)
+    world.cache = InvocationCache(BoundQueries(bind=world._bind))
     answer = world.ask(source=Meddling(world.source, lose))
     assert (1, world.results.applied) == (answer.count, answer.cut.seq)
     with pytest.raises(PageExpiredError):
@@ -255,7 +259,7 @@ def test_join_while_a_segment_is_dropped_is_answered_from_a_later_position():
 def test_join_whose_pages_go_before_they_are_read_is_answered_from_a_later_position():
     """Composites that were dropped behind the snapshot are not taken for none."""
     world = world_of([(5, 6)], rows=SEGMENT_ROWS + C)
-    world.clauses = ClauseCache(bind=world._bind)
+    world.cache = InvocationCache(BoundQueries(bind=world._bind))
     results = world.results
     meddling: list[bool] = []
 
@@ -272,7 +276,7 @@ def test_join_whose_pages_go_before_they_are_read_is_answered_from_a_later_posit
             return getattr(results, name)
 
     answer = invoke(
-        Losing(), world.source, query_id=QUERY, request=Request(limit=9), clauses=world.clauses
+        Losing(), world.source, query_id=QUERY, request=Request(limit=9), cache=world.cache
     )
     assert (0, results.applied) == (answer.count, answer.cut.seq)
 
@@ -295,7 +299,7 @@ def test_hits_remembered_let_go_of_dropped_rows():
     world.forget_composites()
     world.grow({A: SEGMENT_ROWS + 2 * C})
     assert 1 == world.ask().count
-    hits = world.clauses.composites(world.results.snapshot(QUERY))
+    hits = world.cache.composites(world.results.snapshot(QUERY))
     assert (1, 1) == (len(hits), len(hits.seen))
 
 

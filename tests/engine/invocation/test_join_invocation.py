@@ -79,7 +79,7 @@ def test_invoke_of_any_join_oracle_shows_every_visible_composite_once(seed):
         assert len(expected) == world.ask(count_only=True).count
         limit = rng.randrange(1, 9)
         assert expected == world.pages(limit)[0]
-        world.clauses.check()
+        world.cache.check()
 
 
 @settings(max_examples=150, deadline=None)
@@ -92,7 +92,7 @@ def test_invoke_of_any_join_page_by_page_oracle_stays_at_its_position(seed):
     expected, first = world.expected(), world.ask(limit=2)
     grown(world, rng)
     if rng.random() < 0.5:
-        world.clauses.orders._table.clear()
+        world.cache.orders._table.clear()
     assert expected == world.pages(2, first)[0]
     assert world.expected() == world.pages(100)[0]
 

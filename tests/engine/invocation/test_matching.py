@@ -17,6 +17,7 @@ from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.live import LiveResults
 from psoup.engine.results.match_block import Keeping
+from psoup.engine.results.segment_blocks import rows_by_chunk
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA
@@ -35,10 +36,10 @@ def test_runs_of_any_numbers_oracle_hold_each_once(numbers):
 
 
 class Held:
-    """Pages and columns that say what was asked of them; `hits` are all rows that match."""
+    """Pages and columns that say what was asked of them; `matches` are all rows that match."""
 
     def __init__(self, hits, keeping):
-        self.hits, self.keeping = hits, keeping
+        self.matches, self.keeping = hits, keeping
         self.read, self.scanned = [], []
 
     def pages(self, clause, chunks):
@@ -46,16 +47,19 @@ class Held:
         self.read += chunks
         found = {}
         for chunk in reversed(chunks):  # in no order that anybody may count on
-            rows = {row % CHUNK_ROWS for row in self.hits if row // CHUNK_ROWS == chunk}
+            rows = {row % CHUNK_ROWS for row in self.matches if row // CHUNK_ROWS == chunk}
             page = block_of({CLAUSE: rows}, self.keeping).page(CLAUSE)
             if page is not None:
                 found[chunk] = page
         return found
 
+    def hits(self, clause, first_chunk, past_chunk):
+        return rows_by_chunk(self.pages(clause, range(first_chunk, past_chunk)))
+
     def matching(self, stream_id, clause, first_row, past_row):
         assert (STREAM, "the clause") == (stream_id, clause)
         self.scanned.append((first_row, past_row))
-        return np.array([r for r in self.hits if first_row <= r < past_row], dtype=np.int64)
+        return np.array([r for r in self.matches if first_row <= r < past_row], dtype=np.int64)
 
 
 def snapshot_of(rows, **clause):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.engine import Engine
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Remove, Rows
@@ -134,16 +134,16 @@ class Tables:
         """Return the Data SteM of a stream."""
         return self.stems[stream_id]
 
-    def spans(self, clause, *, whole: bool = False) -> list[Span]:
+    def spans(self, clause, *, whole: bool = False) -> list[DatedRows]:
         """Return spans of all rows of a clause's streams, or of those in whole chunks."""
         found = []
         for source in clause.sources:
             count = len(self.rows[source.stream])
             count = count // CHUNK_ROWS * CHUNK_ROWS if whole else count
-            found.append(Span(source.stream_id, 0, count, None, FOREVER))
+            found.append(DatedRows(source.stream_id, 0, count, None, FOREVER))
         return found
 
-    def expected(self, clause, spans: Sequence[Span] | None = None) -> set[tuple[int, ...]]:
+    def expected(self, clause, spans: Sequence[DatedRows] | None = None) -> set[tuple[int, ...]]:
         """Return the composites that satisfy a clause within spans, by looking at all there are."""
         sides = []
         for source, span in zip(clause.sources, spans or self.spans(clause), strict=True):

@@ -1,16 +1,14 @@
 """The join of one clause over rows that are there: its limits, and rows that are not there any more."""
 
-from dataclasses import replace
-
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
 from psoup.engine.joins import clause_join
-from psoup.engine.joins.clause_join import joining, joining_count, plan_of
+from psoup.engine.joins.clause_join import conditions_of, joining, joining_count, taken_from
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from psoup.engine.tuples.schema import ColumnType, StreamId
-from tests.engine.joins.folds import BLANK, FOREVER, SCHEMA, Tables, row
+from psoup.engine.query.join_shape import JoinPlan
+from tests.engine.joins.folds import BLANK, FOREVER, Tables, row
 
 
 def world():
@@ -29,10 +27,10 @@ def test_joining_over_a_limit_says_which_and_what_to_do(monkeypatch, limit, most
     tables, clause = world()
     monkeypatch.setattr(clause_join, limit, most)
     with pytest.raises(AnswerTooLargeError, match=f"more than {most} {word}") as raised:
-        joining(tables.stem, clause, tables.spans(clause))
+        joining(tables.stem, JoinPlan(clause), tables.spans(clause))
     assert "narrower window" in str(raised.value)
     monkeypatch.setattr(clause_join, limit, most + 1)
-    assert (2, 12) == joining(tables.stem, clause, tables.spans(clause)).shape
+    assert (2, 12) == joining(tables.stem, JoinPlan(clause), tables.spans(clause)).shape
 
 
 def test_joining_count_that_has_to_make_composites_keeps_to_the_steps(monkeypatch):
@@ -43,16 +41,16 @@ def test_joining_count_that_has_to_make_composites_keeps_to_the_steps(monkeypatc
     )
     monkeypatch.setattr(clause_join, "JOIN_STEPS_MAX", 15)
     with pytest.raises(AnswerTooLargeError, match="steps"):
-        joining_count(tables.stem, clause, tables.spans(clause))
+        joining_count(tables.stem, JoinPlan(clause), tables.spans(clause))
 
 
 def test_joining_of_no_rows_has_the_shape_of_its_sources():
     """An empty span finds nothing, whatever the others hold."""
     tables, clause = world()
     first, second = tables.spans(clause)
-    nothing = Span(second.stream_id, 2, 2, None, FOREVER)
-    assert (2, 0) == joining(tables.stem, clause, [first, nothing]).shape
-    assert 0 == joining_count(tables.stem, clause, [first, nothing])
+    nothing = DatedRows(second.stream_id, 2, 2, None, FOREVER)
+    assert (2, 0) == joining(tables.stem, JoinPlan(clause), [first, nothing]).shape
+    assert 0 == joining_count(tables.stem, JoinPlan(clause), [first, nothing])
 
 
 def test_joining_of_rows_that_are_not_held_any_more_raises():
@@ -63,9 +61,11 @@ def test_joining_of_rows_that_are_not_held_any_more_raises():
     first, second = tables.spans(clause)
     tables.stem(first.stream_id).evict(SEGMENT_ROWS)
     with pytest.raises(PageExpiredError):
-        joining(tables.stem, clause, [first, second])
-    held = Span(first.stream_id, SEGMENT_ROWS, first.past_row, None, FOREVER)
-    assert [[SEGMENT_ROWS + 6] * 2, [1, 3]] == joining(tables.stem, clause, [held, second]).tolist()
+        joining(tables.stem, JoinPlan(clause), [first, second])
+    held = DatedRows(first.stream_id, SEGMENT_ROWS, first.past_row, None, FOREVER)
+    assert [[SEGMENT_ROWS + 6] * 2, [1, 3]] == joining(
+        tables.stem, JoinPlan(clause), [held, second]
+    ).tolist()
 
 
 def test_sides_of_a_plan_have_what_satisfies_their_factors_within_the_span():
@@ -77,27 +77,11 @@ def test_sides_of_a_plan_have_what_satisfies_their_factors_within_the_span():
         " AND x.f + y.f > 0 AND x.i + y.i > 0"
     )
     first, second = tables.spans(clause)
-    plan = plan_of(clause)
-    assert plan is plan_of(clause), "worked out once"
-    spans = [Span(first.stream_id, 1, first.past_row, 2, 5), second]
-    sides = plan.taken_from(tables.stem, spans)
+    plan = JoinPlan(clause)
+    spans = [DatedRows(first.stream_id, 1, first.past_row, 2, 5), second]
+    sides = taken_from(tables.stem, plan, spans)
     assert [[3, 5], [0, 1, 2]] == [side.all().rows.tolist() for side in sides]
     assert [2, 3] == [side.weight for side in sides]
-    conditions = plan.conditions()
+    conditions = conditions_of(plan)
     assert 1 <= len(conditions) <= 2, "those that are no band"
     assert {frozenset({0, 1})} == {one.sources for one in conditions}
-
-
-def test_plan_is_of_the_columns_that_the_streams_have():
-    """A log that begins anew gives a stream the number of another one, whose columns had other types."""
-    before, after = Tables("r"), Tables("r")
-    columns = tuple(
-        replace(one, type=ColumnType.FLOAT64) if one.name == "i" else one for one in SCHEMA.columns
-    )
-    after.streams = {"r": (StreamId(1), replace(SCHEMA, columns=columns))}
-    first, second = (
-        tables.clause("SELECT x.i FROM r AS x, r AS y WHERE x.i <= y.i")
-        for tables in (before, after)
-    )
-    assert first.text == second.text
-    assert [first, second, first] == [plan_of(one).clause for one in (first, second, first)]

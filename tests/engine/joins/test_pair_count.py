@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.joins.clause_join import joining, joining_count
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId
 from psoup.engine.tuples.schema import ColumnType
 from tests.engine.joins.folds import FOREVER, SCHEMA, Tables
@@ -85,17 +86,18 @@ def test_joining_count_of_many_rows_oracle_is_that_of_the_pairs(world, where):
     clause = tables.clause(f"SELECT x.i FROM r AS x, s AS y WHERE {where}")
     rng = np.random.default_rng(2)
     whole = [
-        Span(source.stream_id, 0, ROWS[source.stream], None, FOREVER) for source in clause.sources
+        DatedRows(source.stream_id, 0, ROWS[source.stream], None, FOREVER)
+        for source in clause.sources
     ]
     cut = []
     for span in whole:
         first, past = sorted(rng.integers(0, span.past_row, 2).tolist())
-        cut.append(Span(span.stream_id, first, past, None, FOREVER))
-    dated = [Span(span.stream_id, 5, span.past_row - 5, 300, 9_000) for span in whole]
-    mixed = [whole[0], Span(whole[1].stream_id, SEGMENT_ROWS, 2 * SEGMENT_ROWS, None, FOREVER)]
+        cut.append(DatedRows(span.stream_id, first, past, None, FOREVER))
+    dated = [DatedRows(span.stream_id, 5, span.past_row - 5, 300, 9_000) for span in whole]
+    mixed = [whole[0], DatedRows(whole[1].stream_id, SEGMENT_ROWS, 2 * SEGMENT_ROWS, None, FOREVER)]
     for spans in (whole, cut, dated, mixed, whole):
         expected = between(*sides(world, where, spans))
-        assert expected == joining_count(tables.stem, clause, spans)
+        assert expected == joining_count(tables.stem, JoinPlan(clause), spans)
 
 
 @pytest.mark.parametrize("where", ["x.i = y.i AND x.b", "ABS(x.i - y.i) < 3 AND y.b"])
@@ -104,10 +106,10 @@ def test_joining_of_many_rows_makes_as_many_as_are_counted(world, where):
     tables, arrays = world
     clause = tables.clause(f"SELECT x.i FROM r AS x, s AS y WHERE {where}")
     spans = [
-        Span(source.stream_id, first, ROWS[source.stream], None, end_us)
+        DatedRows(source.stream_id, first, ROWS[source.stream], None, end_us)
         for source, first, end_us in zip(clause.sources, (100, 3), (400, 800), strict=True)
     ]
-    rows = joining(tables.stem, clause, spans)
+    rows = joining(tables.stem, JoinPlan(clause), spans)
     _, low, high = FORMS[where]
     differences = arrays["r"][0][rows[0]] - arrays["s"][0][rows[1]]
     assert ((differences >= low) & (differences <= high)).all()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from psoup.engine.data.join_keys import key_of
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.joins import side as join_side
-from psoup.engine.joins.link import asked_of
+from psoup.engine.joins.link import lookup_of
 from psoup.engine.joins.side import ClauseSide, GroupSide, Taken, lightest
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.join_shape import shape_of, sides_of
@@ -59,15 +59,15 @@ def test_clause_side_of_any_span_oracle_offers_at_least_what_matches(monkeypatch
     for _ in range(8):
         first, past = sorted(rng.randrange(stem.past_row + 1) for _ in range(2))
         begin_us, end_us = rng.choice([(None, FOREVER), (3, FOREVER), (None, 4), (2, 6)])
-        span = Span(clause.sources[1].stream_id, first, past, begin_us, end_us)
+        span = DatedRows(clause.sources[1].stream_id, first, past, begin_us, end_us)
         side = ClauseSide(stem, side_clause, span)
         expected = matching(tables, first, past, -FOREVER if begin_us is None else begin_us, end_us)
         assert expected == side.all().rows.tolist()
         assert len(expected) == side.weight
-        found = side.candidates(key_of(made, 1), asked_of(made, one)).rows.tolist()
+        found = side.candidates(key_of(made, 1), lookup_of(made, one)).rows.tolist()
         assert len(found) == len(set(found))
         assert set(found) <= set(expected)
-        whole = Span(clause.sources[0].stream_id, 0, len(one), None, FOREVER)
+        whole = DatedRows(clause.sources[0].stream_id, 0, len(one), None, FOREVER)
         partners = {pair[1] for pair in tables.expected(clause, [whole, span])}
         assert partners <= set(found)
 
@@ -82,7 +82,7 @@ def test_clause_side_passes_over_chunks_in_which_nothing_may_be_taken(monkeypatc
     clause = tables.clause(SQL.format("x.i = y.i"))
     tie, stem = shape_of(clause).tie((0, 1)), tables.stem(clause.sources[1].stream_id)
     side = ClauseSide(stem, sides_of(clause)[1], tables.spans(clause)[1])
-    found = side.candidates(key_of(tie, 1), asked_of(tie, asking(tables, clause)))
+    found = side.candidates(key_of(tie, 1), lookup_of(tie, asking(tables, clause)))
     assert list(range(CHUNK_ROWS, CHUNK_ROWS + 5)) == sorted(found.rows.tolist())
 
 
@@ -97,7 +97,7 @@ def test_group_side_gives_candidates_the_lineage_that_they_are_admitted_with(
     tie, stem = shape_of(clause).tie((0, 1)), tables.stem(clause.sources[1].stream_id)
     alive = np.array([0b0110], dtype=np.uint64)
     some = GroupSide(stem, lambda rows: (rows % 16).astype(np.uint64)[:, None], alive, 9, 8_000)
-    asked = asked_of(tie, asking(tables, clause))
+    asked = lookup_of(tie, asking(tables, clause))
     found = some.candidates(key_of(tie, 1), asked)
     assert found.words is not None
     for number, bits in zip(found.rows.tolist(), found.words[:, 0].tolist(), strict=True):
@@ -146,7 +146,7 @@ def test_sides_of_rows_that_are_not_held_any_more_raise():
     stem.evict(16 * CHUNK_ROWS)
     tie = shape_of(clause).tie((0, 1))
     with pytest.raises(PageExpiredError):
-        side.candidates(key_of(tie, 1), asked_of(tie, asking(tables, clause)))
+        side.candidates(key_of(tie, 1), lookup_of(tie, asking(tables, clause)))
     with pytest.raises(PageExpiredError):
         ClauseSide(stem, sides_of(clause)[1], tables.spans(clause)[1])
 

@@ -6,9 +6,10 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.sources.cached_tuples import CachedTuples
 from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import (
@@ -185,12 +186,13 @@ class Growing:
         for source in clause.sources:
             first, past = self.range_of(source.stream)
             begin_us, end_us = self.instants() if source.stream == "r" else (None, 2**62)
-            spans.append(Span(source.stream_id, first, past, begin_us, end_us))
-        expected = self.stored.joining(clause, spans)
-        found = self.cached.joining(clause, spans)
+            spans.append(DatedRows(source.stream_id, first, past, begin_us, end_us))
+        plan = JoinPlan(clause)
+        expected = self.stored.joining(plan, spans)
+        found = self.cached.joining(plan, spans)
         assert set(zip(*expected.tolist(), strict=True)) == set(zip(*found.tolist(), strict=True))
         assert expected.shape[1] == found.shape[1], "each once"
-        assert expected.shape[1] == self.cached.joining_count(clause, spans)
+        assert expected.shape[1] == self.cached.joining_count(plan, spans)
 
 
 def begun(seed, **asked) -> Growing:

@@ -8,13 +8,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from psoup.engine.data.source import Span
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import Request
-from psoup.engine.invocation.clause_cache import ClauseCache
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.sources.cached_stem import CachedSteM
 from psoup.engine.tuples.batch import Seq
 from tests.engine.sources.growing_streams import CLAUSES, JOINS, Growing, begun
@@ -46,7 +48,7 @@ def test_invoke_over_cached_tuples_differential_answers_as_the_engine_does(bytes
     sqls = [f"{sql} BEGIN (NOW - 0.3) END (NOW)" for sql in CLAUSES]
     sqls += [f"SELECT DISTINCT t FROM r WHERE k < {k} BEGIN (NOW - 2) END (NOW)" for k in (9, 400)]
     handles = [world.register(sql) for sql in [*sqls, *JOINS[:2]]]
-    mine, other = ClauseCache(), ClauseCache()
+    mine, other = InvocationCache(BoundQueries()), InvocationCache(BoundQueries())
     for count in (1, 70_000, 5):
         growing.send("r", count)
         growing.send("s", 30)
@@ -54,8 +56,8 @@ def test_invoke_over_cached_tuples_differential_answers_as_the_engine_does(bytes
         for query_id in handles:
             for request in (Request(1), Request(1_000), Request(1, count_only=True)):
                 ask = partial(invoke, world.store.results, query_id=query_id, request=request)
-                expected = ask(growing.stored, clauses=mine)
-                found = ask(growing.cached, clauses=other)
+                expected = ask(growing.stored, cache=mine)
+                found = ask(growing.cached, cache=other)
                 assert shown(expected) == shown(found)
 
 
@@ -120,8 +122,8 @@ def test_rows_that_are_dropped_and_streams_that_are_gone_are_refused():
         growing.world.tick()
     record = growing.record("r")
     assert record.dropped_row >= SEGMENT_ROWS
-    rows, span = np.array([5, record.rows - 1]), Span(stream_id, 0, record.rows, None, 2**62)
-    join = bind("SELECT a.k FROM r a, r b WHERE a.k = b.k", growing.world.streams).clause
+    rows, span = np.array([5, record.rows - 1]), DatedRows(stream_id, 0, record.rows, None, 2**62)
+    join = JoinPlan(bind("SELECT a.k FROM r a, r b WHERE a.k = b.k", growing.world.streams).clause)
     calls = [
         lambda: growing.cached.times(stream_id, rows),
         lambda: growing.cached.tuples(stream_id, ["k"], rows),
@@ -226,11 +228,11 @@ def test_join_beside_a_segment_that_is_there_in_part_makes_no_index_of_rows_not_
     growing.cached.times(r, np.array([69_999]))
     for _ in range(6):
         growing.send("r", 5_000)
-    clause = bind("SELECT r.k FROM r, s WHERE r.k = s.k", growing.world.streams).clause
-    beside = Span(s, 0, 300, None, 2**62)
+    plan = JoinPlan(bind("SELECT r.k FROM r, s WHERE r.k = s.k", growing.world.streams).clause)
+    beside = DatedRows(s, 0, 300, None, 2**62)
     for end_us in (began_us + 300_000, 2**62):
-        spans = [Span(r, 0, 100_000, None, end_us), beside]
-        expected, found = (one.joining(clause, spans) for one in (growing.stored, growing.cached))
+        spans = [DatedRows(r, 0, 100_000, None, end_us), beside]
+        expected, found = (one.joining(plan, spans) for one in (growing.stored, growing.cached))
         assert sorted(expected.T.tolist()) == sorted(found.T.tolist())
 
 
@@ -240,11 +242,11 @@ def test_key_indexes_of_segments_let_go_while_they_are_joined_do_not_stay():
     growing.send("r", 3 * SEGMENT_ROWS)
     growing.send("s", 300)
     (r, _), (s, _) = growing.world.streams["r"], growing.world.streams["s"]
-    clause = bind(JOINS[0], growing.world.streams).clause
-    spans = [Span(r, 0, 3 * SEGMENT_ROWS, None, 2**62), Span(s, 0, 300, None, 2**62)]
-    expected = growing.stored.joining(clause, spans)
+    plan = JoinPlan(bind(JOINS[0], growing.world.streams).clause)
+    spans = [DatedRows(r, 0, 3 * SEGMENT_ROWS, None, 2**62), DatedRows(s, 0, 300, None, 2**62)]
+    expected = growing.stored.joining(plan, spans)
     for _ in range(2):
-        found = growing.cached.joining(clause, spans)
+        found = growing.cached.joining(plan, spans)
         assert sorted(expected.T.tolist()) == sorted(found.T.tolist())
         growing.cached.check()
         assert growing.cached.statistics().nbytes <= 6_000_000

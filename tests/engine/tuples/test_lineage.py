@@ -56,7 +56,7 @@ def test_lineage_narrows_the_arrays_that_it_was_given():
     st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=4),
     st.sampled_from([0.0, 0.001, 0.5]),
 )
-def test_lineage_keep_and_asked_of_any_places_oracle_follow_sets(seed, steps, share):
+def test_lineage_keep_and_live_rows_of_any_places_oracle_follow_sets(seed, steps, share):
     """Rows are only ever lost, by the slots named alone; what some still ask for is their union."""
     rng = np.random.default_rng(seed)
     lineage = everything(SLOTS, np.array([True, True, False, True]))
@@ -67,7 +67,7 @@ def test_lineage_keep_and_asked_of_any_places_oracle_follow_sets(seed, steps, sh
             continue
         places = np.array(alive, dtype=np.int64)
         assert set().union(*(expected[place] for place in alive)) == twins.bits_of(
-            lineage.asked(places)
+            lineage.live_rows(places)
         )
         rows = set(np.flatnonzero(rng.random(CHUNK_ROWS) < share).tolist())
         lineage.keep(places, twins.words_from(rows, CHUNK_WORDS))

@@ -1,4 +1,4 @@
-"""The Function library as Redis 7 runs it: the text of `storage/redis/calls/functions.lua`, in Lua 5.1, over a model.
+"""The Function library as Redis 7 runs it: the text of `storage/redis/calls/functions/`, in Lua 5.1, over a model.
 
 Values cross as in Redis: null is false and false is null, numbers are cut to whole ones, an array ends at its first
 nil. Each life of a server has an interpreter of its own: what a library keeps between calls ends with it.

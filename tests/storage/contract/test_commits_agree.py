@@ -11,12 +11,12 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Drop
-from psoup.engine.results.delta import Delta
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
 from tests.storage.contract.test_stores_agree import outcome
+from tests.storage.driver import apply_all
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
 from tests.stores import SharedServer
 
@@ -132,10 +132,8 @@ class Pair:
         self.both("rows", lambda store: store.log.append(content))
 
     def publish(self) -> None:
-        applied, head = self.memory.results.cut().seq, self.memory.log.head()
-        if head > applied:
-            change = Delta(expect=applied, seq=head, arrival_us=1)
-            self.both("publish", lambda store: store.results.publish(change))
+        if self.memory.log.head() > self.memory.results.cut().seq:
+            self.both("publish", apply_all)
 
     def expire(self) -> None:
         """End the life of the oldest part, in both."""

@@ -12,11 +12,11 @@ from psoup.engine.errors import (
 )
 from psoup.engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S, SECOND_US
 from psoup.engine.log.operation import Drop, Remove, Tick
-from psoup.engine.results.delta import Delta
 from psoup.engine.store.archive_answers import HistoryPart, HistoryState
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
+from tests.storage.driver import apply_all
 from tests.storage.histories import (
     OTHER,
     WORKER,
@@ -294,7 +294,7 @@ def test_history_goes_with_its_query(store, histories):
 def test_histories_are_swept_when_the_log_is_trimmed(store, histories):
     """The engine forgets what has expired where nobody asks any more."""
     finished(store)
-    store.results.publish(Delta(expect=Seq(0), seq=store.log.head(), arrival_us=1))
+    apply_all(store)
     store.log.trim(batches=[], below=Seq(2))
     assert 1 == histories.statistics().count
     pass_time(store, HISTORY_LIFE_S)

@@ -12,7 +12,7 @@ from psoup.engine.errors import EngineError
 from psoup.engine.limits import HISTORY_CLAIM_S, HISTORY_LIFE_S
 from psoup.engine.log.operation import Remove
 from psoup.engine.store.archive_answers import AskedHistory, History, HistoryId, HistoryState
-from psoup.storage import Store
+from psoup.engine.store.contract import Store
 from psoup.storage.memory.store import MemoryStore
 from tests.storage.histories import (
     OTHER,

@@ -18,14 +18,8 @@ from psoup.engine.log.operation import Drop, Remove, Tick
 from psoup.engine.results.delta import Delta
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
+from tests.storage.driver import apply_all
 from tests.storage.samples import declare, query_id, register, rows, txn
-
-
-def apply_all(store: Store) -> None:
-    """Publish an empty delta up to the head, as an engine does that found nothing to change."""
-    applied = store.results.cut().seq
-    store.results.publish(Delta(expect=applied, seq=store.log.head(), arrival_us=1))
 
 
 def test_append_of_each_kind_reads_back_as_appended(store):

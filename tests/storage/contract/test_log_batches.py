@@ -2,8 +2,8 @@
 
 from psoup.engine import limits
 from psoup.engine.log.operation import Tick
-from psoup.engine.results.delta import Delta
 from psoup.engine.tuples.batch import Seq
+from tests.storage.driver import apply_all
 from tests.storage.samples import declare, rows
 
 
@@ -24,7 +24,7 @@ def test_held_batches_are_those_not_trimmed(store):
     for content in (rows(1), Tick(), rows(1, body=b""), rows(1)):
         store.log.append(content)
     assert [2, 4] == list(store.log.held_batches(Seq(4)))
-    store.results.publish(Delta(expect=Seq(0), seq=Seq(5), arrival_us=1))
+    apply_all(store)
     store.log.trim(batches=[4], below=3)
     assert [2, 5] == list(store.log.held_batches(Seq(9)))
     assert [] == list(store.log.held_batches(Seq(1)))

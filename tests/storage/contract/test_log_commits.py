@@ -14,16 +14,10 @@ from psoup.engine.errors import (
 )
 from psoup.engine.limits import STAGE_MARK_BYTES
 from psoup.engine.log.operation import Drop, Rows, Tick, Txn, sum_digests
-from psoup.engine.results.delta import Delta
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
+from tests.storage.driver import apply_all
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
-
-
-def apply_all(store: Store) -> None:
-    """Publish an empty delta up to the head."""
-    store.results.publish(Delta(expect=Seq(0), seq=store.log.head(), arrival_us=1))
 
 
 def entries(log, after=2):

@@ -5,10 +5,10 @@ import pytest
 from psoup.engine.errors import IntegrityError, NotFoundError
 from psoup.engine.log.contract import LoggedBatch
 from psoup.engine.log.operation import Drop, Tick
-from psoup.engine.results.delta import Delta
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import Store
+from tests.storage.driver import apply_all
 from tests.storage.samples import commit, declare, rows, staged
 
 A, B = StreamId(1), StreamId(2)
@@ -21,7 +21,7 @@ def log(store: Store):
     store.log.append(declare("b"))
     for number in range(5):
         store.log.append(rows(*((1, "a"), (2, "b"))[number % 2], body=b"x" * number))
-    store.results.publish(Delta(expect=Seq(0), seq=Seq(7), arrival_us=1))
+    apply_all(store)
     yield store.log
     store.log.check()
 
@@ -93,7 +93,7 @@ def test_trimmed_through_is_the_largest_that_went(store, log):
     empty = log.append(rows(1, count=0)).seq
     log.stage(staged(1, count=0))
     empties = [empty, log.commit(commit(1)).seq]
-    store.results.publish(Delta(expect=Seq(7), seq=log.head(), arrival_us=1))
+    apply_all(store)
     log.check()
     trim(log, *empties)
     assert 0 == log.trimmed_through(A), "what had no rows is missed by nobody"
@@ -148,7 +148,7 @@ def test_trim_of_many_held_batches_takes_several_calls(store, log):
     first = log.head() + 1
     for _ in range(1_100):
         log.append(rows(1, count=0, body=b""))
-    store.results.publish(Delta(expect=Seq(7), seq=log.head(), arrival_us=1))
+    apply_all(store)
     wanted = list(range(first, first + 1_100))
     assert {A: wanted} == trim(log, *wanted)
     log.hold(A, Seq(first + 599))

@@ -10,14 +10,14 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import Drop, Materialize, Remove, Tick
-from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
 from psoup.storage.memory.store import MemoryStore
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.cluster import ClusterMemory

@@ -7,9 +7,8 @@ import pytest
 from psoup.engine import limits
 from psoup.engine.errors import QuotaExceededError, TxnContentDiffersError
 from psoup.engine.log.operation import Drop, Rows
-from psoup.engine.results.delta import Delta
-from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
+from tests.storage.driver import apply_all
 from tests.storage.samples import commit, declare, rows, staged, txn
 
 
@@ -104,7 +103,7 @@ def test_producers_survive_the_trimming_of_their_batches(store):
     """A version stays committed when its entry has gone."""
     store.log.append(declare("a"))
     store.log.append(rows(1, txn=txn()))
-    store.results.publish(Delta(expect=Seq(0), seq=store.log.head(), arrival_us=1))
+    apply_all(store)
     store.log.trim(batches=[2], below=3)
     assert store.log.append(rows(1, txn=txn())).duplicate
 

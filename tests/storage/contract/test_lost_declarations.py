@@ -8,8 +8,8 @@ import pytest
 
 from psoup.engine.errors import EngineError, NotFoundError, StaleDeclarationError
 from psoup.engine.log.operation import Drop
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from psoup.storage import Store
 from tests.storage.samples import commit, declare, join, register, rows, staged, txn
 
 Step = Callable[[Store, StreamSchema], Any]

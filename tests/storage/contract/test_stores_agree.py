@@ -22,10 +22,10 @@ from psoup.engine.errors import EngineError
 from psoup.engine.limits import SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Content, Drop, Materialize, Remove, Tick
 from psoup.engine.results.contract import Snapshot
+from psoup.engine.store.contract import Store
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from psoup.storage import Store
 from psoup.storage.memory.store import MemoryStore
-from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_pages
+from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_hits, shown_pages
 from tests.storage.fold import Fold
 from tests.storage.samples import (
     commit,
@@ -318,6 +318,7 @@ class StoresAgree(RuleBasedStateMachine):
         if clauses:
             clause = clauses[at % len(clauses)]
             self.both(lambda store: shown_pages(store, clause, chunks))
+            self.both(lambda store: shown_hits(store, clause, chunks))
             self.both(lambda store: plain_pages(store.results.composites(clause)))
 
     @invariant()

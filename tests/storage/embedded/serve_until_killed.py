@@ -5,7 +5,7 @@ from pathlib import Path
 
 from psoup.engine.clock import SystemClock
 from psoup.engine.log.operation import Tick
-from psoup.storage import open_store
+from psoup.storage.opening import open_store
 
 
 def main() -> None:

@@ -8,10 +8,10 @@ import pytest
 from psoup.engine.clock import ManualClock
 from psoup.engine.log.operation import Tick
 from psoup.engine.results.contract import Gen
+from psoup.engine.store.errors import StoreFullError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage import open_store
 from psoup.storage.embedded.folder import FolderLock
-from psoup.storage.errors import StoreFullError, StoreUnsuitableError
+from psoup.storage.opening import open_store
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore
 from tests.storage.embedded.test_server import opened, process_id, runs

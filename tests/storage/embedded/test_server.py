@@ -13,18 +13,19 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Rows, Tick
 from psoup.engine.store.address import StoreUrlError
-from psoup.engine.tuples.batch import Seq
-from psoup.storage import keys, open_store
-from psoup.storage.embedded.folder import FolderLock
-from psoup.storage.embedded.server import EmbeddedServer, find_executable
-from psoup.storage.errors import (
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
-from psoup.storage.health import Durability
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys
+from psoup.storage.embedded.folder import FolderLock
+from psoup.storage.embedded.server import EmbeddedServer, find_executable
 from psoup.storage.memory.store import MemoryStore
+from psoup.storage.opening import open_store
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.store import RedisStore
 from tests.children import child

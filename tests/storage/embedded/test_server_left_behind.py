@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from psoup.engine.log.operation import Tick
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.storage.embedded.folder import FolderLock
 from psoup.storage.embedded.server import ACCESS, EmbeddedServer
-from psoup.storage.errors import StoreUnavailableError
-from psoup.storage.health import Durability
 from tests.storage.embedded.test_server import opened, process_id, runs
 from tests.stores import ALL_ACCESS
 

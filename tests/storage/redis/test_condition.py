@@ -9,10 +9,10 @@ from psoup.engine import limits
 from psoup.engine.errors import IntegrityError
 from psoup.engine.log.operation import Drop, Remove, Tick
 from psoup.engine.store.condition import Loss
+from psoup.engine.store.errors import StoreFullError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys
-from psoup.storage.errors import StoreFullError, StoreUnsuitableError
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.cluster import ClusterMemory

@@ -10,14 +10,15 @@ import pytest
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import IntegrityError
 from psoup.engine.log.operation import Tick
-from psoup.engine.tuples.batch import Seq
-from psoup.storage import keys, open_store
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     FencedError,
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
+from psoup.engine.tuples.batch import Seq
+from psoup.storage import keys
+from psoup.storage.opening import open_store
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.store import RedisStore
 from tests.patience import WAIT_S

@@ -7,13 +7,14 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from psoup.engine.errors import HistoryPartsMissingError, NotFoundError
 from psoup.engine.store.archive_answers import HistoryState
-from psoup.storage import keys, open_worker_store
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
+from psoup.storage import keys
+from psoup.storage.opening import open_worker_store
 from psoup.storage.redis.calls import client as redis_client
 from psoup.storage.redis.store import RedisStore
 from tests.patience import WAIT_S
@@ -274,6 +275,6 @@ def test_inspection_finds_what_is_damaged_in_a_history(embedded_store, server, f
         store.histories.check()
     server.client.fetch_one("HDEL", keys.HISTORIES, keys.history_field(query_id(1), None))
     sealed_again(server.client)
-    assert [] == faults()
-    with pytest.raises(AssertionError):
+    assert [f"{body} is of no history"] == faults()
+    with pytest.raises(AssertionError, match="is of no history"):
         store.histories.check()

@@ -3,9 +3,9 @@
 import pytest
 
 from psoup.engine.results.contract import Gen
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import FencedError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
-from psoup.storage.errors import FencedError, StoreUnsuitableError
-from psoup.storage.health import Durability
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore

@@ -9,10 +9,10 @@ import pytest
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Tick
 from psoup.engine.results.contract import ResultsReader
+from psoup.engine.store.errors import FencedError, RecoveringError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import open_worker_store
-from psoup.storage.errors import FencedError, RecoveringError, StoreUnsuitableError
+from psoup.storage.opening import open_worker_store
 from tests.storage.driver import do
 from tests.storage.fold import Fold
 from tests.storage.samples import declare, query_id, register, rows

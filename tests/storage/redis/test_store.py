@@ -9,9 +9,10 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import Remove, Tick
 from psoup.engine.results.contract import Counts
-from psoup.storage import keys, open_store
-from psoup.storage.errors import RecoveringError, StoreFullError, StoreUnsuitableError
-from psoup.storage.health import Durability
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import RecoveringError, StoreFullError, StoreUnsuitableError
+from psoup.storage import keys
+from psoup.storage.opening import open_store
 from psoup.storage.redis import store as redis_store
 from psoup.storage.redis.calls.client import RULES, RedisClient
 from psoup.storage.redis.cluster import ClusterMemory

@@ -8,18 +8,20 @@ import pytest
 from psoup.engine.errors import IntegrityError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Remove, Tick
+from psoup.engine.store.errors import RecoveringError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys, open_worker_store
+from psoup.storage import keys
 from psoup.storage.encoding.checksums import SUM
 from psoup.storage.encoding.histories import pairs
-from psoup.storage.errors import RecoveringError, StoreUnsuitableError
+from psoup.storage.opening import open_worker_store
 from psoup.storage.redis import upgrade
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.library import library_text
 from psoup.storage.redis.calls.write_token import WriteToken
 from psoup.storage.redis.fsck import seals
 from psoup.storage.redis.fsck.log import log_entries
-from tests.house import tree
+from psoup.storage.redis.fsck.scanning import scan_keys
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold
 from tests.storage.histories import finished, history_id
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.redis
 
 def as_of_layout_6(client: RedisClient) -> None:
     """Take away all that layout 7 has added."""
-    for key in seals.scanned(client, f"{keys.TAG}*"):
+    for key in scan_keys(client, f"{keys.TAG}*"):
         if seals.record_fields(key) is not None:
             client.fetch_one("HDEL", key, "sum")
         if key.startswith(keys.PART_PREFIX) and not key.endswith(":b"):
@@ -193,7 +195,7 @@ def test_store_of_another_layout_is_refused(server, tmp_path, layout):
 @pytest.mark.parametrize("name", ["HEAD", "META", "PART", "HISTORY"])
 def test_fields_of_records_are_those_of_the_functions(name):
     """What is summed in Python is what is summed in Lua."""
-    text = (tree.ROOT / "storage" / "redis" / "calls" / "functions.lua").read_text("utf-8")
+    text = library_text().decode()
     (listed,) = re.findall(rf"^local {name}_FIELDS = \{{(.*)\}}$", text, re.MULTILINE)
     fields = getattr(seals, f"{name}_FIELDS")
     assert [one.decode() for one in fields] == re.findall(r"'(\w+)'", listed)
@@ -201,6 +203,6 @@ def test_fields_of_records_are_those_of_the_functions(name):
 
 def test_seals_lie_where_the_functions_put_them():
     """The Functions name these keys themselves, and the sums of entries beside the log."""
-    text = (tree.ROOT / "storage" / "redis" / "calls" / "functions.lua").read_text("utf-8")
+    text = library_text().decode()
     assert f"LOG_SEALS, RESULT_SEALS, HITS = '{keys.LOG_SEALS}', '{keys.RESULT_SEALS}'" in text
     assert f"{keys.LOG}:c" == keys.SUMS

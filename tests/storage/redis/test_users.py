@@ -9,10 +9,11 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Drop, QueryId, Remove
+from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys, open_store, open_worker_store
-from psoup.storage.errors import StoreUnsuitableError
+from psoup.storage import keys
+from psoup.storage.opening import open_store, open_worker_store
 from psoup.storage.redis.calls.client import RULES, WORKER_RULES, RedisClient
 from tests.storage.driver import assert_shows, do
 from tests.storage.fold import Fold

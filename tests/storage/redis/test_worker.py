@@ -9,15 +9,17 @@ from psoup.engine.errors import NotFoundError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Drop, Remove, Tick
 from psoup.engine.store.address import StoreUrlError
-from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import StreamId
-from psoup.storage import open_worker_store
-from psoup.storage.errors import (
+from psoup.engine.store.contract import Durability
+from psoup.engine.store.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,
 )
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage.opening import open_worker_store
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.reader import RedisReader
 from psoup.storage.redis.store import RedisStore
 from tests.patience import WAIT_S
 from tests.storage.driver import assert_shows, do, plain_pages, rows_of
@@ -170,6 +172,14 @@ def test_worker_that_no_engine_precedes_waits_for_one(server, tmp_path):
     with_worker.close()
 
 
+@pytest.mark.parametrize("word", ["", "later", "fsync\r\nPsoup-Seq: 1"])
+def test_durability_that_is_no_level_is_taken_for_the_lower_one(server, worker, word):
+    """A worker promises no more than it knows, and shows nothing but a level with its answers."""
+    server.say("durability", word)
+    worker.position()
+    assert Durability.EVERYSEC is worker.durability
+
+
 def test_worker_without_a_server_says_so(tmp_path):
     """It may start first."""
     worker = open_worker_store(f"unix://{tmp_path / 'nobody'}?db=0")
@@ -264,6 +274,7 @@ def test_another_history_is_told_before_anything_of_it_is_answered(server, store
     clause = worker.results.snapshot(query_id(1)).clause
     joined = worker.results.snapshot(query_id(2)).clause
     assert worker.results.composites(joined)
+    assert isinstance(worker.results, RedisReader)
     kept = worker.results._pages.statistics()
     assert kept.entries > 0
     begun = len(forgotten)

@@ -7,7 +7,7 @@ import pytest
 
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Tick
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     RecoveringError,
     StoreUnavailableError,
     StoreUnsuitableError,

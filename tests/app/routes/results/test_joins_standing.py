@@ -48,7 +48,7 @@ async def test_join_registered_is_described(joins: Api):
         (one["name"], one["type"]) for one in body["columns"]
     ]
     assert body == (await joins.get(f"/v1/queries/{body['id']}")).json()
-    joins.service.descriptions.clear()
+    joins.service.forget()
     assert [body] == (await joins.get("/v1/queries")).json()["queries"]
     again = {"sql": body["canonical"], "name": "low"}
     found = await joins.send("POST", "/v1/queries", json=again)

@@ -9,7 +9,7 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.store.archive_answers import HistoryId
-from psoup.storage.errors import StoreFullError
+from psoup.engine.store.errors import StoreFullError
 from tests.app.archive_job import (
     ask,
     claim,

@@ -309,7 +309,8 @@ async def test_part_needs_its_worker_number_and_type(api: Api):
 async def test_part_that_is_kept_in_more_bytes_than_it_came_in_is_measured(api: Api, monkeypatch):
     """The bound is that of one value in the store."""
     given = await forgetting(api)
-    clause = api.service.clauses.clause(api.service.results.snapshot(QueryId(given.query_id)))
+    snapshot = api.service.results.snapshot(QueryId(given.query_id))
+    clause = api.service.invocations.reading(snapshot).clause
     body = prices(0, 10)
     kept = len(read_part(0, body, clause).body)
     monkeypatch.setattr(limits, "HISTORY_PART_BYTES_MAX", kept)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from psoup.engine import limits
 from psoup.engine.errors import SqlError, TypeMismatchError
 from psoup.engine.query.bind.binder import bind
-from psoup.engine.query.bind.bound_cache import BoundCache
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.shapes import Shapes, ShapesStatistics
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests import strategies_sql
@@ -306,20 +306,20 @@ def test_shapes_shared_by_threads_are_guarded_by_the_lock_they_are_given():
     for thread in threads:
         thread.join()
     assert [] == wrong
-    assert 1 == len(locks)
+    assert 2 == len(locks), "of the templates, and of the counts"
     found = known.statistics()
     assert 160 == found.filled + found.passed_on
     known.check()
 
 
-def test_cache_binds_by_shapes_what_it_does_not_keep():
-    """The cache asks once for each text, and keeps what it is told."""
-    known = Shapes()
-    cache = BoundCache(queries_max=8, text_bytes_max=4_096, bind=known.bind)
+def test_bound_queries_bind_by_shapes_what_they_do_not_keep():
+    """The binder is asked once for each shape, and a template once for each text."""
+    queries = BoundQueries()
     texts = [f"SELECT i FROM s WHERE i > {n}" for n in range(4)]
     for text in [*texts, *texts]:
-        assert answer(bind, text) == answer(cache.bind, text)
-    assert ShapesStatistics(1, 1, filled=3, passed_on=1) == known.statistics()
+        assert answer(bind, text) == answer(queries.bind, text)
+    shapes = queries.statistics().shapes
+    assert ShapesStatistics(1, 1, filled=3, passed_on=1) == shapes
 
 
 @pytest.mark.parametrize("where", ["s.i > {} AND r.i < {}", "s.i = r.i AND s.f BETWEEN {} AND {}"])

@@ -14,7 +14,7 @@ from psoup.engine.checkpoint import checked_by
 from psoup.engine.errors import IntegrityError, OverloadedError
 from psoup.engine.log.operation import Tick
 from psoup.engine.store.address import StoreUrlError
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,

@@ -8,19 +8,19 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from psoup.engine.errors import IntegrityError, StageMissingError
 from psoup.engine.limits import STAGE_MARK_BYTES
 from psoup.engine.log.operation import Rows
-from psoup.engine.results.delta import Delta
-from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import StreamId
-from psoup.storage import keys
-from psoup.storage.errors import (
+from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreFullError,
     StoreUnavailableError,
 )
+from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import StreamId
+from psoup.storage import keys
 from psoup.storage.redis.calls import client as redis_client
 from psoup.storage.redis.store import RedisStore
 from tests.storage.checksums import sealed_again
+from tests.storage.driver import apply_all
 from tests.storage.samples import commit, declare, rows, stage_id, staged
 from tests.stores import SharedServer
 
@@ -170,7 +170,7 @@ def test_body_of_a_commit_goes_with_its_entry(embedded_store, server):
     for number in range(2):
         log.stage(staged(number, body=b"%d" % number))
     log.commit(commit(0, 1))
-    embedded_store.results.publish(Delta(expect=Seq(0), seq=Seq(3), arrival_us=1))
+    apply_all(embedded_store)
     for number in range(2):
         server.client.fetch_one("HSET", keys.part(stage_id(number)), "x", 1)
     log.trim(batches=[Seq(2)], below=Seq(1))

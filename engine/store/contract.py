@@ -1,8 +1,10 @@
 """What psoup's processes need of a store: the one that folds, and those that only append and read.
 
-`storage.open_store` and `storage.open_worker_store` return them; only the wiring knows which.
+`storage/opening.py` returns them.
 """
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from psoup.engine.log.contract import Log
@@ -12,26 +14,33 @@ from psoup.engine.store.archive_answers import Histories
 from psoup.engine.store.condition import StoreCondition
 from psoup.engine.tuples.batch import Seq
 
-__all__ = ["Position", "Store", "StoreHealth", "WorkerStore"]
+
+class Durability(StrEnum):
+    """What a committed operation survives; shown with every answer.
+
+    MEMORY: nothing beyond the process. EVERYSEC: the death of any process, but for the last second.
+    FSYNC: power failure.
+    """
+
+    MEMORY = "memory"
+    EVERYSEC = "everysec"
+    FSYNC = "fsync"
 
 
-class StoreHealth(Protocol):
-    """How a store is. `reasons` are those of `/readyz`; none = it is ready."""
+@dataclass(frozen=True, slots=True)
+class StoreHealth:
+    """How a store is. `reasons` are those of `/readyz`, none = it is ready.
 
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Among `store-down`, `recovering`, `no-engine`, `memory-high`."""
-        ...
+    Attributes:
+        reasons: among `store-down`, `recovering`, `no-engine` (none writes to it), `memory-high`. What only the engine
+            looks at is in its `StoreCondition`.
+        memory_bytes: memory the store uses for data; 0 where it does not say.
+        memory_max_bytes: the most it may use, None = no bound.
+    """
 
-    @property
-    def memory_bytes(self) -> int:
-        """Memory the store uses for data; 0 where it does not say."""
-        ...
-
-    @property
-    def memory_max_bytes(self) -> int | None:
-        """The most it may use; None = no bound."""
-        ...
+    reasons: tuple[str, ...] = ()
+    memory_bytes: int = 0
+    memory_max_bytes: int | None = None
 
 
 class Store(Protocol):
@@ -53,8 +62,8 @@ class Store(Protocol):
         ...
 
     @property
-    def durability(self) -> str:
-        """`fsync`, `everysec` or `memory`: what a committed operation survives."""
+    def durability(self) -> Durability:
+        """What a committed operation survives."""
         ...
 
     @property
@@ -86,7 +95,7 @@ class Store(Protocol):
         ...
 
     def renew(self) -> None:
-        """Say that the writer is alive. Raises `fenced` where another one has taken over."""
+        """Say that the writer is alive. Raises FencedError where another one has taken over."""
         ...
 
     def position(self) -> Position:
@@ -132,8 +141,8 @@ class WorkerStore(Protocol):
         ...
 
     @property
-    def durability(self) -> str:
-        """The level the engine has found, as far as it is known: `fsync` or `everysec`."""
+    def durability(self) -> Durability:
+        """The level the engine has found; EVERYSEC, the lower one, while that is not known."""
         ...
 
     @property
@@ -142,11 +151,11 @@ class WorkerStore(Protocol):
         ...
 
     def confirm(self, gen: Gen) -> None:
-        """Raise `recovering` if another history than `gen` has been seen to begin. Asks nobody."""
+        """Raise RecoveringError if another history than `gen` has been seen to begin. Asks nobody."""
         ...
 
     def position(self) -> Position:
-        """Return where the store stands. Raises `recovering` or `store-unavailable` where nobody can say."""
+        """Return where the store stands. Raises RecoveringError or StoreUnavailableError where nobody can say."""
         ...
 
     def wait(self, timeout_s: float) -> None:

@@ -3,6 +3,8 @@
 All but `CommitUnknownError` and `FencedError` are definite: nothing was stored.
 """
 
+from typing import Final
+
 from psoup.engine.errors import EngineError
 
 
@@ -13,7 +15,7 @@ class StoreUnavailableError(EngineError):
 
 
 class RecoveringError(EngineError):
-    """The store has restarted and nobody has verified its contents yet. Nothing was stored."""
+    """The store was not verified since it restarted, or an engine still reads it back. Nothing was stored."""
 
     code = "recovering"
 
@@ -44,3 +46,12 @@ class FencedError(EngineError):
     """Another engine writes to the store now. This one was taken for dead: it must end, and has nothing to undo."""
 
     code = "fenced"
+
+
+TRANSIENT_ERRORS: Final = (
+    StoreUnavailableError,
+    RecoveringError,
+    StoreFullError,
+    CommitUnknownError,
+)
+"""The same call may succeed later, once the store is back, verified, or has room."""

@@ -1,4 +1,4 @@
-"""Places for requests, on the real server: who finds none is turned away at once, and nothing else suffers."""
+"""AdmissionSlots for requests, on the real server: who finds none is turned away at once, and nothing else suffers."""
 
 import contextlib
 import dataclasses
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from psoup.app.admission.places import Places, waiting
+from psoup.app.admission.slots import AdmissionSlots, waiting
 from psoup.app.connection.lingering import LINGER_S
 from psoup.app.http.front import Front
 from psoup.app.settings import Settings
@@ -29,10 +29,10 @@ BEGUN = head("PUT", "/v1/streams/s", f"Content-Length: {len(BODY)}")
 
 @contextlib.contextmanager
 def full_server(settings: Settings) -> Iterator[Address]:
-    """Yield the address of a server whose only place for work is taken."""
+    """Yield the address of a server whose only slot for work is taken."""
     with served_application(settings) as (where, app):
         front: Front = app.state.context.front
-        with front.places.enter("/taken", "elsewhere", reads=False):
+        with front.slots.enter("/taken", "elsewhere", reads=False):
             yield where
 
 
@@ -66,7 +66,7 @@ def test_requests_past_their_number_are_turned_away_and_their_connection_stays(a
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 def test_who_watches_over_the_service_is_answered(asking, path):
-    """Also when there is no place for anybody else."""
+    """Also when there is no slot for anybody else."""
     asking.sendall(head("GET", path))
     assert 200 == read_answer(asking)[0]
 
@@ -133,7 +133,7 @@ def test_idle_connections_end_whether_they_were_turned_away_or_not():
 
 
 def test_as_many_bodies_are_read_as_there_are_places_for_one_address():
-    """Heads that arrive together, alone or behind another request, do not pass each other's place."""
+    """Heads that arrive together, alone or behind another request, do not pass each other's slot."""
     settings = Settings(store="memory://", port=0, requests_reading=4, shutdown_s=5)
     with served(settings) as where, contextlib.ExitStack() as stack:
         clients = [stack.enter_context(connected(where)) for _ in range(60)]
@@ -182,106 +182,106 @@ HERE, THERE = "10.0.0.1", "10.0.0.2"
 
 def test_places_are_kept_for_those_expected_until_the_turn_ends():
     """Expected ones count, begun ones too, free ones never; what is expected and never begins is forgotten."""
-    places = Places(working=2, reading=1, waiting=1, free=["/healthz"])
-    found = [places.expect(path, HERE, reads=False) for path in ("/a", "/b", "/c", "/healthz")]
+    slots = AdmissionSlots(working=2, reading=1, waiting=1, free=["/healthz"])
+    found = [slots.expect(path, HERE, reads=False) for path in ("/a", "/b", "/c", "/healthz")]
     assert [True, True, False, True] == found
-    places.end_turn()
-    places.check()
-    assert places.expect("/d", HERE, reads=False)
-    places.end_turn()
-    with places.enter("/d", HERE, reads=False):
-        places.enter("/e", HERE, reads=False)
-        places.enter("/healthz", HERE, reads=False)
+    slots.end_turn()
+    slots.check()
+    assert slots.expect("/d", HERE, reads=False)
+    slots.end_turn()
+    with slots.enter("/d", HERE, reads=False):
+        slots.enter("/e", HERE, reads=False)
+        slots.enter("/healthz", HERE, reads=False)
         with pytest.raises(OverloadedError):
-            places.enter("/f", HERE, reads=False)
-    places.check()
-    assert (1, 2) == (places.statistics().working, places.statistics().turned_away)
+            slots.enter("/f", HERE, reads=False)
+    slots.check()
+    assert (1, 2) == (slots.statistics().working, slots.statistics().turned_away)
 
 
 def test_those_expected_to_read_and_to_work_keep_each_its_own_kind():
-    """Bodies of one turn take no places for work, nor of another client's share, and nothing else takes theirs."""
-    places = Places(working=2, reading=8, waiting=1)
-    found = [places.expect("/a", f"10.0.0.{number % 2}", reads=True) for number in range(8)]
+    """Bodies of one turn take no slots for work, nor of another client's share, and nothing else takes theirs."""
+    slots = AdmissionSlots(working=2, reading=8, waiting=1)
+    found = [slots.expect("/a", f"10.0.0.{number % 2}", reads=True) for number in range(8)]
     assert [True] * 8 == found, "four each, and none of those for work"
-    assert not places.expect("/a", HERE, reads=True)
-    places.end_turn()
-    places.check()
-    assert (0, 0, 0) == counts(places)
-    assert [True, True, False] == [places.expect("/a", HERE, reads=False) for _ in range(3)]
-    places.end_turn()
-    assert places.expect("/a", HERE, reads=False)
-    assert places.expect("/a", HERE, reads=True)
-    places.end_turn()
-    places.check()
-    assert (0, 0, 0) == counts(places)
+    assert not slots.expect("/a", HERE, reads=True)
+    slots.end_turn()
+    slots.check()
+    assert (0, 0, 0) == counts(slots)
+    assert [True, True, False] == [slots.expect("/a", HERE, reads=False) for _ in range(3)]
+    slots.end_turn()
+    assert slots.expect("/a", HERE, reads=False)
+    assert slots.expect("/a", HERE, reads=True)
+    slots.end_turn()
+    slots.check()
+    assert (0, 0, 0) == counts(slots)
 
 
 def test_places_for_reading_and_waiting_are_not_those_for_work():
     """A request moves from one to the other; what was begun works on, and keeps new ones out until it has ended."""
-    places = Places(working=1, reading=4, waiting=4)
-    slow = [places.enter("/a", HERE, reads=True) for _ in range(3)]
-    assert not places.expect("/a", HERE, reads=True), "its share is three of four"
-    assert places.expect("/a", THERE, reads=True)
-    places.end_turn()
-    working = places.enter("/a", HERE, reads=False)
-    assert not places.expect("/a", THERE, reads=True), "what reads will want to work"
+    slots = AdmissionSlots(working=1, reading=4, waiting=4)
+    slow = [slots.enter("/a", HERE, reads=True) for _ in range(3)]
+    assert not slots.expect("/a", HERE, reads=True), "its share is three of four"
+    assert slots.expect("/a", THERE, reads=True)
+    slots.end_turn()
+    working = slots.enter("/a", HERE, reads=False)
+    assert not slots.expect("/a", THERE, reads=True), "what reads will want to work"
     with working, waiting() as may_wait:
         assert may_wait
-        assert (0, 3, 1) == counts(places)
+        assert (0, 3, 1) == counts(slots)
         for one in slow:
             one.work()
-        places.check()
-        assert (3, 0, 1) == counts(places)
+        slots.check()
+        assert (3, 0, 1) == counts(slots)
     for one in slow:
         with one:
             pass
-    assert (0, 0, 0) == counts(places)
-    places.check()
+    assert (0, 0, 0) == counts(slots)
+    slots.check()
 
 
 def test_who_has_its_share_of_those_that_wait_does_without():
     """It goes on with what it has; others may wait, and what is no request."""
-    places = Places(working=9, reading=1, waiting=4)
+    slots = AdmissionSlots(working=9, reading=1, waiting=4)
     with contextlib.ExitStack() as stack:
         for _ in range(3):
-            stack.enter_context(places.enter("/a", HERE, reads=False))
+            stack.enter_context(slots.enter("/a", HERE, reads=False))
             assert stack.enter_context(waiting())
-        with places.enter("/a", HERE, reads=False):
+        with slots.enter("/a", HERE, reads=False):
             with waiting() as may_wait:
                 assert not may_wait
-            assert (1, 0, 3) == counts(places)
-        with places.enter("/a", THERE, reads=False), waiting() as may_wait:
+            assert (1, 0, 3) == counts(slots)
+        with slots.enter("/a", THERE, reads=False), waiting() as may_wait:
             assert may_wait
     with waiting() as may_wait:
         assert may_wait
-    assert (0, 0, 0) == counts(places)
-    places.check()
+    assert (0, 0, 0) == counts(slots)
+    slots.check()
 
 
 def test_a_key_has_one_share_wherever_it_comes_from():
     """What counted as its address's counts as the key's once that is known."""
-    places = Places(working=9, reading=4, waiting=1)
+    slots = AdmissionSlots(working=9, reading=4, waiting=1)
     for number in range(3):
-        places.enter("/a", f"10.0.0.{number}", reads=True).belongs_to("key")
-    with places.enter("/a", HERE, reads=True) as other, pytest.raises(OverloadedError):
-        other.belongs_to("key")
-    places.check()
-    assert (0, 3, 0) == counts(places)
-    assert 1 == places.statistics().turned_away
+        slots.enter("/a", f"10.0.0.{number}", reads=True).charge_to("key")
+    with slots.enter("/a", HERE, reads=True) as other, pytest.raises(OverloadedError):
+        other.charge_to("key")
+    slots.check()
+    assert (0, 3, 0) == counts(slots)
+    assert 1 == slots.statistics().turned_away
 
 
 def test_the_last_place_may_become_that_of_a_key():
     """It is there already: no other is asked for."""
-    places = Places(working=9, reading=2, waiting=1)
-    with places.enter("/a", HERE, reads=True), places.enter("/a", THERE, reads=True) as last:
-        last.belongs_to("key")
-        assert (0, 2, 0) == counts(places)
-        places.check()
-    assert (0, 0, 0) == counts(places)
-    places.check()
+    slots = AdmissionSlots(working=9, reading=2, waiting=1)
+    with slots.enter("/a", HERE, reads=True), slots.enter("/a", THERE, reads=True) as last:
+        last.charge_to("key")
+        assert (0, 2, 0) == counts(slots)
+        slots.check()
+    assert (0, 0, 0) == counts(slots)
+    slots.check()
 
 
-def counts(places: Places) -> tuple[int, int, int]:
+def counts(slots: AdmissionSlots) -> tuple[int, int, int]:
     """Return how many work, read and wait."""
-    statistics = places.statistics()
+    statistics = slots.statistics()
     return statistics.working, statistics.reading, statistics.waiting

@@ -1,4 +1,4 @@
-"""The cache of bound queries against the binder itself: it may be quicker, and nothing else."""
+"""Bound queries that are kept, against the binder itself: asking for them may be quicker, and nothing else."""
 
 import threading
 from contextlib import AbstractContextManager
@@ -9,45 +9,54 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.errors import SqlError, UnknownColumnError, UnknownStreamError
 from psoup.engine.query.bind.binder import bind
-from psoup.engine.query.bind.bound_cache import BoundCache, BoundCacheStatistics
+from psoup.engine.query.bind.bound_queries import BOUND_BYTES_PER_TEXT_BYTE, BoundQueries
 from psoup.engine.query.bind.scope import Streams
+from psoup.engine.recent import ENTRY_BYTES
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests.engine.query.expression_strategies import STREAMS
 
 TEXT = "select i from S where f > 1 and 2 < f begin (now - 60) end (now)"
 
 
-def cache_of(queries_max: int = 8, text_bytes_max: int = 4_096) -> BoundCache:
-    """Return an empty cache."""
-    return BoundCache(queries_max=queries_max, text_bytes_max=text_bytes_max)
+def size_of(canonical: str) -> int:
+    """Return what a query counts under its canonical text."""
+    return max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))
 
 
-def declared(name: str, stream_id: int, *columns: str) -> Streams:
-    """Return one stream of integer columns under its name."""
-    listed = tuple(ColumnSchema(column, ColumnType.INT64) for column in columns)
+def counts_of(cache: BoundQueries) -> tuple[int, int]:
+    """Return the number of texts kept, and of calls that had to bind."""
+    found = cache.statistics()
+    return found.texts, found.bound
+
+
+def declared(
+    name: str, stream_id: int, *columns: str, kind: ColumnType = ColumnType.INT64
+) -> Streams:
+    """Return one stream of columns of one type under its name."""
+    listed = tuple(ColumnSchema(column, kind) for column in columns)
     schema = StreamSchema(name, listed, time=None, clock=ClockKind.SERVER)
     return {name: (StreamId(stream_id), schema)}
 
 
 def test_bound_text_and_its_canonical_text_give_the_same_object():
     """What the front has bound the fold does not bind again, whatever else is declared there."""
-    cache = cache_of()
+    cache = BoundQueries()
     query = cache.bind(TEXT, STREAMS)
     assert bind(TEXT, STREAMS) == query
     assert query is cache.bind(TEXT, dict(STREAMS))
     assert query is cache.bind(query.canonical, STREAMS)
     assert query is cache.bind(query.canonical, {**declared("other", 2, "a"), **STREAMS})
-    size = len(TEXT) + len(query.canonical)
-    assert BoundCacheStatistics(1, size, hits=3, misses=1) == cache.statistics()
+    assert (2, 1) == counts_of(cache)
+    assert size_of(query.canonical) + ENTRY_BYTES + len(TEXT) == cache.statistics().nbytes
     cache.check()
 
 
 def test_two_texts_of_one_query_share_its_object():
     """Binding is done again, and its equal answer is the one that is kept already."""
-    cache = cache_of()
+    cache = BoundQueries()
     query = cache.bind(TEXT, STREAMS)
     assert query is cache.bind(TEXT.upper().replace("S WHERE", "s WHERE"), STREAMS)
-    assert (1, 2) == (cache.statistics().queries, cache.statistics().misses)
+    assert (3, 2) == counts_of(cache)
     cache.check()
 
 
@@ -58,17 +67,17 @@ def test_two_texts_of_one_query_share_its_object():
 )
 def test_text_over_another_declaration_is_bound_again(streams):
     """Id and schema belong to what a query is kept for; the later declaration takes its place."""
-    cache = cache_of()
+    cache = BoundQueries()
     for text in ("SELECT * FROM s", "select * from s"):
         for one in (declared("s", 1, "i", "j"), streams, streams):
             assert bind(text, one) == cache.bind(text, one)
             cache.check()
-    assert (2, 4) == (cache.statistics().hits, cache.statistics().misses)
+    assert 4 == cache.statistics().bound
 
 
 def test_text_whose_stream_is_gone_is_refused_although_it_was_bound():
     """No entry outlives the declaration it reads."""
-    cache = cache_of()
+    cache = BoundQueries()
     query = cache.bind(TEXT, STREAMS)
     for text in (TEXT, query.canonical):
         with pytest.raises(UnknownStreamError):
@@ -77,7 +86,7 @@ def test_text_whose_stream_is_gone_is_refused_although_it_was_bound():
 
 def test_text_that_names_a_stream_without_its_capitals_follows_what_else_is_declared():
     """`S` is `s` as long as nothing is called `S`."""
-    cache = cache_of()
+    cache = BoundQueries()
     small, capital = declared("s", 1, "i"), declared("S", 2, "i")
     assert StreamId(1) == cache.bind("SELECT i FROM S", small).clause.sources[0].stream_id
     both = {**small, **capital}
@@ -88,73 +97,97 @@ def test_text_that_names_a_stream_without_its_capitals_follows_what_else_is_decl
 
 def test_names_of_all_streams_are_not_kept_for_each_text():
     """Beside thousands of streams a text costs what it costs beside one."""
-    cache = cache_of()
+    cache = BoundQueries()
     streams = {f"s{i}": declared(f"s{i}", i + 1, "i")[f"s{i}"] for i in range(1_000)}
     for value in range(5):
         cache.bind(f"select i from S7 where i > {value}", streams)
-    assert 5 == cache.statistics().queries
-    assert 1 == len({number for _, number in cache._canonical})
+    written = [text for text, _ in cache._kept.pairs() if isinstance(text, tuple)]
+    assert (5, 1) == (len(written), len({number for _, number in written}))
     assert 1_000 == len(cache._names)
 
 
 def test_text_that_comes_to_mean_another_query_leaves_the_one_it_meant():
     """A column written without its capitals: another declaration, another canonical text."""
-    cache = cache_of()
+    cache = BoundQueries()
     for columns in (["Price"], ["PRICE"], ["Price"]):
         streams = declared("s", 1, *columns)
         assert bind("SELECT price FROM s", streams) == cache.bind("SELECT price FROM s", streams)
         cache.check()
-    assert 1 == cache.statistics().queries
+    assert 3 == cache.statistics().texts, "the text, and the canonical ones of both"
 
 
 def test_refused_text_is_refused_each_time_and_not_kept():
     """The error points into the text that was sent."""
-    cache = cache_of()
+    cache = BoundQueries()
     for _ in range(2):
         with pytest.raises(UnknownColumnError) as refused:
             cache.bind("SELECT wrong FROM s", STREAMS)
         assert 8 == refused.value.position.column
-    assert BoundCacheStatistics(0, 0, hits=0, misses=2) == cache.statistics()
+    assert (0, 2) == counts_of(cache)
 
 
-def test_cache_over_its_number_forgets_the_least_recently_used():
+def test_queries_over_their_bound_are_forgotten_the_least_recently_used_first():
     """Asked for again is used."""
-    cache = cache_of(queries_max=2)
     first, second, third = (f"SELECT i FROM s WHERE i = {n}" for n in range(3))
+    cache = BoundQueries(bytes_max=2 * size_of(first))
     kept = cache.bind(first, STREAMS)
     cache.bind(second, STREAMS)
     assert kept is cache.bind(first, STREAMS)
     cache.bind(third, STREAMS)
     assert kept is cache.bind(first, STREAMS)
-    before = cache.statistics().misses
+    assert (2, 3) == counts_of(cache)
     cache.bind(second, STREAMS)
-    assert before + 1 == cache.statistics().misses
-    assert 2 == cache.statistics().queries
+    assert (2, 4) == counts_of(cache)
     cache.check()
 
 
-def test_cache_over_its_bytes_forgets_and_keeps_nothing_larger_than_itself():
-    """Bytes of UTF-8, of both texts."""
-    text = "SELECT i FROM s WHERE t = 'é'"
-    cache = cache_of(text_bytes_max=2 * len(text.encode()))
-    cache.bind(text, STREAMS)
-    assert len(text.encode()) == cache.statistics().text_bytes
-    cache.bind(text.lower(), STREAMS)
-    assert 2 * len(text.encode()) == cache.statistics().text_bytes
-    large = f"SELECT i FROM s WHERE t = '{'x' * 60}'"
-    assert bind(large, STREAMS) == cache.bind(large, STREAMS)
-    assert 1 == cache.statistics().queries
+def test_text_as_it_was_written_is_forgotten_before_what_it_means():
+    """The fold and invocations ask for the canonical text."""
+    query = bind(TEXT, STREAMS)
+    cache = BoundQueries(bytes_max=size_of(query.canonical) + ENTRY_BYTES + len(TEXT))
+    kept = cache.bind(TEXT, STREAMS)
+    assert (2, 1) == counts_of(cache)
     cache.bind("SELECT j FROM s", STREAMS)
-    assert 15 == cache.statistics().text_bytes
+    assert kept is cache.bind(kept.canonical, STREAMS)
+    assert (2, 2) == counts_of(cache)
     cache.check()
 
 
-def test_cache_of_nothing_binds():
-    """A bound of zero is a bound."""
-    for cache in (cache_of(queries_max=0), cache_of(text_bytes_max=0)):
-        assert bind(TEXT, STREAMS) == cache.bind(TEXT, STREAMS)
-        assert 0 == cache.statistics().queries
+def test_query_larger_than_the_bound_is_bound_each_time():
+    """A long text counts by its bytes of UTF-8; a bound of nothing keeps nothing."""
+    large = f"SELECT i FROM s WHERE t = '{'é' * 60}'"
+    for bytes_max in (0, size_of(large) - 1):
+        cache = BoundQueries(bytes_max=bytes_max)
+        for _ in range(2):
+            assert bind(large, STREAMS) == cache.bind(large, STREAMS)
+        assert (0, 2) == counts_of(cache)
         cache.check()
+    cache = BoundQueries(bytes_max=size_of(large))
+    assert cache.bind(large, STREAMS) is cache.bind(large, STREAMS)
+
+
+def test_reading_of_a_standing_query_binds_nothing_that_was_registered():
+    """Whatever text it was registered by; the columns that its select list reads, by source."""
+    cache = BoundQueries()
+    streams = {**declared("s", 1, "a", "b", "c"), **declared("r", 2, "a", "d")}
+    query = cache.bind("select y.d, x.c + x.b as e from s x, r y where x.a = y.a", streams)
+    reading = cache.reading(query.canonical, (streams["s"], streams["r"]))
+    assert (query.clause, 1) == (reading.clause, cache.statistics().bound)
+    assert (("b", "c"), ("d",)) == reading.names
+    assert reading.plan is cache.reading(query.canonical, (streams["s"], streams["r"])).plan
+    assert (1, 2) == reading.plan.shape.streams
+
+
+def test_reading_is_of_the_columns_that_the_streams_have():
+    """A log that begins anew gives a stream the number of another one, whose columns had other types."""
+    cache = BoundQueries()
+    before, after = declared("s", 1, "a"), declared("s", 1, "a", kind=ColumnType.FLOAT64)
+    text = bind("SELECT x.a FROM s AS x, s AS y WHERE x.a <= y.a", before).canonical
+    for streams in (before, after, before):
+        reading = cache.reading(text, (streams["s"], streams["s"]))
+        assert bind(text, streams).clause == reading.clause
+        cache.check()
+    assert 3 == cache.statistics().bound
 
 
 class CountingLock:
@@ -173,16 +206,16 @@ class CountingLock:
         self.lock.release()
 
 
-def test_cache_shared_by_threads_is_guarded_by_the_lock_it_is_given():
-    """One lock, made once; every thread gets the binder's answer, and the counts add up."""
+def test_queries_shared_by_threads_are_guarded_by_the_locks_that_are_given():
+    """Every thread gets the binder's answer, and what is kept keeps its bound."""
     locks: list[CountingLock] = []
 
     def make_lock() -> AbstractContextManager[object]:
         locks.append(CountingLock())
         return locks[-1]
 
-    cache = BoundCache(queries_max=4, text_bytes_max=4_096, make_lock=make_lock)
     texts = [f"SELECT i FROM s WHERE i > {n}" for n in range(8)]
+    cache = BoundQueries(bytes_max=4 * size_of(texts[0]), make_lock=make_lock)
     wrong: list[str] = []
 
     def work(first: int) -> None:
@@ -197,16 +230,14 @@ def test_cache_shared_by_threads_is_guarded_by_the_lock_it_is_given():
     for thread in threads:
         thread.join()
     assert [] == wrong
-    (lock,) = locks
-    assert lock.taken >= 160
-    found = cache.statistics()
-    assert 160 == found.hits + found.misses
+    assert sum(lock.taken for lock in locks) >= 160
+    assert cache.statistics().texts <= 4
     cache.check()
 
 
 def test_join_is_kept_for_the_declarations_of_all_its_streams():
     """Whichever of them is declared anew, dropped or joined by another: bound again, or refused."""
-    cache = cache_of()
+    cache = BoundQueries()
     one, other = declared("s", 1, "a", "b"), declared("r", 2, "a", "c")
     text = "SELECT b, c FROM s AS x, r AS y WHERE x.a = y.a BEGIN (NOW - 60) END (NOW)"
     query = cache.bind(text, {**one, **other})
@@ -222,7 +253,7 @@ def test_join_is_kept_for_the_declarations_of_all_its_streams():
         with pytest.raises(SqlError):
             cache.bind(text, lacking)
         cache.check()
-    assert 1 == cache.statistics().queries
+    assert 2 == cache.statistics().texts
 
 
 _CATALOGUES = [
@@ -256,16 +287,14 @@ _TEXTS = [
 
 @given(
     steps=st.lists(st.tuples(st.sampled_from(_TEXTS), st.sampled_from(_CATALOGUES)), max_size=40),
-    queries_max=st.integers(0, 4),
-    text_bytes_max=st.sampled_from([0, 20, 60, 1_000]),
+    bytes_max=st.sampled_from([0, 1_024, 3_000, 10_000, 100_000]),
 )
-def test_oracle_cache_answers_what_the_binder_answers(steps, queries_max, text_bytes_max):
+def test_oracle_queries_kept_are_what_the_binder_answers(steps, bytes_max):
     """Any texts over any declarations in any order: equal queries, equal refusals, bounds kept."""
-    cache = cache_of(queries_max, text_bytes_max)
+    cache = BoundQueries(bytes_max=bytes_max)
     for text, streams in steps:
         assert answer(bind, text, streams) == answer(cache.bind, text, streams)
         cache.check()
-    assert len(steps) == cache.statistics().hits + cache.statistics().misses
 
 
 def answer(how, text, streams):

@@ -1,4 +1,4 @@
-"""What a worker keeps between invocations: bound clauses, their hits, orders of answers being paged through."""
+"""What a process keeps between invocations: hits of clauses, orders of answers being paged through."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.composite_hits import CompositeHits
-from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX, QUERIES_COUNT_MAX
+from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.bind.binder import Bind, bind
-from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.values.expression import column_refs
+from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
+from psoup.engine.query.reading import Reading
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
 from psoup.engine.results.contract import Gen, Snapshot
 from psoup.engine.results.hits import ClauseId
@@ -43,37 +42,29 @@ class Order:
         return ENTRY_BYTES + self.rows.nbytes + (0 if self.last is None else self.last.nbytes)
 
 
-@value_type
-class Reading:
-    """A clause, and for each of its streams the columns that its select list reads, ascending by name."""
-
-    clause: StandingQueryClause
-    names: tuple[tuple[str, ...], ...]
-
-
-class ClauseCache:
-    """What a worker keeps between invocations: bound clauses, their hits, and the orders of answers in progress.
+class InvocationCache:
+    """Hits as invocations have found them, and the orders of answers in progress; bound queries are others' as well.
 
     Everything in it can be made again from what is published.
     """
 
     def __init__(
         self,
+        bound: BoundQueries,
         *,
         order_bytes_max: int = CUT_CACHE_BYTES_MAX,
         hits_bytes_max: int = HITS_CACHE_BYTES_MAX,
-        bind: Bind = bind,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Begin empty; orders take `order_bytes_max` at most, all together, hits `hits_bytes_max`.
+        """Begin without hits and orders.
 
-        `bind` reads clauses.
-        Where threads share it, `make_lock` makes their locks.
+        Args:
+            bound: the queries that registrations have bound.
+            order_bytes_max: bound of all orders together.
+            hits_bytes_max: bound of all hits together.
+            make_lock: where threads share it, makes its locks.
         """
-        self._bind = bind
-        self._clauses: Recent[tuple[Gen, ClauseId], Reading] = Recent(
-            QUERIES_COUNT_MAX, make_lock()
-        )
+        self._bound = bound
         self._hits: Recent[tuple[Gen, ClauseId], Mapping[int, SegmentHits] | CompositeHits] = (
             Recent(hits_bytes_max, make_lock())
         )
@@ -81,24 +72,14 @@ class ClauseCache:
             order_bytes_max, make_lock()
         )
 
-    def clause(self, snapshot: Snapshot) -> StandingQueryClause:
-        """Return the snapshot's clause, bound against the declarations it stands for."""
-        return self.reading(snapshot).clause
-
     def reading(self, snapshot: Snapshot) -> Reading:
-        """Return the snapshot's clause, bound, and what it reads."""
-        key = (snapshot.cut.gen, snapshot.clause.clause_id)
-        found = self._clauses.get(key)
-        if found is None:
-            streams = {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
-            clause = self._bind(snapshot.clause.text, streams).clause
-            names: list[set[str]] = [set() for _ in snapshot.streams]
-            for output in clause.outputs:
-                for ref in column_refs(output.expression):
-                    names[ref.source].add(ref.name)
-            found = Reading(clause, tuple(tuple(sorted(some)) for some in names))
-            self._clauses.put(key, found)
-        return found
+        """Return the clause of the snapshot's query, bound against the declarations it stands for."""
+        streams = snapshot.streams
+        if len(streams) == 1:  # a count takes some ten microseconds: a comprehension would show
+            declared: Declared = ((streams[0].stream_id, streams[0].schema),)
+        else:
+            declared = tuple([(stream.stream_id, stream.schema) for stream in streams])
+        return self._bound.reading(snapshot.query.canonical, declared)
 
     def hits(self, snapshot: Snapshot) -> Mapping[int, SegmentHits]:
         """Return what is known of the hits of the snapshot's clause, by segment."""
@@ -128,11 +109,10 @@ class ClauseCache:
         self.orders.put((query_id, at.whole()), order, size=order.nbytes)
 
     def statistics(self) -> tuple[RecentStatistics, RecentStatistics]:
-        """Return what is held: clauses by number, orders by bytes."""
-        return self._clauses.statistics(), self.orders.statistics()
+        """Return what is held of hits and of orders, in bytes."""
+        return self._hits.statistics(), self.orders.statistics()
 
     def check(self) -> None:
-        """Assert that all bounds are kept."""
-        self._clauses.check()
+        """Assert that both bounds are kept."""
         self._hits.check()
         self.orders.check()

@@ -1,0 +1,175 @@
+"""Bound queries, each bound once for as long as it is kept: by whoever registers, folds, describes or invokes it.
+
+The front binds what a client wrote, the fold binds the canonical text that the log kept of it, an invocation asks for
+the query behind a handle by the same text, and clients send the same texts again. Binding is a pure function of the
+text and of the declarations it reads, so an answer that is kept is the answer; one that is forgotten is found again at
+the cost of `binder.bind`.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from psoup.engine import limits
+from psoup.engine.query.bind.binder import Bind
+from psoup.engine.query.bind.scope import Streams
+from psoup.engine.query.bind.shapes import Shapes, ShapesStatistics
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.reading import Reading
+from psoup.engine.recent import ENTRY_BYTES, Recent
+from psoup.engine.tuples.schema import StreamId, StreamSchema
+
+Declared = tuple[tuple[StreamId, StreamSchema], ...]
+"""The streams of a query, in FROM order."""
+
+_AsWritten = tuple[str, int]
+"""A text as it was written, and the number of the names of all streams declared: they decide which one it means."""
+
+BOUND_BYTES_PER_TEXT_BYTE: Final = 16
+"""What a bound query takes for each byte of its canonical text: 9 to 18 were measured, of short and of long ones."""
+
+
+class _Kept(NamedTuple):
+    """A bound query, the declarations it holds for, and what answering it takes from it."""
+
+    query: BoundQuery
+    declared: Declared
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQueriesStatistics:
+    """What is kept, and how often it was not enough.
+
+    Attributes:
+        texts: texts that lead to a bound query: canonical ones, and others as they were written.
+        nbytes: what these and their queries take, as an estimate.
+        bound: calls that had to bind, those that were refused among them.
+        shapes: how many of them a template could answer.
+    """
+
+    texts: int
+    nbytes: int
+    bound: int
+    shapes: ShapesStatistics
+
+
+class BoundQueries:
+    """Bound queries of `bytes_max` in all, the least recently used forgotten first. Deterministic.
+
+    A query is kept under its canonical text, which names its streams exactly, and under each other text that came to
+    it. It holds for one declaration of each stream, id and schema: bound over others, a text replaces what it was.
+    Refusals are not kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        bytes_max: int = limits.BOUND_BYTES_MAX,
+        bind: Bind | None = None,
+        make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Begin empty.
+
+        Args:
+            bytes_max: bound of texts and queries together.
+            bind: binds what is not kept, and returns what `binder.bind` returns; None = by templates where texts
+                differ in numbers alone (`shapes.py`).
+            make_lock: where threads share it, makes its locks. None is held while a text is bound.
+        """
+        self._shapes = Shapes(make_lock=make_lock)
+        self._bind = self._shapes.bind if bind is None else bind
+        self._kept: Recent[str | _AsWritten, _Kept] = Recent(bytes_max, make_lock())
+        self._guard = make_lock()
+        self._names: tuple[str, ...] = ()
+        self._names_number = 0
+        self._bound = 0
+
+    def bind(self, text: str, streams: Streams) -> BoundQuery:
+        """Return what `binder.bind` returns, and the same object as long as it is kept.
+
+        Args:
+            text: the query as it was written, or its canonical text.
+            streams: the declared streams; not changed by anyone until this returns.
+
+        Raises:
+            SqlError: as `binder.bind` does.
+
+        Cost: O(1) and the text's hash where it is kept, else that of `binder.bind`.
+        """
+        kept = self._kept.get(text)
+        if kept is None:
+            kept = self._kept.get(self._as_written(text, streams))
+        if kept is None or not _holds(kept, streams):
+            kept = self._bind_and_keep(text, streams)
+        return kept.query
+
+    def reading(self, canonical: str, declared: Declared) -> Reading:
+        """Return what answering a standing query takes from its clause.
+
+        Args:
+            canonical: its canonical text.
+            declared: its streams as they are declared where it stands.
+
+        Cost: O(1) where it is kept, else that of `binder.bind`.
+        """
+        kept = self._kept.get(canonical)
+        if kept is None or kept.declared != declared:
+            streams = {schema.name: (stream_id, schema) for stream_id, schema in declared}
+            kept = self._bind_and_keep(canonical, streams)
+        return kept.reading
+
+    def statistics(self) -> BoundQueriesStatistics:
+        """Return what is held, and the calls so far that had to bind."""
+        kept = self._kept.statistics()
+        return BoundQueriesStatistics(
+            kept.entries, kept.size, self._bound, self._shapes.statistics()
+        )
+
+    def check(self) -> None:
+        """Assert that all bounds are kept, and that texts lead to queries over the streams they are kept for."""
+        self._kept.check()
+        self._shapes.check()
+        for text, kept in self._kept.pairs():
+            assert isinstance(text, tuple) or text == kept.query.canonical, "kept under its text"
+            ids = [source.stream_id for source in kept.query.clause.sources]
+            assert ids == [stream_id for stream_id, _ in kept.declared], "and for its streams"
+
+    def _bind_and_keep(self, text: str, streams: Streams) -> _Kept:
+        """Bind a text, keep the query under both its texts, and return it, or its equal kept before."""
+        with self._guard:
+            self._bound += 1
+        query = self._bind(text, streams)
+        canonical = query.canonical
+        declared = tuple([streams[source.stream] for source in query.clause.sources])
+        kept = self._kept.get(canonical)
+        if kept is None or kept.declared != declared:
+            kept = _Kept(query, declared, Reading(query.clause))
+        if text != canonical:
+            size = ENTRY_BYTES + len(text.encode())
+            self._kept.put(self._as_written(text, streams), kept, size=size)
+        # Behind the text as it was written: it is what the fold and invocations will ask for.
+        size = max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))
+        self._kept.put(canonical, kept, size=size)
+        return kept
+
+    def _as_written(self, text: str, streams: Streams) -> _AsWritten:
+        """Return what the text is kept under while the names of `streams` are those of the call before.
+
+        Each other set of names gets a number of its own: thousands of names are kept once, not for each text.
+        """
+        names = tuple(streams)
+        with self._guard:
+            if names != self._names:
+                self._names = names
+                self._names_number += 1
+            return text, self._names_number
+
+
+def _holds(kept: _Kept, streams: Streams) -> bool:
+    """Return whether all streams that the query reads are declared as they were when it was bound."""
+    for source, declared in zip(kept.query.clause.sources, kept.declared, strict=True):
+        if streams.get(source.stream) != declared:
+            return False
+    return True
