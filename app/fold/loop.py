@@ -249,7 +249,7 @@ class FoldLoop(InProcess):
                 self._store.renew()
         except FencedError as refusal:
             return refusal
-        except EngineError:
+        except Exception:  # noqa: BLE001 (the first error is the one to tell)
             return None
         return None
 

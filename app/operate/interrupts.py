@@ -26,7 +26,7 @@ def interruptible() -> Iterator[None]:
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        for number in before:
+        for number in ours:
             signal.signal(number, signal.SIG_IGN)
         raise Terminated
 

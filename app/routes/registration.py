@@ -99,6 +99,7 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
     if not submitted.applied:
         if standing_id is not None:
             same = replace(registration, query_id=standing_id)
+            _note_repeated(call, same, seq)
             return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
         description = registration.describe(seq=seq, state=FILLING)
         call.service.pending.note(PendingQuery(seq, registration.content, description))
@@ -108,6 +109,14 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
     if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
         return Told(201, query_id, seq, lambda: _met(call, registration, seq), reads=True)
     return Told(201, query_id, seq, lambda: registration.describe(seq=seq, state=LIVE))
+
+
+def _note_repeated(call: Call, same: Registration, seq: Seq) -> None:
+    """Remember a pending registration whose first answer never came: a process that folds has no log to find it in."""
+    pending = call.service.pending
+    if call.service.backend.reads_at_once and pending.held(same.query_id) is None:
+        content = replace(same.content, query_id=same.query_id)
+        pending.note(PendingQuery(seq, content, same.describe(seq=seq, state=FILLING)))
 
 
 def standing(call: Call, query_id: QueryId) -> Description:

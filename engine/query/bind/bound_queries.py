@@ -26,8 +26,8 @@ Declared = tuple[tuple[StreamId, StreamSchema], ...]
 _AsWritten = tuple[str, int]
 """A text as it was written, and the number of the names of all streams declared: they decide which one it means."""
 
-BOUND_BYTES_PER_TEXT_BYTE: Final = 16
-"""What a bound query takes for each byte of its canonical text: 9 to 18 were measured, of short and of long ones."""
+BOUND_BYTES_PER_TEXT_BYTE: Final = 40
+"""What a bound query takes for each byte of its canonical text: 9 to 36 were measured, most with much arithmetic."""
 
 
 class _Kept(NamedTuple):
@@ -80,7 +80,8 @@ class BoundQueries:
         """
         self._shapes = Shapes(make_lock=make_lock)
         self._bind = self._shapes.bind if bind is None else bind
-        self._kept: Recent[str | _AsWritten, _Kept] = Recent(bytes_max, make_lock())
+        self._kept: Recent[str | _AsWritten, str | _Kept] = Recent(bytes_max, make_lock())
+        """By canonical text what is bound; by a text as it was written, the canonical one."""
         self._guard = make_lock()
         self._names: tuple[str, ...] = ()
         self._names_number = 0
@@ -98,9 +99,10 @@ class BoundQueries:
 
         Cost: O(1) and the text's hash where it is kept, else that of `binder.bind`.
         """
-        kept = self._kept.get(text)
+        kept = self._of_canonical(text)
         if kept is None:
-            kept = self._kept.get(self._as_written(text, streams))
+            canonical = self._kept.get(self._as_written(text, streams))
+            kept = self._of_canonical(canonical) if isinstance(canonical, str) else None
         if kept is None or not _holds(kept, streams):
             kept = self._bind_and_keep(text, streams)
         return kept.query
@@ -114,7 +116,7 @@ class BoundQueries:
 
         Cost: O(1) where it is kept, else that of `binder.bind`.
         """
-        kept = self._kept.get(canonical)
+        kept = self._of_canonical(canonical)
         if kept is None or kept.declared != declared:
             streams = {schema.name: (stream_id, schema) for stream_id, schema in declared}
             kept = self._bind_and_keep(canonical, streams)
@@ -132,7 +134,10 @@ class BoundQueries:
         self._kept.check()
         self._shapes.check()
         for text, kept in self._kept.pairs():
-            assert isinstance(text, tuple) or text == kept.query.canonical, "kept under its text"
+            if isinstance(kept, str):
+                assert isinstance(text, tuple), "what was written leads to a canonical text"
+                continue
+            assert text == kept.query.canonical, "kept under its text"
             ids = [source.stream_id for source in kept.query.clause.sources]
             assert ids == [stream_id for stream_id, _ in kept.declared], "and for its streams"
 
@@ -143,16 +148,21 @@ class BoundQueries:
         query = self._bind(text, streams)
         canonical = query.canonical
         declared = tuple([streams[source.stream] for source in query.clause.sources])
-        kept = self._kept.get(canonical)
+        kept = self._of_canonical(canonical)
         if kept is None or kept.declared != declared:
             kept = _Kept(query, declared, Reading(query.clause))
         if text != canonical:
-            size = ENTRY_BYTES + len(text.encode())
-            self._kept.put(self._as_written(text, streams), kept, size=size)
+            size = ENTRY_BYTES + len(text.encode()) + len(canonical.encode())
+            self._kept.put(self._as_written(text, streams), canonical, size=size)
         # Behind the text as it was written: it is what the fold and invocations will ask for.
         size = max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))
         self._kept.put(canonical, kept, size=size)
         return kept
+
+    def _of_canonical(self, text: str) -> _Kept | None:
+        """Return what is kept under a canonical text, and make it the most recent."""
+        kept = self._kept.get(text)
+        return kept if isinstance(kept, _Kept) else None
 
     def _as_written(self, text: str, streams: Streams) -> _AsWritten:
         """Return what the text is kept under while the names of `streams` are those of the call before.

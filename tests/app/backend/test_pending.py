@@ -68,6 +68,21 @@ async def test_query_filling_registered_again_by_name_is_the_same():
         assert (200, first.json()["id"]) == (again.status_code, again.json()["id"])
 
 
+async def test_query_filling_whose_first_answer_never_came_is_known_once_it_is_repeated():
+    """The first registration was 503; the same request again is 202 with a handle that is there."""
+    async with held_back() as (api, store):
+        with store.waiting("log", "read"):
+            with store.waiting("log", "append"):
+                lost = await api.send("POST", "/v1/queries", json=NAMED)
+                assert_problem(lost, "commit-unknown")
+            again = await api.send("POST", "/v1/queries", json=NAMED)
+            assert 202 == again.status_code
+            described = await api.get(again.headers["location"])
+            assert (200, again.json()) == (described.status_code, described.json())
+            listed = (await api.get("/v1/queries?state=filling")).json()["queries"]
+            assert [again.json()["id"]] == [one["id"] for one in listed]
+
+
 async def test_queries_filling_are_listed_and_filtered():
     """Lists hold queries that fill beside those that are live, each once, by every filter."""
     async with held_back() as (api, store):

@@ -197,6 +197,21 @@ def test_loop_that_is_fenced_while_it_folds_is_fenced_at_once(store, clock):
     world.check()
 
 
+def test_loop_whose_store_breaks_in_every_way_says_that_it_has_failed(store, clock):
+    """Asking for the token after an error may raise whatever it likes: the first error ends the loop."""
+    prepared(store, clock)
+    lost = Lost()
+    one = Folding(store, on_lost=lost, lease_s=WAIT_S)
+    one.loop.start()
+    assert one.loop.wait_recovered(WAIT_S)
+    broken = ValueError("an unreadable reply")
+    with store.failing("log", "read", broken), store.failing("token", "renew", broken):
+        one.loop.wake()
+        assert lost.told.wait(WAIT_S)
+    one.loop.stop()
+    assert [Phase.FAILED] == lost.phases
+
+
 def test_store_that_no_other_process_reaches_needs_no_lease(store, clock):
     """In memory nobody waits."""
     store.durability = Durability.MEMORY

@@ -47,7 +47,8 @@ def test_bound_text_and_its_canonical_text_give_the_same_object():
     assert query is cache.bind(query.canonical, STREAMS)
     assert query is cache.bind(query.canonical, {**declared("other", 2, "a"), **STREAMS})
     assert (2, 1) == counts_of(cache)
-    assert size_of(query.canonical) + ENTRY_BYTES + len(TEXT) == cache.statistics().nbytes
+    texts = len(TEXT) + len(query.canonical)
+    assert size_of(query.canonical) + ENTRY_BYTES + texts == cache.statistics().nbytes
     cache.check()
 
 
@@ -144,13 +145,25 @@ def test_queries_over_their_bound_are_forgotten_the_least_recently_used_first():
 def test_text_as_it_was_written_is_forgotten_before_what_it_means():
     """The fold and invocations ask for the canonical text."""
     query = bind(TEXT, STREAMS)
-    cache = BoundQueries(bytes_max=size_of(query.canonical) + ENTRY_BYTES + len(TEXT))
+    texts = len(TEXT) + len(query.canonical)
+    cache = BoundQueries(bytes_max=size_of(query.canonical) + ENTRY_BYTES + texts)
     kept = cache.bind(TEXT, STREAMS)
     assert (2, 1) == counts_of(cache)
     cache.bind("SELECT j FROM s", STREAMS)
     assert kept is cache.bind(kept.canonical, STREAMS)
     assert (2, 2) == counts_of(cache)
     cache.check()
+
+
+def test_text_as_it_was_written_keeps_what_it_means():
+    """A client sends it again and again: its query is used by that, and is not forgotten while others come."""
+    query = bind(TEXT, STREAMS)
+    texts = len(TEXT) + len(query.canonical)
+    cache = BoundQueries(bytes_max=3 * (size_of(query.canonical) + ENTRY_BYTES + texts))
+    for number in range(20):
+        assert cache.bind(TEXT, STREAMS) is cache.bind(query.canonical, STREAMS)
+        cache.bind(f"SELECT j FROM s WHERE j > {number}", STREAMS)
+        cache.check()
 
 
 def test_query_larger_than_the_bound_is_bound_each_time():
@@ -183,9 +196,12 @@ def test_reading_is_of_the_columns_that_the_streams_have():
     cache = BoundQueries()
     before, after = declared("s", 1, "a"), declared("s", 1, "a", kind=ColumnType.FLOAT64)
     text = bind("SELECT x.a FROM s AS x, s AS y WHERE x.a <= y.a", before).canonical
+    plan = None
     for streams in (before, after, before):
         reading = cache.reading(text, (streams["s"], streams["s"]))
         assert bind(text, streams).clause == reading.clause
+        assert plan is not reading.plan
+        plan = reading.plan
         cache.check()
     assert 3 == cache.statistics().bound
 
