@@ -109,7 +109,7 @@ def test_declaration_that_cannot_be_ends_with_2(psoup, options):
 def test_stream_that_cannot_be_named_ends_with_2(psoup, command, name):
     """It would be another path of the service."""
     result = psoup(command[0], name, *command[1:], code=ExitCode.USAGE)
-    assert "no name of a stream" in result.stderr
+    assert "is not a name of a stream" in result.stderr
 
 
 def test_drop_in_a_pipe_needs_yes_and_says_what_goes(declared):

@@ -43,8 +43,8 @@ def first(events: Events, kind: str, **what: object) -> dict[str, Any]:
 
 
 def has_rows(answer: dict[str, Any]) -> bool:
-    """Return whether rows were answered: of a query that was removed meanwhile there are none."""
-    return answer["status"] == 200 and bool(answer["body"]["rows"])
+    """Return whether rows were answered: of a removed query there are none, and a count has none."""
+    return answer["status"] == 200 and bool(answer["body"].get("rows"))
 
 
 def answers(events: Events) -> Events:

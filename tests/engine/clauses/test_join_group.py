@@ -11,7 +11,7 @@ from psoup.engine.joins import side as join_side
 from psoup.engine.joins.clause_join import joining
 from psoup.engine.joins.join import Join
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.query.join_shape import shape_of
+from psoup.engine.query.join_shape import JoinPlan, shape_of
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import Keeping
 from psoup.engine.tuples.lineage import Slot
@@ -69,7 +69,10 @@ def found_by(group, tables, *, fresh=0):
 def alone(tables, sql):
     clause = tables.clause(sql)
     return set(
-        map(tuple, joining(tables.stem, clause, tables.spans(clause, whole=True)).T.tolist())
+        map(
+            tuple,
+            joining(tables.stem, JoinPlan(clause), tables.spans(clause, whole=True)).T.tolist(),
+        )
     )
 
 

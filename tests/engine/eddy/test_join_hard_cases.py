@@ -14,6 +14,7 @@ from psoup.engine.joins import join as joining_module
 from psoup.engine.joins.clause_join import joining, joining_count
 from psoup.engine.kernels.join import paired_alive
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.join_shape import JoinPlan
 from tests.engine.joins.folds import BLANK, FOREVER, JoinFold, Tables, row, rows_drawn, sparse
 
 TIED = "SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i"
@@ -32,8 +33,8 @@ def test_joining_of_differences_that_overflow_by_one_oracle_leaves_them_out(wher
     clause = tables.clause(f"SELECT x.i FROM r AS x, s AS y WHERE {where}")
     spans = tables.spans(clause)
     expected = sorted(tables.expected(clause))
-    assert expected == sorted(map(tuple, joining(tables.stem, clause, spans).T.tolist()))
-    assert len(expected) == joining_count(tables.stem, clause, spans)
+    assert expected == sorted(map(tuple, joining(tables.stem, JoinPlan(clause), spans).T.tolist()))
+    assert len(expected) == joining_count(tables.stem, JoinPlan(clause), spans)
 
 
 def test_joining_of_a_segment_that_fills_meanwhile_has_each_composite_once(monkeypatch):
@@ -52,7 +53,7 @@ def test_joining_of_a_segment_that_fills_meanwhile_has_each_composite_once(monke
 
     monkeypatch.setattr(DataSteM, "indexed", filling)
     for _ in range(2):  # while it fills, and when it is full
-        found = joining(tables.stem, clause, spans).T.tolist()
+        found = joining(tables.stem, JoinPlan(clause), spans).T.tolist()
         assert [[n, SEGMENT_ROWS - 30 + n] for n in range(5)] == sorted(found)
     assert SEGMENT_ROWS == stem.past_row
 
@@ -71,7 +72,7 @@ def test_key_indexes_of_many_keys_count_their_bytes_as_they_come_and_go(monkeypa
         for clause in clauses:
             joining(
                 tables.stem,
-                clause,
+                JoinPlan(clause),
                 [DatedRows(s.stream_id, first, whole, None, FOREVER) for s in clause.sources],
             )
         made = stem.key_indexes._made.values()
