@@ -74,6 +74,7 @@ def test_handshakes_that_do_not_end_fill_the_places_there_are(target: Target, ce
 
     wait_until(is_full, "they are counted")
     wait_until(lambda: asked(target.address, certificate[0]) == 200, "they are counted no more")
+    assert 200 == asked(target.address, certificate[0]), "room that came stays"
 
 
 @pytest.fixture
@@ -201,6 +202,7 @@ def test_handshakes_count_by_address(certificate: Files):
     with served(settings, count_loopback=True) as address:
         with crowd(2, lambda: connected(address)):
             wait_until(lambda: asked(address, certificate[0]) == 429, "they are counted")
+            assert 429 == asked(address, certificate[0]), "as long as they are there"
         wait_until(lambda: asked(address, certificate[0]) == 200, "they are counted no more")
 
 

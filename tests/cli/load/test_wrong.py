@@ -1,8 +1,10 @@
 """Files that are none: each ends with a sentence and the code for data files, and declares nothing."""
 
+import errno
 import os
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -130,12 +132,18 @@ def test_option_that_cannot_be_ends_with_2(psoup, tmp_path, options):
         assert [] == list(service.streams())
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_file_that_may_not_be_read_ends_with_4(psoup, tmp_path):
-    """The reason is the system's."""
+def test_file_that_may_not_be_read_ends_with_4(psoup, tmp_path, monkeypatch):
+    """The reason is the system's. Root may read every file: so the system's refusal is put in the place of a mode."""
     path = tmp_path / "a.csv"
     path.write_text("n\n1\n")
-    path.chmod(0)
+    opened = Path.open
+
+    def open_others(one, *how, **more):
+        if one == path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(one))
+        return opened(one, *how, **more)
+
+    monkeypatch.setattr(Path, "open", open_others)
     result = psoup("load", path, "--stream", "s", code=ExitCode.DATA_FILE)
     assert "Permission denied" in result.stderr
 
