@@ -1,6 +1,7 @@
 """What every test may use: Hypothesis profiles and the folder of real data."""
 
 import gc
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,11 +27,12 @@ TRACED = (
 A kernel runs as Python only where it is compared with what is compiled of it; readers of JSON are given many drawn
 bodies and few written ones; `engine/ahead` is tried over its executors.
 """
-FAMILIES = ("_oracle_", "_differential_", "_order_")
-"""In the names of tests that compare many cases: tests/README.md."""
+FAMILY = re.compile("_oracle_|_differential_|^test_order_")
+"""In the name of a test that compares many cases: tests/README.md."""
 
 # A failure is told in time: the smallest example of half a minute, not of Hypothesis's five, which are more than the
 # timeout of a test.
+assert hasattr(hypothesis_engine, "MAX_SHRINKING_SECONDS"), "Hypothesis has another name for it"
 hypothesis_engine.MAX_SHRINKING_SECONDS = 30
 
 # The suite draws the same examples at every run, so that a failure belongs to the change at hand;
@@ -60,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile: new examples where the slow tests were asked for, else the same ones. Log plainly."""
     log_plainly()
     wanted = config.getoption("markexpr") or ""
-    settings.load_profile("torture" if wanted.startswith("slow") else "suite")
+    settings.load_profile("torture" if "slow" in wanted and "not slow" not in wanted else "suite")
 
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis
@@ -79,7 +81,7 @@ def trace_examples(items: list[pytest.Item]) -> None:
     A test of a family enters the same branches in hundreds of cases, and one of another folder on its way.
     """
     for item in items:
-        compares = any(family in item.name for family in FAMILIES)
+        compares = FAMILY.search(item.name.partition("[")[0]) is not None
         compares |= item.get_closest_marker("hypothesis") is not None
         reaching = TRACED if compares else (*COVERING, *TRACED)
         if not any(item.path.is_relative_to(path) for path in reaching):

@@ -139,7 +139,7 @@ class AppliedPosition:
                 self._leave(ticket)
 
     def _leave(self, ticket: asyncio.Future[None]) -> None:
-        """Forget one who waits no more. Cost: O(those who wait), which places for waiting bound."""
+        """Forget one who waits no more. Cost: O(those who wait), which the slots for waiting bound."""
         ticket.cancel()
         self._waiting = [one for one in self._waiting if one[-1] is not ticket]
         heapq.heapify(self._waiting)

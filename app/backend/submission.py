@@ -101,7 +101,7 @@ class Submission:
         self._submitted = self._duplicates = self._refused = self._unknown = 0
 
     def admit(self, nbytes: int = 0) -> None:
-        """Refuse while all places are taken: asked before a body is read, and again before the append.
+        """Refuse while all slots are taken: asked before a body is read, and again before the append.
 
         Raises:
             OverloadedError: `in_flight_max` appends are on their way, or bodies that leave no room for

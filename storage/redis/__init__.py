@@ -5,7 +5,7 @@ Read it in this order:
 - `store`: the engine's store, verified before it is used and after each restart of the server;
 - `settings`, `contents`, `cluster`: whether the server is set right, whose data it holds, what the data folder
   remembers of it;
-- `state`, `condition`: where the store stands, and what the engine sees of it each second;
+- `state`, `health`, `condition`: where the store stands, how it is, and what the engine sees of it each second;
 - `log`: the Log, one stream entry for each operation;
 - `results`, `reader`: the Results Structure, written and read;
 - `histories`: histories beside the log;

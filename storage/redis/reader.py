@@ -129,7 +129,7 @@ class RedisReader:
         return found
 
     def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> Sequence[KeptRows]:
-        """Return the same of consecutive chunks, as rows, in a part for each."""
+        """Return what `pages` does of consecutive chunks, as rows, in a part for each."""
         return rows_by_chunk(self.pages(clause, range(first_chunk, past_chunk)))
 
     def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:

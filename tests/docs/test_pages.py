@@ -7,10 +7,10 @@ import pytest
 from tests.docs.blocks import blocks
 from tests.docs.session import PATH, Session, difference
 
-SHORT = ("README.md", "docs/tutorial.md")
-LONG = ("docs/recipes.md", "docs/deployment.md", "docs/troubleshooting.md")
-"""Pages with more commands, which `make torture` runs."""
-PAGES = (*SHORT, *LONG)
+FIRST = ("README.md", "docs/tutorial.md", "docs/recipes.md")
+LATER = ("docs/deployment.md", "docs/troubleshooting.md")
+"""Pages for operators, which `make torture` runs."""
+PAGES = (*FIRST, *LATER)
 
 # A page is some twenty commands, each a process that loads psoup: two minutes are short where others work as well.
 pytestmark = [pytest.mark.service, pytest.mark.timeout(600)]
@@ -34,7 +34,7 @@ def test_page_has_no_block_that_nobody_reads(page):
 
 
 @pytest.mark.parametrize(
-    "page", [*SHORT, *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)]
+    "page", [*FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in LATER)]
 )
 def test_page_pasted_block_by_block_shows_what_it_says(page, tmp_path):
     """From the first block to the last, with one service; an exit code other than 0 is announced."""

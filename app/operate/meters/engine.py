@@ -214,8 +214,10 @@ LEASE: Final[Sequence[Meter[LeaseStatistics]]] = (
 )
 EXECUTORS: Final[Sequence[Meter[ExecutorCounts]]] = (
     counter("executor_jobs", "Jobs that executors were given.", lambda done: done.jobs),
-    counter("executor_failures", "Jobs and scans that came to nothing.", lambda done: done.failed),
-    counter("executor_chunks", "Chunks that executors settled.", lambda done: done.chunks),
+    counter(
+        "executor_failures", "Jobs and scans of executors that failed.", lambda done: done.failed
+    ),
+    counter("executor_chunks", "Chunks whose hits executors computed.", lambda done: done.chunks),
     counter(
         "executor_seconds", "Seconds that the engine waited for jobs.", lambda done: done.seconds
     ),

@@ -10,7 +10,7 @@ from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Stre
 from psoup.pipeline.spark.sql.standing_query import agreeing
 from tests.world import World
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 
 LEAST = "-9223372036854775808"
 MOST = "9223372036854775807"

@@ -20,7 +20,7 @@ from tests.reference_values import INT64_MAX, INT64_MIN, Row
 from tests.strategies import EPOCH_US
 from tests.world import World
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 FURTHER = (
     "SELECT sym FROM trades BEGIN ('2014-01-05') END (NOW - 600)",

@@ -17,7 +17,7 @@ from tests.oracle_spark import Compared, SparkOracle
 from tests.reference import Reference
 from tests.world import World
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 Program = Callable[[st.DataObject, SparkOracle], None]
 """Draws one program, runs it, and notes its questions."""

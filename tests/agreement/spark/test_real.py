@@ -16,7 +16,7 @@ from tests.oracle_spark import answers, dated
 from tests.reference import AnswerRow
 from tests.world import World
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 ROWS = 12_000
 """Tuples of each stream, in the suite."""

@@ -84,4 +84,9 @@ def readable(connection: socket.socket) -> bool:
     """Return whether there is something to read, without waiting for it, and leave it there."""
     waiting = select.poll()
     waiting.register(connection, select.POLLIN)
-    return bool(waiting.poll(0))
+    if not waiting.poll(0):
+        return False
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except ConnectionError:
+        return False

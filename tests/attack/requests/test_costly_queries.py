@@ -10,6 +10,8 @@ import pytest
 from tests.attack.target import Target
 from tests.patience import wait_until
 
+pytestmark = pytest.mark.services  # a worker reads the store, and the engine beside it matches
+
 DEADLINE_S = 0.25
 GENEROUS_S = 15.0
 """What an answer may take whose deadline is DEADLINE_S, beside threads that compute, on a busy machine."""

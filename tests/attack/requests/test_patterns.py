@@ -9,6 +9,8 @@ import pytest
 from psoup.engine import limits
 from tests.attack.target import Target
 
+pytestmark = pytest.mark.services
+
 TEXTS = 1_900
 """Of 8 KiB each, as many as a batch may have: one of them took 7 to 15 ms, all of them 12 s of the engine and more."""
 CPU_S = 6.0
