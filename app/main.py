@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
@@ -27,7 +28,7 @@ from psoup.app.backend.service import Service
 from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
-from psoup.app.http.edge import EXPOSED_HEADERS, Edge, Scope, problem_answer
+from psoup.app.http.edge import EXPOSED_HEADERS, Application, Edge, Scope, problem_answer
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
@@ -48,8 +49,9 @@ from psoup.app.routes import (
     streams,
     tuples,
 )
-from psoup.app.routes.endpoint import Context, add
+from psoup.app.routes.endpoint import Context
 from psoup.app.routes.results import invocations
+from psoup.app.routes.table import RouteTable
 from psoup.app.settings import Settings, check_settings, shared_store
 from psoup.app.wire.control import refused_members
 from psoup.app.wire.handles import Bits
@@ -237,22 +239,34 @@ def _application(
         redirect_slashes=False,
     )
     app.state.context = context
-    for endpoint in ENDPOINTS:
-        add(app.router, context, endpoint)
     describe(app, ENDPOINTS)
     if settings.docs:
         docs_page.add_docs_page(app, context.front)
     _answer_errors(app)
-    if settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Psoup-Txn-App", "Psoup-Txn-Version"],
-            expose_headers=list(EXPOSED_HEADERS),
-        )
-    app.add_middleware(Edge, admit=Sites(settings).admit, observe=observe)
+    answering = _shared(_routed(app, context), settings)
+    app.middleware_stack = Edge(
+        answering, ids=context.front.ids, admit=Sites(settings).admit, observe=observe
+    )
     return app
+
+
+def _routed(app: FastAPI, context: Context) -> Application:
+    """Return what answers the endpoints, and has the router of `app` answer everything else."""
+    router = ExceptionMiddleware(app.router, handlers=app.exception_handlers)
+    return RouteTable(ENDPOINTS, context, otherwise=router)
+
+
+def _shared(answering: Application, settings: Settings) -> Application:
+    """Return `answering`, and around it what lets web pages of the origins that were named read its answers."""
+    if not settings.cors_origins:
+        return answering
+    return CORSMiddleware(
+        answering,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Psoup-Txn-App", "Psoup-Txn-Version"],
+        expose_headers=list(EXPOSED_HEADERS),
+    )
 
 
 def slots_of(settings: Settings) -> AdmissionSlots:

@@ -24,7 +24,7 @@ from psoup.app.connection.lingering import LINGER_S, LingeringTransport
 from psoup.app.connection.refusals import heard_of, origin_of, refusal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
-from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large, new_request_id
+from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large
 from psoup.app.http.framing import frame_of
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.sending import SENDING, Sending
@@ -339,7 +339,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
         shared_with = origin_of(self.headers or (), self.settings.cors_origins)
-        request_id = new_request_id()
+        request_id = self._front.ids.next()
         self.transport.write(
             refusal(error, request_id, shared_with=shared_with, closes=closes, with_body=with_body)
         )

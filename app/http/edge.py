@@ -4,16 +4,15 @@ is left into a problem. What it lets through has an id, a bounded head, and one 
 
 import asyncio
 import contextlib
-import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
-from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 
 from psoup.app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
 from psoup.app.http.problems import problem_response
+from psoup.app.http.request_ids import RequestIds
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 
@@ -46,6 +45,8 @@ EXPOSED_HEADERS: Final = (
 DRAINED_BYTES_MAX: Final = 64 * limits.KIB
 """An unread body up to this size is read and discarded to keep the connection; for a larger one it is closed."""
 DRAIN_S: Final = 0.5
+_NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
+_CLOSE: Final = (b"connection", b"close")
 
 
 class Edge:
@@ -53,9 +54,12 @@ class Edge:
     scope, the status of its answer (0 = there was none), the answer's bytes and the seconds.
     """  # noqa: D205
 
-    def __init__(self, app: Application, *, admit: Check, observe: Observer) -> None:
+    def __init__(
+        self, app: Application, *, ids: RequestIds, admit: Check, observe: Observer
+    ) -> None:
         """Stand around `app`."""
         self._app = app
+        self._next_id = ids.next
         self._admit = admit
         self._observe = observe
 
@@ -65,7 +69,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         begun = time.perf_counter()
-        scope[REQUEST_ID] = request_id = new_request_id()
+        scope[REQUEST_ID] = request_id = self._next_id()
         scope.setdefault("state", {})
         answer = _Answer(scope, receive, send, request_id)
         try:
@@ -88,11 +92,6 @@ def problem_answer(scope: Scope, error: Exception) -> Response:
     return problem_response(error, instance=scope[REQUEST_ID])
 
 
-def new_request_id() -> str:
-    """Return a new request id, as answers and log lines show it."""
-    return secrets.token_hex(8)
-
-
 def check_head(scope: Scope) -> None:
     """Refuse a request whose URL or headers are over their limits, or whose body is framed unreadably.
 
@@ -103,15 +102,21 @@ def check_head(scope: Scope) -> None:
     url = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     if url > limits.URL_BYTES_MAX:
         raise url_too_long()
-    sizes = [len(name) + len(value) + 4 for name, value in scope["headers"]]
-    if len(sizes) > limits.HEADERS_COUNT_MAX:
+    headers = scope["headers"]
+    if len(headers) > limits.HEADERS_COUNT_MAX:
         raise headers_too_large("headers", limits.HEADERS_COUNT_MAX)
-    if sizes and max(sizes) > limits.HEADER_BYTES_MAX:
+    largest, total, codings = 0, url, []
+    for name, value in headers:
+        size = len(name) + len(value) + 4
+        total += size
+        largest = max(largest, size)
+        if name == b"transfer-encoding":
+            codings.append(value)
+    if largest > limits.HEADER_BYTES_MAX:
         raise headers_too_large("bytes of one header", limits.HEADER_BYTES_MAX)
-    if sum(sizes) + url > limits.HEADERS_BYTES_MAX:
+    if total > limits.HEADERS_BYTES_MAX:
         raise headers_too_large("bytes of all headers", limits.HEADERS_BYTES_MAX)
-    codings = [value for name, value in scope["headers"] if name == b"transfer-encoding"]
-    if any(value.strip().lower() != b"chunked" for value in codings) or len(codings) > 1:
+    if len(codings) > 1 or any(value.strip().lower() != b"chunked" for value in codings):
         raise FramingError(
             "The one transfer coding taken is chunked: compress with Content-Encoding instead."
         )
@@ -134,12 +139,20 @@ class _Answer:
         self.status = self.nbytes = 0
         self._receive = receive
         self._send = send
-        self._request_id = request_id
-        names = {name for name, _ in scope["headers"]}
-        self._unread = b"transfer-encoding" in names or _content_length(scope) > 0
-        self._small = b"content-length" in names and _content_length(scope) <= DRAINED_BYTES_MAX
+        self._own_headers = ((b"request-id", request_id.encode()), _NO_SNIFFING)
+        self._unread = self._small = False
+        is_awaited = False
+        for name, value in scope["headers"]:
+            if name == b"content-length":
+                length = int(value) if value.isdigit() else 0
+                self._unread |= length > 0
+                self._small = length <= DRAINED_BYTES_MAX
+            elif name == b"transfer-encoding":
+                self._unread = True
+            elif name == b"expect":
+                is_awaited = True
         # Whoever waits for "100 Continue" has not sent the body: reading it would ask for it.
-        self._small &= b"expect" not in names
+        self._small &= not is_awaited
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -150,27 +163,18 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            if self._small and headers.get("connection") != "close":
-                await self._drain()
-            headers["Request-Id"] = self._request_id
-            headers["X-Content-Type-Options"] = "nosniff"
-            if self._unread:
-                headers["Connection"] = "close"
+            headers = message["headers"] = [*message["headers"], *self._own_headers]
+            if self._unread and _CLOSE not in headers and not await self._drained():
+                headers.append(_CLOSE)
         else:
             self.nbytes += len(message.get("body", b""))
         await self._send(message)
 
-    async def _drain(self) -> None:
-        """Read and discard a small body, if it arrives soon, so that the connection can be used again."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_S):
-                while self._unread:
-                    await self.receive()
-
-
-def _content_length(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
+    async def _drained(self) -> bool:
+        """Return whether the body was small and arrived soon, discarded, so that the connection can be used again."""
+        if self._small:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_S):
+                    while self._unread:
+                        await self.receive()
+        return not self._unread

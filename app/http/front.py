@@ -1,10 +1,11 @@
 """The bounds and the log that an application and its connections share, in one process."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from psoup.app.admission.slots import AdmissionSlots
 from psoup.app.admission.traffic import Traffic
+from psoup.app.http.request_ids import RequestIds
 from psoup.app.http.request_log import RequestLog
 
 FRONT: Final = "psoup.front"
@@ -18,3 +19,4 @@ class Front:
     slots: AdmissionSlots
     traffic: Traffic
     requests: RequestLog
+    ids: RequestIds = field(default_factory=RequestIds)

@@ -8,6 +8,7 @@ in a header that browsers do not send by themselves, and load balancers ask by a
 it concerns changes alone, and nobody but a browser sends it.
 """
 
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ _READS: Final = ("GET", "HEAD", "OPTIONS")
 _PORTS: Final = {"http": 80, "https": 443}
 _ELSEWHERE: Final = (b"cross-site", b"same-site")
 """Values of `Sec-Fetch-Site` for requests by pages of other origins."""
+_HOSTS_KNOWN_MAX: Final = 64
+"""Values of `Host` whose judgement is remembered: a client sends the same one each time."""
 
 
 class Sites:
@@ -33,6 +36,7 @@ class Sites:
         self._is_behind_proxy = settings.behind_proxy
         if not self._is_bound_to_all:
             self._names.add(_bare(settings.host))
+        self._is_own = lru_cache(_HOSTS_KNOWN_MAX)(self._is_ours)
 
     def admit(self, scope: Scope) -> None:
         """Check the `Host` and `Origin` of a request. Cost: O(headers).
@@ -51,8 +55,12 @@ class Sites:
                 origins.append(value.decode("latin-1"))
             elif name == b"sec-fetch-site":
                 from_elsewhere |= value in _ELSEWHERE
-        if not self._any_host and not all(self._is_own(host, scope) for host in hosts):
-            raise ForeignHostError
+        if not self._any_host:
+            server = scope.get("server")  # the address that the connection was made to
+            address = None if server is None else server[0]
+            for host in hosts:
+                if not self._is_own(host, address):
+                    raise ForeignHostError
         if scope["method"] in _READS:
             return
         if any(not self._may_change(origin, hosts) for origin in origins) or (
@@ -60,12 +68,11 @@ class Sites:
         ):
             raise ForeignOriginError
 
-    def _is_own(self, host: str, scope: Scope) -> bool:
+    def _is_ours(self, host: str, address: str | None) -> bool:
         name = _name(host)
         if name in self._names or is_loopback(name):
             return True
-        server = scope.get("server")  # the address that the connection was made to
-        return self._is_bound_to_all and server is not None and name == _bare(server[0])
+        return self._is_bound_to_all and address is not None and name == _bare(address)
 
     def _may_change(self, origin: str, hosts: list[str]) -> bool:
         """Return whether pages of `origin` may change something: the service's own, and those that were named."""

@@ -101,7 +101,7 @@ def engine_application(
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return Edge(app, admit=admit, observe=front.requests.ended)
+    return Edge(app, ids=front.ids, admit=admit, observe=front.requests.ended)
 
 
 def _reasons(loop: FoldLoop, look: StoreLook[StoreHealth]) -> tuple[str, ...]:

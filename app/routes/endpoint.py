@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import orjson
-from fastapi import APIRouter, Request
 from pydantic import BaseModel
+from starlette.requests import Request
 from starlette.responses import Response
 
 from psoup.app.admission.rates import Rates
@@ -22,7 +22,7 @@ from psoup.app.http.decoding import decoded_body
 from psoup.app.http.edge import Scope
 from psoup.app.http.framing import has_body
 from psoup.app.http.front import Front
-from psoup.app.http.keys import INGEST, Caller, Keys
+from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.request_log import KEY_ID
 from psoup.app.http.sending import SENDING, Sending
@@ -30,12 +30,13 @@ from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.models.queries import read_handle
-from psoup.app.wire.parameters import Arguments, Parameter, read_arguments
+from psoup.app.wire.parameters import Arguments, Parameter, by_name, read_arguments
 from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine.errors import OverloadedError
 from psoup.engine.log.operation import QueryId
 
 Result = TypeVar("Result")
+_NOBODY: Final = Caller(None, frozenset())
 
 COMMON_PROBLEMS: Final = (
     "foreign-host",
@@ -80,6 +81,8 @@ class Context:
 
     def caller(self, request: Request) -> Caller:
         """Return who sends the request. Raises what `Keys.caller` does."""
+        if not self.keys.required:
+            return ANYBODY
         return self.keys.caller(
             request.headers.get("authorization"), address=self.address_of(request.scope)
         )
@@ -222,33 +225,42 @@ class Endpoint:
         return tuple(dict.fromkeys(found))
 
 
-def add(router: APIRouter, context: Context, endpoint: Endpoint) -> None:
-    """Add the endpoint to `router`."""
+Serve = Callable[[Request], Awaitable[Response]]
+"""Answers a request for one endpoint. Raises EngineError."""
+
+
+def served(context: Context, endpoint: Endpoint) -> Serve:
+    """Return what answers requests for `endpoint`, the same way for all of them."""
+    takes_body = endpoint.body is not None
+    known = by_name(endpoint.parameters)
 
     async def serve(request: Request) -> Response:
-        request.scope.setdefault("state", {})[ROUTE] = endpoint.name
+        scope = request.scope
+        scope["state"][ROUTE] = endpoint.name
         service = context.service
         if service is None:
             raise OverloadedError("The service is starting or stopping.", reason="starting")
         slot = context.front.slots.enter(
             endpoint.path,
             address_of(request),
-            reads=endpoint.body is not None and has_body(request.scope["headers"]),
+            reads=takes_body and has_body(scope["headers"]),
         )
         with slot:
-            call = admit(request, context, service, endpoint, slot)
+            caller = admit(request, context, service, endpoint, slot)
+            arguments = read_arguments(scope["query_string"], known)
+            held = HeldBody(context.bodies)
+            call = Call(request, context, service, arguments, caller, held, slot)
             try:
                 response = await endpoint.handle(call)
             finally:
-                call.held.release()
+                held.release()
         count_answer(request, len(response.body), done=endpoint.changes)
         if endpoint.changes:
-            response.headers["Psoup-Durability"] = service.store.durability
+            durability = service.store.durability.encode("latin-1")
+            response.raw_headers.append((b"psoup-durability", durability))
         return response
 
-    router.add_api_route(
-        endpoint.path, serve, methods=[endpoint.method], name=endpoint.name, response_class=Response
-    )
+    return serve
 
 
 def count_answer(request: Request, nbytes: int, *, done: bool = False) -> None:
@@ -279,28 +291,27 @@ def admit(
     service: Service,
     endpoint: Endpoint,
     slot: Slot,
-) -> Call:
-    """Return the request as a call in its slot, decided before its body is read.
+) -> Caller:
+    """Return who sends a request that is taken on, decided before its body is read.
 
     Raises:
         EngineError: no key, no scope, over a rate, no room for a change, or the service is not live.
     """
-    caller = context.caller(request) if endpoint.scope else None
-    if endpoint.scope is not None and caller is not None:
-        stream = request.path_params.get("name") if endpoint.scope == INGEST else None
-        caller.require(endpoint.scope, stream=stream)
-        if caller.key_id is not None:
-            request.scope["state"][KEY_ID] = caller.key_id
-            slot.charge_to(caller.key_id)
+    if endpoint.scope is None:
+        return _NOBODY
+    caller = context.caller(request)
+    stream = request.path_params.get("name") if endpoint.scope == INGEST else None
+    caller.require(endpoint.scope, stream=stream)
+    if caller.key_id is not None:
+        request.scope["state"][KEY_ID] = caller.key_id
+        slot.charge_to(caller.key_id)
         if endpoint.rate is not None:
             context.rates.take(caller.key_id, endpoint.rate)
-        if endpoint.live:
-            service.gate(from_memory=endpoint.from_memory)
-        if endpoint.changes:
-            service.submission.admit()
-    arguments = read_arguments(request.scope["query_string"], endpoint.parameters)
-    caller = caller or Caller(None, frozenset())
-    return Call(request, context, service, arguments, caller, HeldBody(context.bodies), slot)
+    if endpoint.live:
+        service.gate(from_memory=endpoint.from_memory)
+    if endpoint.changes:
+        service.submission.admit()
+    return caller
 
 
 def json_answer(

@@ -58,14 +58,23 @@ class Arguments:
         return self.values.get(parameter.name, () if parameter.many else None)
 
 
-def read_arguments(query_string: bytes, parameters: Sequence[Parameter]) -> Arguments:
-    """Return the values of a request's query string.
+_NONE_GIVEN: Final = Arguments()
+
+
+def by_name(parameters: Sequence[Parameter]) -> Mapping[str, Parameter]:
+    """Return the parameters of an endpoint by their names."""
+    return {parameter.name: parameter for parameter in parameters}
+
+
+def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Arguments:
+    """Return the values of a request's query string; `known` are the parameters of its endpoint by name.
 
     Raises:
         UnknownFieldError: a parameter that does not exist here.
         InvalidFieldError: values that cannot be, or one given twice; all at once.
     """
-    known = {parameter.name: parameter for parameter in parameters}
+    if not query_string:
+        return _NONE_GIVEN
     values: dict[str, Any] = {}
     wrong: list[tuple[str, str]] = []
     for name, text in _pairs(query_string):

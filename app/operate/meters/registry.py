@@ -65,6 +65,8 @@ class Meters:
             buckets=_BUCKETS_S,
             registry=self._own,
         )
+        self._by_answer: dict[tuple[str, int], Callable[[float], None]] = {}
+        """What counts an answer, by operation and status: labels are looked up once, and there are few of both."""
         self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._own)
 
     def attach(self, service: Service, front: Front, guesses: Guesses) -> None:
@@ -78,9 +80,22 @@ class Meters:
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one answer."""
-        operation = scope.get("state", {}).get(ROUTE, "other")
-        self._requests.labels(operation, str(status)).inc()
-        self._seconds.labels(operation).observe(seconds)
+        key = (scope["state"].get(ROUTE, "other"), status)
+        count = self._by_answer.get(key)
+        if count is None:
+            count = self._by_answer[key] = self._counting(*key)
+        count(seconds)
+
+    def _counting(self, operation: str, status: int) -> Callable[[float], None]:
+        """Return what counts answers of an operation with a status."""
+        requests = self._requests.labels(operation, str(status))
+        spent = self._seconds.labels(operation)
+
+        def count(seconds: float) -> None:
+            requests.inc()
+            spent.observe(seconds)
+
+        return count
 
     def accepted(self, rows: int) -> None:
         """Count rows that were stored."""
