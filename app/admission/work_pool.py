@@ -6,6 +6,7 @@ without a caller is not started; if it runs, it ends at its next checkpoint (`en
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +42,14 @@ class WorkStatistics:
     abandoned: int
 
 
+@dataclass(slots=True)
+class Effort:
+    """What a piece of work took: seconds in its thread, and the checkpoints it passed. Infinite until it has ended."""
+
+    seconds: float = math.inf
+    checkpoints: int = 0
+
+
 class WorkPool:
     """A bounded number of threads. Used in one event loop."""
 
@@ -54,7 +63,12 @@ class WorkPool:
         self._running = self._done = self._refused = self._abandoned = 0
 
     async def run(
-        self, work: Callable[[], Result], *, deadline_s: float, gone: Gone | None = None
+        self,
+        work: Callable[[], Result],
+        *,
+        deadline_s: float,
+        gone: Gone | None = None,
+        effort: Effort | None = None,
     ) -> Result:
         """Return what `work` returns, or raise what it raises.
 
@@ -62,13 +76,15 @@ class WorkPool:
             work: called in a thread.
             deadline_s: seconds to wait at most.
             gone: returns when the client has disconnected; awaited where the work takes longer than WATCHED_S.
+            effort: told what the work took.
 
         Raises:
             OverloadedError: the work was not done by the deadline; its result is dropped.
             FramingError: the client has disconnected.
         """
         loop = asyncio.get_running_loop()
-        piece, outcome = _Piece(work, latest=time.monotonic() + deadline_s), loop.create_future()
+        piece = _Piece(work, effort or Effort(), latest=time.monotonic() + deadline_s)
+        outcome = loop.create_future()
         future = self._threads.submit(piece)
         self._running += 1
         future.add_done_callback(lambda ended: self._pass_on(loop, ended, outcome))
@@ -130,9 +146,10 @@ class PastDeadlineError(OverloadedError):
 class _Piece(Generic[Result]):
     """One piece of work on its way to a thread and through it."""
 
-    def __init__(self, work: Callable[[], Result], *, latest: float) -> None:
+    def __init__(self, work: Callable[[], Result], effort: Effort, *, latest: float) -> None:
         self._work: Callable[[], Result] | None = work
         """None = the caller has stopped waiting."""
+        self._effort = effort
         self._latest = latest
         self.begun = False
 
@@ -143,8 +160,11 @@ class _Piece(Generic[Result]):
             raise _unwanted()
         self._check()
         self.begun = True
-        with checked_by(self._check):
-            return work()
+        begun_s = time.perf_counter()
+        with checked_by(self._pass):
+            result = work()
+        self._effort.seconds = time.perf_counter() - begun_s
+        return result
 
     def abandon(self) -> None:
         """Make the work end at its next checkpoint. Any thread.
@@ -152,6 +172,11 @@ class _Piece(Generic[Result]):
         Work that has not begun stays queued until a thread takes it; what it refers to, maybe a body, is freed now.
         """
         self._work = None
+
+    def _pass(self) -> None:
+        """Pass a checkpoint of the work."""
+        self._effort.checkpoints += 1
+        self._check()
 
     def _check(self) -> None:
         # The clock as well: where threads crowd the event loop, it learns of a deadline late.

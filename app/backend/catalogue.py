@@ -44,6 +44,10 @@ class Catalogue:
         self._known = object()
         """Another one each time that everything is forgotten."""
 
+    def known(self, name: str) -> Declaration | None:
+        """Return the stream in force under `name`, as it was last loaded; None where it was not. Asks nobody."""
+        return self._held.get(name)
+
     def stream(self, name: str) -> Declaration:
         """Return the stream in force under `name`. May block.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from psoup.app.admission.repeated_work import RepeatedWork
 from psoup.app.admission.work_pool import WorkPool, WorkStatistics
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
@@ -30,18 +31,19 @@ from psoup.app.figures.throughput import (
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.clock import Clock
-from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.errors import EngineError, IntegrityError, NotFoundError
 from psoup.engine.invoke import InvocationCache
 from psoup.engine.log.contract import LogStatistics
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.recent import Recent
-from psoup.engine.results.contract import Counts, Cut
+from psoup.engine.results.contract import Counts, Cut, Gen
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
 from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
 from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ClockKind
 
 Descriptions = Recent[QueryId, Mapping[str, object]]
 """Live queries as they are described to clients."""
@@ -148,6 +150,7 @@ class Service:
         self.inventory = StoreLook(self._take_inventory)
         self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS, advice=_ASK_FOR_LESS)
+        self.repeated = RepeatedWork(self.answering)
 
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""
@@ -212,6 +215,23 @@ class Service:
         raise StoreUnavailableError(
             "The store does not answer; nothing was stored. Send the same again."
         )
+
+    def still_position(self, query_id: QueryId) -> tuple[Gen, Seq] | None:
+        """Return the position that decides alone what a query answers, with all the work for it. Asks nobody.
+
+        None where that also depends on something else: on the server's clock, which makes rows visible while nothing
+        is applied, on other streams, or on the store.
+        """
+        if not self.backend.reads_at_once:
+            return None
+        try:
+            snapshot = self.results.snapshot(query_id)
+        except NotFoundError:
+            return None
+        first, *others = snapshot.streams
+        if others or first.schema.clock is not ClockKind.HIGH_WATER:
+            return None
+        return snapshot.cut.gen, snapshot.cut.seq
 
     def reasons(self) -> tuple[str, ...]:
         """Return why the service is not ready; () = it is. Does not raise the store's errors.
@@ -295,6 +315,7 @@ class Service:
         self.inventory.check()
         self.parsing.check()
         self.answering.check()
+        self.repeated.check()
         self.backend.check()
         self.throughput.check()
 

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from psoup.app.admission.rates import Rates
+from psoup.app.admission.repeated_work import Same
 from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
 from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
@@ -30,13 +31,32 @@ from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.models.queries import read_handle
-from psoup.app.wire.parameters import Arguments, Parameter, by_name, read_arguments
+from psoup.app.wire.parameters import (
+    COUNT,
+    CURSOR,
+    FORMAT,
+    META,
+    MIN_SEQ,
+    ROWS_LIMIT,
+    SHAPE,
+    Arguments,
+    Parameter,
+    by_name,
+    read_arguments,
+)
 from psoup.app.wire.rows.body import JSON, media_type_of
+from psoup.engine import limits
 from psoup.engine.errors import OverloadedError
 from psoup.engine.log.operation import QueryId
 
 Result = TypeVar("Result")
 _NOBODY: Final = Caller(None, frozenset())
+_OF_MEMORY: Final = frozenset(
+    one.name for one in (COUNT, CURSOR, FORMAT, META, MIN_SEQ, ROWS_LIMIT, SHAPE)
+)
+"""Parameters of answers that are made of what this process has in memory, at the position it stands at."""
+_REPRESENTATION: Final = frozenset({b"accept", b"accept-encoding"})
+"""Headers that an answer depends on beside its URL."""
 
 COMMON_PROBLEMS: Final = (
     "foreign-host",
@@ -152,7 +172,9 @@ class Call:
             pass
 
     async def answered(self, work: Callable[[], Result], *, latest: float) -> Result:
-        """Return what `work` returns, done in a thread for answers, while the client is there to be answered.
+        """Return what `work` returns, done while the client is there to be answered.
+
+        It is done in a thread for answers, or at once where it is known to be short (`RepeatedWork`).
 
         Args:
             work: it only reads: where nobody waits for it any more it ends at its next checkpoint.
@@ -162,7 +184,25 @@ class Call:
             OverloadedError, FramingError: as `WorkPool.run`.
         """
         left_s = latest - time.monotonic()
-        return await self.service.answering.run(work, deadline_s=left_s, gone=self.gone)
+        return await self.service.repeated.run(
+            work, same=self._same(), deadline_s=left_s, gone=self.gone
+        )
+
+    def _same(self) -> Same | None:
+        """Return what the work for the answer is known by; None where it is not about one query as it stands."""
+        scope, text = self.request.scope, self.request.path_params.get("id")
+        if (
+            text is None
+            or scope["method"] != "GET"
+            or not _OF_MEMORY.issuperset(self.arguments.values)
+        ):
+            return None
+        state = self.service.still_position(QueryId(text))
+        if state is None:
+            return None
+        asked = [value for name, value in scope["headers"] if name in _REPRESENTATION]
+        key = (scope["path"], scope["query_string"], *asked)
+        return Same(key, state) if sum(map(len, key)) <= limits.REPEATED_WORK_KEY_MAX else None
 
     async def model(self, model: type[BaseModel], *, bytes_max: int) -> Any:  # noqa: ANN401 (a `model`)
         """Return the JSON body as a `model`. Raises what `raw_body` and `read_model` do."""

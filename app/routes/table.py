@@ -81,16 +81,16 @@ class RouteTable:
         """Return the node of an endpoint's path, made where it is new."""
         node = self._root
         for segment in path.split("/"):
+            before = node
             if not segment.startswith(_PARAMETER):
                 node = node.named.setdefault(segment, _Node())
             else:
                 name = segment[1:-1]
-                known, following = node.parameter = node.parameter or (name, _Node())
+                known, node = before.parameter = before.parameter or (name, _Node())
                 if known != name:
                     raise ValueError(f"{path}: the parameter {name} is called {known} elsewhere")
-                node = following
-            if node.named and node.parameter is not None:
-                raise ValueError(f"{path}: a segment behind it may be a name or a parameter")
+            if before.named and before.parameter is not None:
+                raise ValueError(f"{path}: {segment} may be a name or a parameter")
         return node
 
 
