@@ -266,6 +266,7 @@ class _Application(FastAPI):
         self, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Serve one request, or the lifespan."""
+        scope["app"] = self  # by it the router knows that somebody answers what it does not find
         await self.edge(scope, receive, send)
 
 

@@ -1,7 +1,7 @@
-"""Three pictures of what the texts in `results/` say, each with one message.
+"""Pictures of what the texts in `results/` say, each with one message.
 
 `ratios.svg`: how psoup stands beside each peer. `queries.svg`: what more standing queries cost. `processes.svg`: an
-invocation over HTTP beside PostgreSQL's.
+invocation over HTTP beside PostgreSQL's. `front.svg`: what a request costs beside a bare function.
 """
 
 import math
@@ -45,6 +45,7 @@ def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
         ("ratios", draw_ratios, texts.ratios(folder)),
         ("queries", draw_queries, curves(rows)),
         ("processes", draw_invocations, invocations),
+        ("front", draw_costs, costs(folder)),
     )
     written = []
     for name, draw, shown in pictures:
@@ -71,6 +72,12 @@ def curves(rows: Sequence[Row]) -> dict[str, Curve]:
     shown = [title for title, some in numbers.items() if len(some) >= POINTS_MIN]
     shown.sort(key=lambda title: -max(numbers[title]))
     return {title: found[title] for title in shown[:PANELS_MAX]}
+
+
+def costs(folder: Path) -> dict[str, list[tuple[str, float]]]:
+    """Return what requests cost beside a bare function, by kind of service; empty where it was not measured."""
+    path = folder / "front.txt"
+    return texts.costs_of(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def draw_ratios(path: Path, ratios: Sequence[Ratio]) -> None:
@@ -183,6 +190,34 @@ def draw_invocations(path: Path, rows: Sequence[Row]) -> None:
     panel.set_title(
         "An invocation over HTTP beside PostgreSQL behind the same API layer", fontsize=10
     )
+    _save(drawn, path)
+
+
+def draw_costs(path: Path, services: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+    """Draw a group of bars for each request, one for each kind of service; a line is the bare function."""
+    requests = [request for request, _ in next(iter(services.values()))]
+    drawn, (panel,) = _sheet(1, size=(8.2, 0.9 + 0.24 * len(requests) * (len(services) + 1)))
+    high = 0.8 / len(services)
+    for number, (service, found) in enumerate(services.items()):
+        for request, times in found:
+            y = requests.index(request) + number * high
+            panel.barh(
+                y,
+                times,
+                height=high * 0.9,
+                color=FASTER,
+                alpha=1 - 0.3 * number,
+                label=service if request == requests[0] else None,
+            )
+            panel.text(times, y, f"  {_short(times)}", fontsize=7, va="center")
+    panel.axvline(1, color=LINE, linewidth=1.5)
+    panel.set_yticks([y + 0.3 for y in range(len(requests))], requests, fontsize=8)
+    panel.invert_yaxis()
+    panel.legend(fontsize=7, frameon=False, loc="lower right")
+    panel.set_xlabel("times the CPU of a bare ASGI function, the line", fontsize=8)
+    for side in ("right", "top"):
+        panel.spines[side].set_visible(False)
+    panel.set_title("What a request costs the process that answers it", fontsize=10)
     _save(drawn, path)
 
 

@@ -19,6 +19,12 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
+def exact_cpu_s(pid: int) -> float:
+    """Return the CPU seconds of the threads that a process has now, to nanoseconds."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(one.read_text(encoding="utf-8").split()[0]) for one in threads) / 1e9
+
+
 def children(pid: int) -> list[int]:
     """Return the processes that a process has started and that still run."""
     threads = Path(f"/proc/{pid}/task").glob("*/children")

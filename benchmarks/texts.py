@@ -24,6 +24,9 @@ _CONTENDER = re.compile(
 _GOAL = re.compile(
     r" *\S+ +>= [\d,.]+x +(?P<times>[\d,.]+)x (?:yes|no), \S+ (?:times|of it) +(?P<peer>[^;]+); (?P<title>.*)"
 )
+_TIMES = re.compile(
+    r"  times a bare ASGI function: (?P<request>.*?) +(?P<times>[\d.e+-]+) (?P<letter>k )?x"
+)
 _NUMBER = re.compile(r"\d+(?:,\d{3})*")
 
 
@@ -82,6 +85,19 @@ def rows_of(text: str) -> Iterator[Row]:
             yield Row(contest, found["name"], seconds_of(found["median"]), float(found["times"]))
         elif found := _CONTEST.fullmatch(line):
             contest = found["title"]
+
+
+def costs_of(text: str) -> dict[str, list[tuple[str, float]]]:
+    """Return what requests cost by the survey they are of: (request, times a bare function)."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    group = ""
+    for line in text.splitlines():
+        if cost := _TIMES.fullmatch(line):
+            times = float(cost["times"]) * (1e3 if cost["letter"] else 1.0)
+            found.setdefault(group, []).append((cost["request"], times))
+        elif line and not line.startswith(" "):
+            group = line
+    return found
 
 
 def measured(folder: Path) -> list[Row]:

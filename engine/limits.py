@@ -173,16 +173,6 @@ INGEST_DEADLINE_S: Final = 10.0
 """A batch committed and not applied by then is answered 202."""
 INVOKE_DEADLINE_S: Final = 2.0
 """An answer is there by then, with all it waits for, or it is refused. Most take a thousandth of that."""
-REPEATED_WORK_S: Final = 0.001
-"""Work for an answer that a thread has done within this may be done again in the event loop, which waits meanwhile."""
-REPEATED_WORK_KNOWN_MAX: Final = 4_096
-"""Pieces of such work that are known, the latest ones."""
-REPEATED_WORK_KEY_MAX: Final = 512
-"""Bytes of a URL, and of what its request accepts, by which such work is known."""
-SMALL_BODY_BYTES_MAX: Final = 2 * KIB
-"""Rows of a body up to this size are read in the event loop, as far as they are no more than SMALL_BODY_VALUES_MAX."""
-SMALL_BODY_VALUES_MAX: Final = 8_192
-"""Values that the rows of such a body may have at most: a row takes a byte of it at least, however many its columns."""
 HALF_CLOSED_S: Final = 1.0
 """A client that has ended its side has mostly gone: a read is answered to it within this time, or never."""
 REGISTER_DEADLINE_S: Final = 30.0

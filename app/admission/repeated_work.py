@@ -4,7 +4,7 @@ A thread and back costs more than most answers take, and threads wait for each o
 nothing long may run in the event loop. So work runs there under three conditions:
 
 - A caller says that it is the same as work of before: the same request, about a state that has not changed since.
-- A thread has done it in REPEATED_WORK_S at most.
+- A thread has done it in SHORT_S at most.
 - It passes no more checkpoints than it did then. Work passes one before each piece that takes long: where what it had
   remembered is gone, it ends before it begins to make that again, and a thread does it.
 """
@@ -15,12 +15,20 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from psoup.app.admission.work_pool import Effort, Gone, WorkPool
-from psoup.engine import limits
 from psoup.engine.checkpoint import checked_by
 from psoup.engine.errors import OverloadedError
 from psoup.engine.recent import Recent
 
 Result = TypeVar("Result")
+
+SHORT_S: Final = 0.001
+"""Work that a thread has done within this may be done again in the event loop, which waits meanwhile."""
+_SLOWER_AT_MOST: Final = 4
+"""Times longer than the same work may have taken before: other processes may hold the processor meanwhile."""
+KNOWN_MAX: Final = 4_096
+"""Pieces of such work that are known, the latest ones."""
+KEY_BYTES_MAX: Final = 512
+"""Of a request, as far as its work is known by them."""
 
 
 class Same(NamedTuple):
@@ -48,10 +56,10 @@ class RepeatedStatistics:
 class RepeatedWork:
     """Does work in a pool, and what it knows to be short at once. Used in one event loop.
 
-    Invariant: what runs in the event loop is what a thread did in REPEATED_WORK_S, checkpoint by checkpoint.
+    Invariant: what runs in the event loop is what a thread did in SHORT_S, checkpoint by checkpoint.
     """
 
-    def __init__(self, pool: WorkPool, *, known_max: int = limits.REPEATED_WORK_KNOWN_MAX) -> None:
+    def __init__(self, pool: WorkPool, *, known_max: int = KNOWN_MAX) -> None:
         """Know nothing yet. `pool` does what is not known, `known_max` are known at most."""
         self._pool = pool
         self._known: Recent[Hashable, tuple[Hashable, int]] = Recent(known_max)
@@ -87,7 +95,7 @@ class RepeatedWork:
                 self._given_up += 1
         effort = Effort()
         result = await self._pool.run(work, deadline_s=deadline_s, gone=gone, effort=effort)
-        if effort.seconds <= limits.REPEATED_WORK_S:
+        if effort.seconds <= SHORT_S:
             self._known.put(same.key, (same.state, effort.checkpoints))
         return result
 
@@ -102,7 +110,7 @@ class RepeatedWork:
     def _again(self, work: Callable[[], Result], checkpoints: int) -> Result:
         """Return what `work` returns. Raises _LongerError where it is not what it was."""
         left = checkpoints
-        latest = time.perf_counter() + limits.REPEATED_WORK_S * _SLOWER_AT_MOST
+        latest = time.perf_counter() + SHORT_S * _SLOWER_AT_MOST
 
         def check() -> None:
             nonlocal left
@@ -118,7 +126,3 @@ class RepeatedWork:
 
 class _LongerError(OverloadedError):
     """A checkpoint has ended work in the event loop. Nobody but `RepeatedWork` sees it."""
-
-
-_SLOWER_AT_MOST: Final = 4
-"""Times longer than the same work may have taken before: other processes may hold the processor meanwhile."""

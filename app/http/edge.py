@@ -75,9 +75,12 @@ class Edge:
         try:
             check_head(scope)
             self._admit(scope)
-            # A HEAD is a GET whose body the server does not write.
-            inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-            await self._app(inner, answer.receive, answer.send)
+            # A HEAD is a GET whose body the server does not write: it counts nowhere.
+            if scope["method"] == "HEAD":
+                inner = {**scope, "method": "GET", "extensions": {}}
+                await self._app(inner, answer.receive, answer.send)
+            else:
+                await self._app(scope, answer.receive, answer.send)
         except Exception as error:
             if answer.status:
                 raise

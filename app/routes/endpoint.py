@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from psoup.app.admission.rates import Rates
-from psoup.app.admission.repeated_work import Same
+from psoup.app.admission.repeated_work import KEY_BYTES_MAX, Same
 from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
 from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
@@ -45,11 +45,11 @@ from psoup.app.wire.parameters import (
     read_arguments,
 )
 from psoup.app.wire.rows.body import JSON, media_type_of
-from psoup.engine import limits
 from psoup.engine.errors import OverloadedError
 from psoup.engine.log.operation import QueryId
 
 Result = TypeVar("Result")
+_NO_ARGUMENTS: Final = Arguments()
 _NOBODY: Final = Caller(None, frozenset())
 _OF_MEMORY: Final = frozenset(
     one.name for one in (COUNT, CURSOR, FORMAT, META, MIN_SEQ, ROWS_LIMIT, SHAPE)
@@ -101,8 +101,6 @@ class Context:
 
     def caller(self, request: Request) -> Caller:
         """Return who sends the request. Raises what `Keys.caller` does."""
-        if not self.keys.required:
-            return ANYBODY
         return self.keys.caller(
             request.headers.get("authorization"), address=self.address_of(request.scope)
         )
@@ -202,7 +200,7 @@ class Call:
             return None
         asked = [value for name, value in scope["headers"] if name in _REPRESENTATION]
         key = (scope["path"], scope["query_string"], *asked)
-        return Same(key, state) if sum(map(len, key)) <= limits.REPEATED_WORK_KEY_MAX else None
+        return Same(key, state) if sum(map(len, key)) <= KEY_BYTES_MAX else None
 
     async def model(self, model: type[BaseModel], *, bytes_max: int) -> Any:  # noqa: ANN401 (a `model`)
         """Return the JSON body as a `model`. Raises what `raw_body` and `read_model` do."""
@@ -287,7 +285,8 @@ def served(context: Context, endpoint: Endpoint) -> Serve:
         )
         with slot:
             caller = admit(request, context, service, endpoint, slot)
-            arguments = read_arguments(scope["query_string"], known)
+            query = scope["query_string"]
+            arguments = read_arguments(query, known) if query else _NO_ARGUMENTS
             held = HeldBody(context.bodies)
             call = Call(request, context, service, arguments, caller, held, slot)
             try:
@@ -339,9 +338,11 @@ def admit(
     """
     if endpoint.scope is None:
         return _NOBODY
-    caller = context.caller(request)
-    stream = request.path_params.get("name") if endpoint.scope == INGEST else None
-    caller.require(endpoint.scope, stream=stream)
+    caller = ANYBODY
+    if context.keys.required:
+        caller = context.caller(request)
+        stream = request.path_params.get("name") if endpoint.scope == INGEST else None
+        caller.require(endpoint.scope, stream=stream)
     if caller.key_id is not None:
         request.scope["state"][KEY_ID] = caller.key_id
         slot.charge_to(caller.key_id)

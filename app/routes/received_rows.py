@@ -19,6 +19,10 @@ from psoup.engine.tuples.schema import STREAM_NAME
 
 Result = TypeVar("Result")
 
+SMALL_BYTES_MAX: Final = 2 * limits.KIB
+SMALL_VALUES_MAX: Final = 8_192
+"""Rows of a body up to these bounds are checked in the event loop."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
@@ -123,7 +127,9 @@ class ReceivedRows:
             checked = await service.parsing.run(work, deadline_s=self.left_s)
         self._parsed = time.perf_counter()
         if not self._charged:  # an attempt that was stale has paid
-            self._call.context.rates.take(self._call.caller.key_id, "rows", checked.rows)
+            key_id = self._call.caller.key_id
+            if key_id is not None:
+                self._call.context.rates.take(key_id, "rows", checked.rows)
             self._charged = True
         return checked
 
@@ -134,9 +140,9 @@ def is_small(body: bytes, media_type: str, declaration: Declaration) -> bool:
     A row takes a byte of a text at least, so that the body bounds rows and values. An Arrow body may be compressed:
     its bytes bound nothing.
     """
-    if media_type == ARROW or len(body) > limits.SMALL_BODY_BYTES_MAX:
+    if media_type == ARROW or len(body) > SMALL_BYTES_MAX:
         return False
-    return len(body) * len(declaration.schema.columns) <= limits.SMALL_BODY_VALUES_MAX
+    return len(body) * len(declaration.schema.columns) <= SMALL_VALUES_MAX
 
 
 def check_rows(

@@ -58,9 +58,6 @@ class Arguments:
         return self.values.get(parameter.name, () if parameter.many else None)
 
 
-_NONE_GIVEN: Final = Arguments()
-
-
 def by_name(parameters: Sequence[Parameter]) -> Mapping[str, Parameter]:
     """Return the parameters of an endpoint by their names."""
     return {parameter.name: parameter for parameter in parameters}
@@ -73,8 +70,6 @@ def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Argum
         UnknownFieldError: a parameter that does not exist here.
         InvalidFieldError: values that cannot be, or one given twice; all at once.
     """
-    if not query_string:
-        return _NONE_GIVEN
     values: dict[str, Any] = {}
     wrong: list[tuple[str, str]] = []
     for name, text in _pairs(query_string):

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import (
     __main__ as command_line,
     bench,
+    bench_front,
     bench_http,
     bench_pubsub,
     bench_routing,
@@ -232,7 +233,11 @@ def test_routing_evaluates_what_figure_8_says():
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in command_line.found() if name not in ("http", "processes", "spark", "start")],
+    [
+        name
+        for name in command_line.found()
+        if name not in ("front", "http", "processes", "spark", "start")
+    ],
 )
 def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
     """Every benchmark runs through, ours and its peers giving one answer, whoever is installed."""
@@ -248,6 +253,17 @@ def test_http_benchmark_at_smoke_size_measures_the_service():
     assert found["-cpu"] > 0
     assert found["-wall"] > 0
     assert np.isfinite(list(found.values())).all()
+
+
+@pytest.mark.service
+def test_front_benchmark_at_smoke_size_measures_requests():
+    """It asks a service and a bare function in turn, and finds what each kind of request takes of both."""
+    (survey,) = bench_front.contests(Size.SMOKE)
+    found = {figure.key: figure for figure in survey.run()}
+    told = [one for one in found.values() if one.title.startswith(bench_front.TIMES)]
+    assert 6 == len(told)
+    assert all(0 < one.value < np.inf for one in told)
+    assert found["front-memory-bare"].value > 0
 
 
 @pytest.mark.service

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks import __main__ as command_line, goals, plots, report, texts
-from benchmarks.bench import Findings, Result
+from benchmarks import __main__ as command_line, bench_front, goals, plots, report, texts
+from benchmarks.bench import Figure, Findings, Result
 from benchmarks.goals import Goal, Kind
 
 TITLE = "ingest 300 integers past {:,} interval queries"
@@ -131,6 +131,27 @@ def test_pictures_show_the_ratios_the_curves_and_the_invocations(folder):
 def test_folder_without_texts_has_no_pictures(tmp_path):
     """Nothing is drawn of nothing."""
     assert [] == plots.draw_all(tmp_path)
+
+
+def test_costs_of_requests_are_read_and_drawn(tmp_path):
+    """By kind of service and request, as they were written; what else is told of them is left out."""
+    pytest.importorskip("matplotlib")
+    costs = {
+        "psoup serve": {"10 rows": 4.25, "a row posted": 1_230.0},
+        "psoup api": {"10 rows": 7.0},
+    }
+    found = Findings()
+    for group, known in costs.items():
+        for request, times in known.items():
+            found.figures += [
+                Figure("k", f"CPU of an answer: {request}", 90.0, "us", group),
+                Figure("k", f"{bench_front.TIMES} {request}", times, "x", group),
+            ]
+    text = report.as_text(found, command="a command")
+    assert {group: list(known.items()) for group, known in costs.items()} == texts.costs_of(text)
+    report.write(tmp_path, "front", text)
+    (drawn,) = plots.draw_all(tmp_path)
+    assert "a row posted" in drawn.read_text()
 
 
 def test_committed_pictures_have_committed_texts():

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from psoup.app.admission import repeated_work
 from psoup.app.admission.repeated_work import RepeatedWork, Same
 from psoup.app.admission.work_pool import WorkPool
-from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.errors import NotFoundError
 from tests.patience import WAIT_S
@@ -36,7 +36,7 @@ class Work:
 @pytest.fixture
 def patient(monkeypatch):
     """Let work that is short by itself count as short on a machine that has much to do."""
-    monkeypatch.setattr(limits, "REPEATED_WORK_S", WAIT_S)
+    monkeypatch.setattr(repeated_work, "SHORT_S", WAIT_S)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_long_work_is_never_repeated(repeated):
 
     class Long(Work):
         def __call__(self) -> int:
-            time.sleep(limits.REPEATED_WORK_S * 2)
+            time.sleep(repeated_work.SHORT_S * 2)
             return super().__call__()
 
     work = Long()
