@@ -13,6 +13,7 @@ from starlette.responses import Response
 from psoup.app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
 from psoup.app.http.problems import problem_response
 from psoup.app.http.request_ids import RequestIds
+from psoup.app.http.sending import SENDING, Sending
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 
@@ -27,6 +28,8 @@ Observer = Callable[[Scope, int, int, float], None]
 REQUEST_ID: Final = "psoup.request_id"
 PROBLEM_CODE: Final = "psoup.problem"
 """In a scope's state: the code of the problem that its request is answered with."""
+JOINED: Final = "psoup.joined"
+"""In the message that begins an answer: its small body follows at once, and both are written as one piece."""
 EXPOSED_HEADERS: Final = (
     "ETag",
     "Retry-After",
@@ -75,12 +78,9 @@ class Edge:
         try:
             check_head(scope)
             self._admit(scope)
-            # A HEAD is a GET whose body the server does not write: it counts nowhere.
-            if scope["method"] == "HEAD":
-                inner = {**scope, "method": "GET", "extensions": {}}
-                await self._app(inner, answer.receive, answer.send)
-            else:
-                await self._app(scope, answer.receive, answer.send)
+            # A HEAD is a GET whose body the server does not write.
+            inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+            await self._app(inner, answer.receive, answer.send)
         except Exception as error:
             if answer.status:
                 raise
@@ -142,6 +142,10 @@ class _Answer:
         self.status = self.nbytes = 0
         self._receive = receive
         self._send = send
+        has_body = scope["method"] != "HEAD"
+        self._sending: Sending | None = (
+            scope.get("extensions", {}).get(SENDING) if has_body else None
+        )
         self._own_headers = ((b"request-id", request_id.encode()), _NO_SNIFFING)
         self._unread = self._small = False
         is_awaited = False
@@ -169,6 +173,10 @@ class _Answer:
             headers = message["headers"] = [*message["headers"], *self._own_headers]
             if self._unread and _CLOSE not in headers and not await self._drained():
                 headers.append(_CLOSE)
+            if (
+                JOINED in message and self._sending is not None
+            ):  # last: nothing else is written from here on
+                self._sending.join()
         else:
             self.nbytes += len(message.get("body", b""))
         await self._send(message)

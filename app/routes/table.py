@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from psoup.app.errors import MethodError
-from psoup.app.http.edge import Application, Receive, Scope, Send, problem_answer
-from psoup.app.http.sending import COUNTED_FROM_BYTES, SENDING, Sending
+from psoup.app.http.edge import JOINED, Application, Receive, Scope, Send, problem_answer
+from psoup.app.http.sending import COUNTED_FROM_BYTES
 from psoup.app.routes.endpoint import Context, Endpoint, Serve, served
 from psoup.engine.errors import EngineError
 
@@ -60,7 +60,7 @@ class RouteTable:
             response = await serve(Request(scope, receive))
         except EngineError as error:
             response = problem_answer(scope, error)
-        await _send_whole(response, scope, send)
+        await _send_whole(response, send)
 
     def find(self, path: str) -> tuple[Mapping[str, Serve], dict[str, str]] | None:
         """Return what serves `path`, by method, and the values of its parameters; None = it is of no endpoint.
@@ -100,16 +100,14 @@ def _allowed(by_method: Mapping[str, Serve]) -> list[str]:
     return sorted({*by_method, *(["HEAD"] if "GET" in by_method else [])})
 
 
-async def _send_whole(response: Response, scope: Scope, send: Send) -> None:
+async def _send_whole(response: Response, send: Send) -> None:
     """Send an answer whose body is in memory; a small one as one piece."""
-    sending: Sending | None = scope.get("extensions", {}).get(SENDING)
-    if sending is not None and 0 < len(response.body) < COUNTED_FROM_BYTES:
-        sending.join()
-    await send(
-        {
-            "type": "http.response.start",
-            "status": response.status_code,
-            "headers": response.raw_headers,
-        }
-    )
+    start: dict[str, object] = {
+        "type": "http.response.start",
+        "status": response.status_code,
+        "headers": response.raw_headers,
+    }
+    if 0 < len(response.body) < COUNTED_FROM_BYTES:
+        start[JOINED] = True
+    await send(start)
     await send({"type": "http.response.body", "body": response.body})
