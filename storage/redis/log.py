@@ -12,13 +12,12 @@ from psoup.engine.log.operation import Commit, Content, Operation, Staged, Stage
 from psoup.engine.store.errors import (
     TRANSIENT_ERRORS,
     CommitUnknownError,
-    StoreFullError,
     StoreUnavailableError,
 )
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys, refusals
-from psoup.storage.redis.calls.append import Append, append_calls, append_of, read_answers
+from psoup.storage.redis.calls.append import Append, append_call, append_of, calls_of, read_answer
 from psoup.storage.redis.calls.client import (
     Argument,
     Command,
@@ -83,13 +82,10 @@ class RedisLog:
             CommitUnknownError: the answer was lost; everything else is definite.
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
         """
-        self._admit()
-        one = append_of(content, streams_max=self._streams_max)
-        (call,) = append_calls([one])
-        (outcome,) = read_answers([self._client.call(*call, lost=CommitUnknownError)], [one])
+        (outcome,) = self.append_many([content])
         if isinstance(outcome, EngineError):
             raise outcome
-        return self._counted(outcome)
+        return outcome
 
     def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
         """Append operations, each stored or refused by itself (`Log.append_many`).
@@ -97,7 +93,7 @@ class RedisLog:
         Raises what `append` does. CommitUnknownError also where the store fails amid them: then some
         are stored and some are not.
 
-        Cost: two round trips for APPENDED_TOGETHER operations or PUBLISH_BYTES_MAX of them.
+        Cost: one round trip for APPENDED_TOGETHER operations or PUBLISH_BYTES_MAX of them.
         """
         outcomes: list[Appended | EngineError] = []
         for part in _parts(contents, self._streams_max):
@@ -106,7 +102,8 @@ class RedisLog:
             except TRANSIENT_ERRORS as error:
                 if not outcomes:
                     raise
-                outcomes += [error] * (len(contents) - len(outcomes))
+                outcomes += [error] * len(part)
+                outcomes += [_not_sent(error)] * (len(contents) - len(outcomes))
                 break
         return outcomes
 
@@ -133,7 +130,9 @@ class RedisLog:
         looked = self._client.fetch(look_commands(commit))
         function, key_names, arguments = commit_call(commit, looked)
         answer = self._client.call(function, key_names, arguments, lost=CommitUnknownError)
-        return self._counted(read_commit(answer), entries=len(commit.stages))
+        appended = read_commit(answer)
+        self._count([appended], entries=len(commit.stages))
+        return appended
 
     def discard(self, stage_id: StageId) -> None:
         """Forget a part (`Log.discard`)."""
@@ -307,23 +306,18 @@ class RedisLog:
     def _append_together(self, part: Sequence[Append]) -> list[Appended | EngineError]:
         """Return what became of each operation of one exchange. Raises what concerns all of them."""
         self._admit()
-        before = self.head()  # a store that is away is found out before anything is sent
-        commands: list[Command] = [
-            ("FCALL", function, len(touched), *touched, *arguments)
-            for function, touched, arguments in append_calls(part)
+        calls = calls_of(part)
+        answers = self._client.call_each(list(map(append_call, calls)), lost=CommitUnknownError)
+        refused = [answer for answer in answers if isinstance(answer, EngineError)]
+        if len(refused) == len(calls):
+            raise refused[0]
+        outcomes = [
+            outcome
+            for call, answer in zip(calls, answers, strict=True)
+            for outcome in read_answer(answer, call)
         ]
-        try:
-            answers = self._client.fetch(commands)
-        except StoreFullError as error:
-            if self.head() == before:
-                raise
-            raise _unknown() from error
-        except StoreUnavailableError as error:
-            raise _unknown() from error
-        return [
-            outcome if isinstance(outcome, EngineError) else self._counted(outcome)
-            for outcome in read_answers(answers, part)
-        ]
+        self._count([one for one in outcomes if isinstance(one, Appended)])
+        return outcomes
 
     def _owned(self, stream_id: bytes, positions: range) -> Iterator[list[int]]:
         """Yield which of the positions have a batch of this stream, SEQS_PER_LOOK of them at a time."""
@@ -332,19 +326,22 @@ class RedisLog:
             owners = self._client.fetch_one("HMGET", keys.OWNERS, *seqs)
             yield [seq for seq, owner in zip(seqs, owners, strict=True) if owner == stream_id]
 
-    def _counted(self, appended: Appended, entries: int = 1) -> Appended:
+    def _count(self, appended: Sequence[Appended], entries: int = 1) -> None:
+        """Count what was appended in the order of the log, each as so many entries."""
+        stored = [one.seq for one in appended if not one.duplicate]
         with self._lock:
-            self._appended += 0 if appended.duplicate else entries
-            self._duplicates += appended.duplicate
-        if self._known is not None and not appended.duplicate:
-            self._known.saw_head(appended.seq)
-        return appended
+            self._appended += len(stored) * entries
+            self._duplicates += len(appended) - len(stored)
+        if self._known is not None and stored:
+            self._known.saw_head(stored[-1])
 
 
-def _unknown() -> CommitUnknownError:
-    return CommitUnknownError(
-        "The store failed amid several operations: some of them may be stored. Send them again; what"
-        " has a name or a producer's version is stored once."
+def _not_sent(error: EngineError) -> EngineError:
+    """Return what becomes of operations behind those whose exchange failed with `error`."""
+    if not isinstance(error, CommitUnknownError):
+        return error
+    return StoreUnavailableError(
+        "The store failed before this operation was sent to it. Nothing was stored; send it again."
     )
 
 

@@ -3,6 +3,7 @@
 Read it in this order:
 
 - `wire`, `client`: commands as bytes, and the one module that imports redis;
+- `refused`: what the server refuses, as errors;
 - `functions/*.lua`, joined by `library`: every write, as a Function of the server;
 - `write_token`: the right of one engine to write;
 - `append`, `commit`: operations, parts and commits as calls;

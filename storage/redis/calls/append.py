@@ -1,7 +1,7 @@
 """psoup_append: operations as calls, and the answers as what became of each operation."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -14,13 +14,11 @@ from psoup.engine.tuples.schema import StreamId, StreamSchema
 from psoup.storage import keys, refusals
 from psoup.storage.encoding.checksums import body_sum, head_sum
 from psoup.storage.encoding.records import declaration_digest, encode_content, text_digest
-from psoup.storage.redis.calls.client import Argument, standing_refusal
+from psoup.storage.redis.calls.client import Argument, Call
+from psoup.storage.redis.calls.refused import refused_call, standing_refusal
 
 CALLED_TOGETHER: Final = 64
 """Operations of one call: some 2 ms of the server."""
-Call = tuple[str, Sequence[str], list[Argument]]
-"""Function, keys, arguments."""
-
 _KEYS_BEFORE: Final = (
     keys.HEAD,
     keys.LOG,
@@ -33,7 +31,9 @@ _KEYS_BEFORE: Final = (
 )
 _KEYS_BEHIND: Final = (keys.OWNERS, keys.HOLDS, keys.EMPTY)
 _KEYS_FREEING: Final = (*_KEYS_BEHIND, keys.TRIMMED, keys.HISTORIES)
-"""The key of a stream's producers lies between."""
+"""The producers of the first operation's stream lie between; those of other streams follow."""
+_PRODUCERS: Final = len(_KEYS_BEFORE) + 1
+"""Which key that is: Functions count from 1."""
 
 REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"BACKLOG": lambda _: refusals.backlog_full(),
@@ -50,11 +50,15 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An operation on its way: the Function that takes it, the keys that this touches, and what it takes of it."""
+    """An operation on its way: what psoup_append takes of it."""
 
     content: Content
-    function: str
-    keys: tuple[str, ...]
+    is_freeing: bool
+    """It frees memory, so the Function that takes it runs where there is none left."""
+
+    producers: str
+    """The key of the producers of its stream."""
+
     arguments: list[Argument]
     nbytes: int
     """Of header and body: all that may be large."""
@@ -68,51 +72,56 @@ def append_of(content: Content, *, streams_max: int) -> Append:
     kind, header, body = encode_content(content)
     rows = content.rows if isinstance(content, Rows) else 0
     sums = f"{head_sum(kind.encode(), header)} {body_sum(body)}"
-    freeing = isinstance(content, Drop | Remove | Tick)
     count_max = _count_max(content, streams_max)
     return Append(
         content,
-        "psoup_append_freeing" if freeing else "psoup_append",
-        (*_KEYS_BEFORE, _producers_key(content), *(_KEYS_FREEING if freeing else _KEYS_BEHIND)),
+        isinstance(content, Drop | Remove | Tick),
+        _producers_key(content),
         [kind, header, body, rows, count_max, sums, *_checked(content)],
         len(header) + len(body),
         count_max,
     )
 
 
-def append_calls(appends: Iterable[Append]) -> Iterator[Call]:
-    """Yield the calls that append these in their order: neighbours of one Function and the same keys share one.
+def calls_of(appends: Iterable[Append]) -> list[list[Append]]:
+    """Return the operations in their order, as many together as one call may carry.
 
-    A call is one step, which holds other clients up: it has CALLED_TOGETHER of them at most.
+    A call is one step, which holds other clients up: it has CALLED_TOGETHER of them at most, all that free memory or
+    none.
     """
-    for (function, touched), group in itertools.groupby(
-        appends, lambda one: (one.function, one.keys)
-    ):
+    calls = []
+    for _, group in itertools.groupby(appends, lambda one: one.is_freeing):
         while part := list(itertools.islice(group, CALLED_TOGETHER)):
-            arguments: list[Argument] = [
-                keys.META,
-                limits.BACKLOG_OPERATIONS_MAX,
-                limits.BACKLOG_BYTES_MAX,
-            ]
-            for one in part:
-                arguments += [len(one.arguments), *one.arguments]
-            yield function, touched, arguments
+            calls.append(part)
+    return calls
 
 
-def read_answers(
-    answers: Iterable[Sequence[Any]], appends: Iterable[Append]
+def append_call(part: Sequence[Append]) -> Call:
+    """Return the call that appends these: 1 or more, all that free memory or none."""
+    freeing = part[0].is_freeing
+    first, *others = dict.fromkeys(one.producers for one in part)
+    touched = [*_KEYS_BEFORE, first, *(_KEYS_FREEING if freeing else _KEYS_BEHIND)]
+    places = {first: _PRODUCERS}
+    for producers in others:
+        touched.append(producers)
+        places[producers] = len(touched)
+    arguments: list[Argument] = [
+        keys.META,
+        limits.BACKLOG_OPERATIONS_MAX,
+        limits.BACKLOG_BYTES_MAX,
+    ]
+    for one in part:
+        arguments += [len(one.arguments), places[one.producers], *one.arguments]
+    return "psoup_append_freeing" if freeing else "psoup_append", touched, arguments
+
+
+def read_answer(
+    answer: Sequence[Any] | EngineError, part: Sequence[Append]
 ) -> list[Appended | EngineError]:
-    """Return what became of each operation, by the answers to all their calls.
-
-    Raises:
-        RecoveringError: nobody has opened the store; nothing of a call that says so was stored.
-    """
-    flat: list[Sequence[bytes]] = []
-    for what, *told in answers:
-        if what == b"RECOVERING":
-            raise refusals.recovering()
-        flat += told
-    return [_outcome(answer, one) for answer, one in zip(flat, appends, strict=True)]
+    """Return what became of each operation of one call, by its answer or by what has refused all of it."""
+    if isinstance(answer, EngineError):
+        return [answer] * len(part)
+    return [_outcome(told, one) for told, one in zip(answer[1:], part, strict=True)]
 
 
 def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
@@ -179,6 +188,8 @@ def _refusal(what: bytes, facts: Sequence[bytes], one: Append) -> EngineError:
     """Return the error for an answer of psoup_append."""
     if what == b"QUOTA":
         return _quota(one)
+    if what == b"FAILED":
+        return refused_call(facts[0].decode())
     assert what in REFUSALS, "an answer that this version does not know"
     return REFUSALS[what](facts)
 

@@ -9,9 +9,9 @@ for again. A call borrows a connection from a bounded pool, so threads share it 
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from redis import BlockingConnectionPool
 from redis.backoff import NoBackoff
@@ -30,19 +30,20 @@ from redis.retry import Retry
 
 from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint, is_checked
-from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.errors import EngineError
 from psoup.engine.store.address import UNIX, StoreAddress, StoreUrlError, read_store_address
-from psoup.engine.store.errors import (
-    StoreFullError,
-    StoreUnavailableError,
-    StoreUnsuitableError,
-)
+from psoup.engine.store.errors import StoreUnavailableError
 from psoup.storage import refusals
 from psoup.storage.redis.calls.library import library_text
+from psoup.storage.redis.calls.refused import (
+    memory_full,
+    not_allowed,
+    refusal_of,
+    standing_refusal,
+)
 from psoup.storage.redis.calls.wire import CommandPacker
 
 LIBRARY = "psoup"
-NOT_KNOWN = ("unknown command", "unknown subcommand", "Unknown subcommand", "ACL failure in script")
 RULES = (
     "~{ps}:* &{ps}:n +@read +@write +@scripting +@transaction +publish +info +time +config|get"
     " +bgrewriteaof"
@@ -57,14 +58,10 @@ WORKER_RULES = (
 """What an ACL has to give the user of API workers: all that they need, and nothing that the engine alone may do."""
 CHECKED_EVERY_S = 0.1
 """So often work that waits for the store's answer looks whether it is still wanted."""
-STANDING: Final[Mapping[Any, Callable[[], EngineError]]] = {
-    b"RECOVERING": refusals.recovering,
-    b"SETTINGS": refusals.settings_changed,
-    b"DISK": refusals.disk_full,
-}
-"""What a Function answers where the server is not to be written to or read yet, and what is raised for it."""
 Argument = bytes | str | int
 Command = tuple[Argument, ...]
+Call = tuple[str, Sequence[str], Sequence[Argument]]
+"""Function, keys, arguments."""
 
 
 class _Connection(Protocol):
@@ -140,6 +137,28 @@ class RedisClient:
             IntegrityError: it refused what it should take.
         """
         return self._answer("FCALL", function, keys, arguments, lost)
+
+    def call_each(
+        self, calls: Sequence[Call], *, lost: type[EngineError] = StoreUnavailableError
+    ) -> list[list[Any] | EngineError]:
+        """Return the answers of Functions that write, sent together: each is a step of its own.
+
+        What has refused a call stands in its place, and holds up none of the others.
+
+        Raises:
+            StoreUnavailableError: no connection; none was sent.
+            RecoveringError: the server is loading its data; none has run.
+            EngineError: `lost`, where an answer never came: each of them may or may not have run.
+        """
+        commands: list[Command] = [
+            ("FCALL", function, len(keys), *keys, *arguments) for function, keys, arguments in calls
+        ]
+        return [
+            _refusal(answer, command, self._rules)
+            if isinstance(answer, ResponseError)
+            else standing_refusal(answer) or answer
+            for command, answer in zip(commands, self._responses(commands, lost), strict=True)
+        ]
 
     def view(
         self, function: str, keys: Sequence[str], arguments: Sequence[Argument] = ()
@@ -218,6 +237,15 @@ class RedisClient:
         return answer
 
     def _exchange(self, commands: Sequence[Command], lost: type[EngineError]) -> list[Any]:
+        """Return the answers to commands sent together. Raises the first refusal among them."""
+        answers = self._responses(commands, lost)
+        for command, answer in zip(commands, answers, strict=True):
+            if isinstance(answer, ResponseError):
+                raise _refusal(answer, command, self._rules) from answer
+        return answers
+
+    def _responses(self, commands: Sequence[Command], lost: type[EngineError]) -> list[Any]:
+        """Return the answers to commands sent together; a refusal is one of them, as a ResponseError."""
         connection = self._borrow()
         try:
             connection.send_packed_command(connection.pack_commands(commands), False)  # noqa: FBT003
@@ -237,9 +265,6 @@ class RedisClient:
             raise
         finally:
             self._pool.release(connection)
-        for command, answer in zip(commands, answers, strict=True):
-            if isinstance(answer, ResponseError):
-                raise _refusal(answer, command, self._rules) from answer
         return answers
 
     def _await_answer(self, connection: "_Connection") -> None:
@@ -349,11 +374,6 @@ class Listener:
             heard.close()
 
 
-def standing_refusal(answer: Sequence[Any]) -> EngineError | None:
-    """Return what is raised for an answer that hangs on the server and not on the call; None = it is another one."""
-    return STANDING[answer[0]]() if answer[0] in STANDING else None
-
-
 def _response(connection: _Connection) -> Any:  # noqa: ANN401 - as many types as commands
     """Return the next answer; a refusal is returned like one, since others may follow it."""
     try:
@@ -364,35 +384,10 @@ def _response(connection: _Connection) -> Any:  # noqa: ANN401 - as many types a
         return error
 
 
-def _not_allowed(command: Command, rules: str) -> StoreUnsuitableError:
-    words = [str(word) for word in command[:2]]  # a third may be data
-    if words[0] not in ("CONFIG", "FUNCTION", "FCALL", "FCALL_RO"):
-        del words[1:]
-    return StoreUnsuitableError(
-        f"The store does not run {' '.join(words)} for psoup: the server lacks it, or its ACL does not"
-        f" let this user use it on psoup's keys. Use Redis 7.0 or newer, or Valkey, and allow: {rules}"
-    )
-
-
 def _refusal(error: ResponseError, command: Command, rules: str) -> EngineError:
-    text = str(error)
-    if isinstance(error, NoPermissionError) or text.startswith(NOT_KNOWN):
-        return _not_allowed(command, rules)
+    """Return what is raised for the refusal of a command."""
+    if isinstance(error, NoPermissionError):
+        return not_allowed(command, rules)
     if isinstance(error, OutOfMemoryError):
-        return StoreFullError(
-            "The store has no memory left. Nothing was changed. Remove queries or streams, shorten"
-            " retention, or raise its maxmemory."
-        )
-    if text.startswith("MISCONF"):
-        return StoreFullError(
-            "The store cannot write to its disk. Nothing was changed. Free space on it."
-        )
-    if text.startswith("Can't execute an AOF background rewriting"):
-        return StoreUnavailableError(
-            "The store cannot begin to write its file anew; its log says why. Free space on its disk."
-        )
-    if text.startswith("BUSY"):
-        return StoreUnavailableError("The store is busy with a long script. Nothing was changed.")
-    if "unction not found" in text:
-        return refusals.recovering()
-    return IntegrityError(f"The store refused a call it should take: {text.split(' ', 1)[0]}.")
+        return memory_full()
+    return refusal_of(str(error), command, rules)

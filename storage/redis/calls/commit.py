@@ -14,10 +14,7 @@ from psoup.storage import keys, refusals
 from psoup.storage.encoding.checksums import body_sum, head_sum
 from psoup.storage.encoding.records import encode_content
 from psoup.storage.redis.calls.append import declared
-from psoup.storage.redis.calls.client import Argument, Command
-
-Call = tuple[str, list[str], list[Argument]]
-"""Function, keys, arguments."""
+from psoup.storage.redis.calls.client import Argument, Call, Command
 
 _FIELDS: Final = ("s", "m", "r", "d")
 """Of a part: its stream's id and name, rows, digest."""

@@ -8,12 +8,11 @@ from hypothesis import HealthCheck, given, strategies as st
 
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
-from psoup.engine.errors import EngineError, IntegrityError
+from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Drop, Materialize, Remove, Tick
 from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
-    StoreFullError,
     StoreUnavailableError,
 )
 from psoup.engine.tuples.schema import StreamId
@@ -130,8 +129,8 @@ def test_any_operations_together_are_as_one_after_the_other(server, tmp_path, to
             patch.setattr(limits, name, most)
         store = server.empty_store(tmp_path, streams_max=2)
         model = MemoryStore(ManualClock(START_US), streams_max=2)
-        contents = [declare("a"), declare("b"), *together]
-        assert plain(one_by_one(model, contents)) == plain(store.log.append_many(contents))
+        for contents in ([declare("a"), declare("b")], together):
+            assert plain(one_by_one(model, contents)) == plain(store.log.append_many(contents))
         assert read_back(model) == read_back(store)
         store.log.check()
 
@@ -211,20 +210,18 @@ class Exchanges:
     def __init__(self, log: RedisLog, fail: dict[int, Exception], *, sent: bool = False) -> None:
         """Exchange n of appends raises `fail[n]`; `sent` = after it was carried out."""
         self.client, self.count = log._client, 0
-        plain_fetch = self.client.fetch
+        plain = self.client.call_each
 
-        def fetch(commands):
-            if commands[0][0] != "FCALL":
-                return plain_fetch(commands)
+        def call_each(calls, *, lost):
             self.count += 1
             error = fail.get(self.count)
             if error is None:
-                return plain_fetch(commands)
+                return plain(calls, lost=lost)
             if sent:
-                plain_fetch(commands)
+                plain(calls, lost=lost)
             raise error
 
-        self.fetch = fetch
+        self.call_each = call_each
 
 
 @pytest.fixture
@@ -233,7 +230,7 @@ def failing(embedded_store, monkeypatch):
 
     def fail(errors, *, sent=False):
         exchanges = Exchanges(embedded_store.log, errors, sent=sent)
-        monkeypatch.setattr(exchanges.client, "fetch", exchanges.fetch)
+        monkeypatch.setattr(exchanges.client, "call_each", exchanges.call_each)
         return embedded_store.log
 
     return fail
@@ -242,29 +239,41 @@ def failing(embedded_store, monkeypatch):
 @pytest.mark.redis
 def test_append_many_whose_first_exchange_is_lost_raises_that_it_is_unknown(failing):
     """Lost on its way, some may be stored: nothing definite is said of any."""
-    log = failing({1: StoreUnavailableError("gone")})
+    log = failing({1: CommitUnknownError("gone")}, sent=True)
     with pytest.raises(CommitUnknownError):
         log.append_many([Tick()] * 5)
 
 
 @pytest.mark.redis
 def test_append_many_whose_later_exchange_fails_tells_what_was_stored_before(failing):
-    """The first exchange's outcomes stand; from the failed one on each has the error in its place."""
-    log = failing({2: StoreUnavailableError("gone")})
+    """The first exchange's outcomes stand, nobody knows of the lost one, and what lies behind that was not sent."""
+    log = failing({2: CommitUnknownError("gone")})
     outcomes = log.append_many([Tick()] * 5)
     assert [1, 2] == [one.seq for one in outcomes[:2]]
-    assert ["commit-unknown"] * 3 == [one.code for one in outcomes[2:]]
+    assert [*["commit-unknown"] * 2, "store-unavailable"] == [one.code for one in outcomes[2:]]
+    log = failing({2: RecoveringError("not yet")})
+    assert ["recovering"] * 3 == [one.code for one in log.append_many([Tick()] * 5)[2:]]
 
 
 @pytest.mark.redis
-def test_append_many_of_a_full_store_says_so_where_nothing_was_stored(failing):
-    """Full before the first one is definite; full amid them is not."""
-    log = failing({1: StoreFullError("full")})
-    with pytest.raises(StoreFullError):
-        log.append_many([Tick()] * 2)
-    log = failing({1: StoreFullError("full")}, sent=True)
-    with pytest.raises(CommitUnknownError):
-        log.append_many([Tick()] * 2)
+def test_batches_of_several_streams_are_one_call(embedded_store, monkeypatch):
+    """Producers of each count for their own stream, and what frees memory is a call of its own."""
+    log, made = embedded_store.log, []
+    log.append_many([declare("a"), declare("b")])
+    plain = log._client.call_each
+
+    def call_each(calls, *, lost):
+        made.extend(calls)
+        return plain(calls, lost=lost)
+
+    monkeypatch.setattr(log._client, "call_each", call_each)
+    batches = [rows(stream, name, txn=txn()) for stream, name in ((1, "a"), (2, "b"), (1, "a"))]
+    outcomes = log.append_many([*batches, Tick(), rows(2, "b", txn=txn(version=1))])
+    assert [(3, False), (4, False), (3, True), (5, False), (6, False)] == [
+        (one.seq, one.duplicate) for one in outcomes
+    ]
+    assert ["psoup_append", "psoup_append_freeing", "psoup_append"] == [name for name, *_ in made]
+    log.check()
 
 
 @pytest.mark.redis
@@ -291,9 +300,9 @@ def test_call_that_fails_half_way_leaves_sums_of_what_it_has_written(server, tmp
     server.client.fetch_one(
         "SET", keys.EMPTY, "no hash"
     )  # written behind the entry, and never looked at before
-    with pytest.raises(IntegrityError):
-        store.log.append_many([rows(1, txn=txn()), rows(1, count=0)])
-    assert 2 == store.log.head()
+    before, failed, behind = store.log.append_many([rows(1, txn=txn()), rows(1, count=0), rows(9)])
+    assert 2 == before.seq == store.log.head()
+    assert ("integrity", "stale-declaration") == (failed.code, behind.code)
     for key in (keys.SIZES, keys.OWNERS, keys.producers(StreamId(1))):
         assert server.client.fetch_one("HLEN", key) > 0
     server.client.fetch_one("UNLINK", keys.EMPTY)

@@ -73,21 +73,33 @@ def test_settings_that_are_changed_amid_an_exchange_hold_up_the_rest_of_it(
     store.log.append(declare("a"))
     settings(loglevel="notice")
     store.look()
-    fetch = store.log._client.fetch
+    client = store.log._client
+    call_each = client.call_each
 
-    def sent(commands):
-        if commands[0][0] != "FCALL":
-            return fetch(commands)
-        first, _, *others = fetch(
-            [commands[0], ("CONFIG", "SET", "loglevel", "notice"), *commands[1:]]
-        )
-        return [first, *others]
+    def sent(calls, *, lost):
+        first = call_each(calls[:1], lost=lost)
+        client.fetch_one("CONFIG", "SET", "loglevel", "notice")
+        return first + call_each(calls[1:], lost=lost)
 
-    monkeypatch.setattr(store.log._client, "fetch", sent)
+    monkeypatch.setattr(client, "call_each", sent)
     outcomes = store.log.append_many([rows(1)] * 5)
     assert [False] * 2 == [one.duplicate for one in outcomes[:2]]
     assert ["store-unsuitable"] * 3 == [one.code for one in outcomes[2:]]
     assert 3 == store.log.head()
+
+
+def test_many_appended_to_a_full_store_are_refused_as_far_as_they_add(server, settings, tmp_path):
+    """A server without memory takes what frees it, whatever is sent along."""
+    store = server.empty_store(tmp_path)
+    store.log.append(declare("a"))
+    store.log.append(register(1, 1))
+    settings(maxmemory="1mb")
+    store.look()
+    added, removed, also_added = store.log.append_many([rows(1), Remove(query_id(1)), rows(1)])
+    assert ("store-full", "store-full") == (added.code, also_added.code)
+    assert 3 == removed.seq == store.log.head()
+    with pytest.raises(StoreFullError):
+        store.log.append_many([rows(1), rows(1)])
 
 
 def test_holds_are_refused_while_settings_have_drifted(server, settings, tmp_path):

@@ -1,6 +1,7 @@
 ---- Append --------------------------------------------------------------------------------------------------
--- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories)
--- args: meta backlog_operations backlog_bytes, then of each operation how many arguments it has, and these:
+-- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories) (producers)*
+-- args: meta backlog_operations backlog_bytes, then of each operation how many arguments it has, which key its stream's
+-- producers are, and these:
 --   kind header body rows count_max sums, then by kind:
 --   declare  name declaration
 --   drop     name stream_id declared (query_id)*
@@ -9,8 +10,8 @@
 --   remove   query_id
 --   tick
 -- `declaration`, `declared`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
--- Operations are appended in their order, each by itself: one that is refused changes nothing. Answers DONE, and what
--- became of each. meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
+-- Operations are appended in their order, each by itself: one that is refused changes nothing, and one that fails harms no
+-- other. Answers DONE, and what became of each. meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
@@ -260,34 +261,39 @@ local function append_one(k, a, head, meta, operations_max, bytes_max)
   return {'OK', seq, ts}
 end
 
--- Yields the operations of a call.
+-- Yields the operations of a call, each with the number of its producers' key.
 local function operations(a)
   local at = FIRST_OPERATION
   return function()
     if not a[at] then return end
-    local operation, size = {}, tonumber(a[at])
-    for i = 1, size do operation[i] = a[at + i] end
-    at = at + 1 + size
-    return operation
+    local operation, size, producers = {}, tonumber(a[at]), tonumber(a[at + 1])
+    for i = 1, size do operation[i] = a[at + 1 + i] end
+    at = at + 2 + size
+    return operation, producers
   end
 end
 
--- The head counts those that were appended whole, also where it fails amid a later one.
+-- What failed, as the server words it, without what follows its first word.
+local function cause_of(failure)
+  return string.match(type(failure) == 'table' and failure.err or failure, '%S+')
+end
+
+-- The head counts those that were appended whole, and none that failed amid its writes.
 local function append(k, a)
   local meta = look(a[1])
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   local head = redis.call('HMGET', k[HEAD], unpack(HEAD_FIELDS))
   local before, answers = head[1], {'DONE'}
-  local done, failure = pcall(function()
-    for operation in operations(a) do
-      answers[#answers + 1] = append_one(k, operation, head, meta, a[2], a[3])
-    end
-  end)
+  local touched = {unpack(k)}
+  for operation, producers in operations(a) do
+    k[PRODUCERS] = touched[producers]
+    local done, answer = pcall(append_one, k, operation, head, meta, a[2], a[3])
+    answers[#answers + 1] = done and answer or {'FAILED', cause_of(answer)}
+  end
   if head[1] ~= before then
     redis.call('HSET', k[HEAD], 'seq', head[1], 'ts', head[2], 'tuple_id', head[3], 'bytes', head[4], 'waiting', head[5],
       'sum', sum_of(head))
   end
-  if not done then error(failure, 0) end
   return answers
 end
 
