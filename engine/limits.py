@@ -169,6 +169,8 @@ APPENDS_IN_FLIGHT_MAX: Final = 64
 """On their way into the log: as many resends as a worker can recognise."""
 APPENDS_IN_FLIGHT_BYTES_MAX: Final = 128 * MIB
 """Of the same, in bodies: a server counts them as its clients' memory and cuts those off past 512 MiB."""
+APPENDS_TOGETHER_BYTES_MAX: Final = 256 * KIB
+"""Of bodies in one call of the log: from here on they take longer than the sync of the disk that they would share."""
 INGEST_DEADLINE_S: Final = 10.0
 """A batch committed and not applied by then is answered 202."""
 INVOKE_DEADLINE_S: Final = 2.0
@@ -194,7 +196,7 @@ BACKLOG_OPERATIONS_MAX: Final = 10_000
 BACKLOG_BYTES_MAX: Final = 256 * MIB
 """Of the same, in bodies: they lie in the store's memory."""
 FOLD_OPERATIONS_MAX: Final = 64
-"""Operations folded in one turn of the loop."""
+"""Operations folded in one turn of the loop, and appended by one call of the log: some 2 ms of the store."""
 FOLD_BYTES_MAX: Final = 8 * MIB
 """Bodies folded in one turn of the loop."""
 PUBLISH_AFTER_S: Final = 0.5

@@ -1,7 +1,7 @@
 """Submitting an operation: append it, then wait until it has been applied, or say that it has not yet.
 
-An append that was begun is finished whatever becomes of the client: the task belongs to the submission,
-not to the request.
+An append that was sent is finished whatever becomes of the client: the task belongs to the submission, not to the
+request. One that still waits for its turn is taken back where its client goes or its deadline passes.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from psoup.app.backend.appender import Appender, Outcomes, Shown
 from psoup.app.backend.applied import AppliedPosition, Mark
 from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
@@ -32,9 +33,6 @@ from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
 
 Result = TypeVar("Result")
-Shown = tuple[Appended, Seq]
-"""What became of an append, and a position that shows the operation."""
-
 RETRY_AFTER_S: Final = 1
 """An append takes milliseconds, the largest on a slow disk a second or two."""
 SENT_AGAIN: Final = "Repeat the same request: with a producer's headers it is stored once, without them it may be stored twice."
@@ -64,12 +62,24 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionStatistics:
-    """Counters of the submissions of this process."""
+    """Counters of the submissions of this process.
+
+    Attributes:
+        in_flight: appends on their way; `bytes_in_flight` of their bodies.
+        gathering: operations of these that wait for the next call of the log.
+        submitted: operations appended, `duplicates` those of them that had been before.
+        calls: calls of the log, which carried `operations`.
+        refused: for want of a place, of memory, or of time.
+        unknown: whose answer did not come in time.
+    """
 
     in_flight: int
     bytes_in_flight: int
+    gathering: int
     submitted: int
     duplicates: int
+    calls: int
+    operations: int
     refused: int
     unknown: int
 
@@ -96,6 +106,7 @@ class Submission:
         self._find_room = find_room
         self._in_flight_max = in_flight_max
         self._threads = ThreadPoolExecutor(in_flight_max, thread_name_prefix="psoup-append")
+        self._appender = Appender(log, start=self._threads.submit, wake=wake)
         self._tasks: dict[asyncio.Future[Any], int] = {}
         """Appends on their way, and the bytes of each one's body."""
         self._submitted = self._duplicates = self._refused = self._unknown = 0
@@ -130,9 +141,12 @@ class Submission:
             CommitUnknownError: the append itself had no answer by the deadline; it may still commit.
             EngineError: what `Log.append` refuses.
         """
-        self._refuse_full([content])
-        append = functools.partial(self._log.append, content)
-        return await self._settled(append, _nbytes(content), deadline_s, again=SENT_AGAIN)
+        latest = time.monotonic() + deadline_s
+        since = self._applied.mark()
+        (outcome,) = await self._appended([content], deadline_s)
+        if isinstance(outcome, EngineError):
+            raise outcome
+        return await self._settled(outcome, latest, since)
 
     async def commit(self, commit: Commit, *, deadline_s: float) -> Submitted:
         """Append the parts of `commit` in one step and wait until they are applied, for `deadline_s` seconds in all.
@@ -142,9 +156,12 @@ class Submission:
             CommitUnknownError: as in `submit`.
             EngineError: what `Log.commit` refuses.
         """
+        latest = time.monotonic() + deadline_s
+        since = self._applied.mark()
         self._refuse_full([commit])
-        append = functools.partial(self._log.commit, commit)
-        return await self._settled(append, 0, deadline_s, again=DONE_AGAIN)
+        append = functools.partial(self._committed, commit)
+        shown = await self._done(append, 0, deadline_s=deadline_s, again=DONE_AGAIN)
+        return await self._settled(shown, latest, since)
 
     async def stage(self, part: Staged, *, deadline_s: float) -> int:
         """Keep a part for a commit to come; return when it expires, in microseconds of the store's clock.
@@ -156,7 +173,7 @@ class Submission:
         """
         self._refuse_full([part])
         stage = functools.partial(self._log.stage, part)
-        return await self._outcome(stage, len(part.body), deadline_s=deadline_s, again=STAGED_AGAIN)
+        return await self._done(stage, len(part.body), deadline_s=deadline_s, again=STAGED_AGAIN)
 
     async def carry_out(self, step: Callable[[Log], Result], *, deadline_s: float) -> Result:
         """Return what `step` returns of the log: something that frees or keeps and is done twice as well as once.
@@ -178,7 +195,7 @@ class Submission:
             CommitUnknownError: it had no answer by the deadline.
             EngineError: what the step raises.
         """
-        return await self._outcome(step, nbytes, deadline_s=deadline_s, again=DONE_AGAIN)
+        return await self._done(step, nbytes, deadline_s=deadline_s, again=DONE_AGAIN)
 
     async def submit_many(
         self, contents: Sequence[Content], *, deadline_s: float
@@ -193,14 +210,8 @@ class Submission:
             EngineError: what concerns all of them, as `Log.append_many` says.
         """
         latest = time.monotonic() + deadline_s
-        self._refuse_full(contents)
         since = self._applied.mark()
-        outcomes = await self._outcome(
-            functools.partial(self._append_many, contents),
-            sum(map(_nbytes, contents)),
-            deadline_s=deadline_s,
-            again=SENT_AGAIN,
-        )
+        outcomes = await self._appended(contents, deadline_s)
         stored = [one for one in outcomes if not isinstance(one, EngineError)]
         for appended, _ in stored:
             self._count(appended)
@@ -220,11 +231,15 @@ class Submission:
 
     def statistics(self) -> SubmissionStatistics:
         """Return counters."""
+        appender = self._appender.statistics()
         return SubmissionStatistics(
             in_flight=len(self._tasks),
             bytes_in_flight=self._bytes,
+            gathering=appender.waiting,
             submitted=self._submitted,
             duplicates=self._duplicates,
+            calls=appender.calls,
+            operations=appender.operations,
             refused=self._refused,
             unknown=self._unknown,
         )
@@ -237,6 +252,7 @@ class Submission:
             )
         if len(self._tasks) > 1 and self._bytes > limits.APPENDS_IN_FLIGHT_BYTES_MAX:
             raise AssertionError(f"{self._bytes} bytes of bodies in flight")
+        self._appender.check()
 
     @property
     def _bytes(self) -> int:
@@ -252,51 +268,70 @@ class Submission:
             self._refused += len(contents)
             raise
 
-    async def _settled(
-        self, append: Callable[[], Appended], nbytes: int, deadline_s: float, *, again: str
-    ) -> Submitted:
-        """Return what has become by the deadline of what `append` appends."""
-        latest = time.monotonic() + deadline_s
-        since = self._applied.mark()
-        appended, shown_at = await self._outcome(
-            functools.partial(self._append, append), nbytes, deadline_s=deadline_s, again=again
-        )
+    async def _appended(self, contents: Sequence[Content], deadline_s: float) -> Outcomes:
+        """Return what became of each operation of one append.
+
+        Raises:
+            OverloadedError, MemoryFullError: nothing was appended; also where its turn did not come by the deadline.
+            CommitUnknownError: it was sent and had no answer by the deadline.
+            EngineError: what concerns all of them.
+        """
+        self._refuse_full(contents)
+        nbytes = sum(map(_nbytes, contents))
+        self.admit(nbytes)
+        task = self._appender.append(contents, nbytes)
+        try:
+            return await self._outcome(task, nbytes, deadline_s=deadline_s, again=SENT_AGAIN)
+        except asyncio.CancelledError:
+            self._appender.withdraw(task)
+            raise
+
+    async def _done(
+        self, step: Callable[[], Result], nbytes: int, *, deadline_s: float, again: str
+    ) -> Result:
+        """Return what `step` returns in a thread of its own."""
+        self.admit(nbytes)
+        task = asyncio.get_running_loop().run_in_executor(self._threads, step)
+        task.add_done_callback(lambda _: self._wake())
+        return await self._outcome(task, nbytes, deadline_s=deadline_s, again=again)
+
+    async def _outcome(
+        self, task: "asyncio.Future[Result]", nbytes: int, *, deadline_s: float, again: str
+    ) -> Result:
+        """Return the result of `task`, which is counted as on its way until it has one.
+
+        `again` says what to do where it has no answer by the deadline.
+        """
+        self._tasks[task] = nbytes
+        task.add_done_callback(self._ended)
+        # Waiting, unlike awaiting, does not cancel the append when the client goes away.
+        done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
+        if done:
+            return task.result()
+        if self._appender.withdraw(task):
+            self._refused += 1
+            raise OverloadedError(
+                "The operation's turn did not come before its deadline. Nothing was stored: send the same again.",
+                reason="deadline",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        self._unknown += 1
+        raise CommitUnknownError(f"The store did not confirm the operation in time. {again}")
+
+    async def _settled(self, shown: Shown, latest: float, since: Mark) -> Submitted:
+        """Return what has become by `latest` of an operation that was appended behind `since`."""
+        appended, shown_at = shown
         self._count(appended)
         in_time = await self._applied.wait(
             shown_at, timeout_s=latest - time.monotonic(), since=_behind(since, appended)
         )
         return _submitted(appended, shown_at, applied=in_time)
 
-    async def _outcome(
-        self, append: Callable[[], Result], nbytes: int, *, deadline_s: float, again: str
-    ) -> Result:
-        """Return what `append` returns in a thread, counted as on its way until it does.
-
-        `again` says what to do where it has no answer by the deadline.
-        """
-        self.admit(nbytes)
-        task = asyncio.get_running_loop().run_in_executor(self._threads, append)
-        self._tasks[task] = nbytes
-        task.add_done_callback(self._ended)
-        # Waiting, unlike awaiting, does not cancel the append when the client goes away.
-        done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
-        if not done:
-            self._unknown += 1
-            raise CommitUnknownError(f"The store did not confirm the operation in time. {again}")
-        return task.result()
-
-    def _append(self, append: Callable[[], Appended]) -> Shown:
-        """Append, and return with it a position that shows the operation. Blocks: runs in a thread."""
-        appended = append()
+    def _committed(self, commit: Commit) -> Shown:
+        """Commit, and return with it a position that shows it. Blocks: runs in a thread."""
+        appended = self._log.commit(commit)
         # An original whose seq is no longer known lies somewhere up to the head.
         return appended, appended.seq or self._log.head()
-
-    def _append_many(self, contents: Sequence[Content]) -> list[Shown | EngineError]:
-        """Append all, and return the same of each. Blocks: runs in a thread."""
-        return [
-            one if isinstance(one, EngineError) else (one, one.seq or self._log.head())
-            for one in self._log.append_many(contents)
-        ]
 
     def _fate(self, appended: Appended, shown_at: Seq, *, since: Mark) -> Submitted:
         """Return what has become of an operation by now."""
@@ -309,7 +344,6 @@ class Submission:
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
         del self._tasks[task]
-        self._wake()
         if not task.cancelled():
             task.exception()  # looked at, so that one nobody waits for any more is not a warning
 

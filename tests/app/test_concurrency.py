@@ -59,7 +59,7 @@ async def test_client_that_goes_away_leaves_its_batch_whole():
         store = FaultyStore(probe.clock)
     async with running(SETTINGS, store=store) as api:
         await api.declare()
-        with store.waiting("log", "append") as reached:
+        with store.waiting("log", "append_many") as reached:
             request = asyncio.create_task(api.rows([row(0), row(1)]))
             assert await asyncio.to_thread(reached.wait, WAIT_S)
             request.cancel()

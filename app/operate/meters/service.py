@@ -150,6 +150,17 @@ SERVICE: Final[Sequence[Meter[ServiceReading]]] = (
 
 PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
     gauge("appends_in_flight", "Appends on their way.", lambda one: one.submission.in_flight),
+    gauge(
+        "appends_gathering",
+        "Operations that wait for the next call of the log.",
+        lambda one: one.submission.gathering,
+    ),
+    counter("append_calls", "Calls of the log that append.", lambda one: one.submission.calls),
+    counter(
+        "append_operations",
+        "Operations that these calls carried.",
+        lambda one: one.submission.operations,
+    ),
     gauge("requests_working", "Requests that are worked on.", lambda one: one.slots.working),
     gauge(
         "requests_reading",

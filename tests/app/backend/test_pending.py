@@ -72,7 +72,7 @@ async def test_query_filling_whose_first_answer_never_came_is_known_once_it_is_r
     """The first registration was 503; the same request again is 202 with a handle that is there."""
     async with held_back() as (api, store):
         with store.waiting("log", "read"):
-            with store.waiting("log", "append"):
+            with store.waiting("log", "append_many"):
                 lost = await api.send("POST", "/v1/queries", json=NAMED)
                 assert_problem(lost, "commit-unknown")
             again = await api.send("POST", "/v1/queries", json=NAMED)

@@ -50,7 +50,7 @@ async def test_appends_on_their_way_are_bounded_in_bytes(store, applied, submiss
     monkeypatch.setattr(limits, "APPENDS_IN_FLIGHT_BYTES_MAX", 10)
     store.plain.log.append(declare("a"))
     applied.advance(Seq(99))
-    with store.waiting("log", "append") as reached:
+    with store.waiting("log", "append_many") as reached:
         first = asyncio.create_task(submission.submit(rows(1, body=b"1234567"), deadline_s=WAIT_S))
         assert await asyncio.to_thread(reached.wait, WAIT_S)
         with pytest.raises(OverloadedError) as refused:

@@ -155,14 +155,14 @@ async def test_page_expired_of_another_history(faulty: Api):
 )
 async def test_store_faults_of_an_append_are_told(faulty: Api, store: FaultyStore, error, code):
     """A store that is full or away refuses the batch; when it is back, the next one is stored."""
-    with store.failing("log", "append", error):
+    with store.failing("log", "append_many", error):
         assert_problem(await faulty.rows(row()), code)
     assert 200 == (await faulty.rows(row())).status_code
 
 
 async def test_commit_unknown_of_an_append_without_an_answer(faulty: Api, store: FaultyStore):
     """An append that has no answer by its deadline may still commit, and is told as that."""
-    with store.waiting("log", "append"), hurried(faulty):
+    with store.waiting("log", "append_many"), hurried(faulty):
         answer = await faulty.rows(row(), Psoup_Txn_App="a", Psoup_Txn_Version="1")
         assert_problem(answer, "commit-unknown")
     assert await faulty.service.applied.wait(Seq(2), timeout_s=WAIT_S)
@@ -175,7 +175,7 @@ async def test_overloaded_when_all_appends_are_on_their_way(store: FaultyStore):
     """Appends past their number are 503 before their body is read; other requests are not."""
     async with running(dataclasses.replace(SETTINGS, appends_in_flight=1), store=store) as api:
         await api.declare()
-        with store.waiting("log", "append") as reached:
+        with store.waiting("log", "append_many") as reached:
             first = asyncio.create_task(api.rows(row()))
             assert await asyncio.to_thread(reached.wait, WAIT_S)
             answer = await api.rows(row())
