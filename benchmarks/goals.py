@@ -2,7 +2,7 @@
 
 Ratios are medians of per-round ratios of one contest, ours to the strongest form of a peer that we know;
 `engine` goals are rates, times and sizes of psoup alone. Numbers are those of the project's table of goals;
-`H` are the goals of the service, `J` is what groups of join queries are to share, `P` those of processes apart.
+`H` and `F` are the goals of the service, `J` is what groups of join queries are to share, `P` those of processes apart.
 """
 
 from collections.abc import Sequence
@@ -92,6 +92,7 @@ _ROWS_EQUAL = "invocations over HTTP, equalities"
 _ROWS_RANGE = "invocations over HTTP, intervals"
 _P99 = "99 % at 500 invocations/s and worker"
 _PUBLISHED = "publish 8,192 tuples past 4,096 queries"
+_SINGLY = "rows posted one by one over 64 connections"
 _RATIO = Kind.RATIO
 
 GOALS: Sequence[Goal] = (
@@ -160,6 +161,9 @@ GOALS: Sequence[Goal] = (
     Goal("P", f"{_P99}, equalities", Kind.MOST, "processes-rate-equality-1-p99", 20),
     Goal("P", f"{_P99}, intervals", Kind.MOST, "processes-rate-interval-1-p99", 20),
     Goal("P", _PUBLISHED, Kind.MOST, "processes-lag-4096-1-publish-batch", 50),
+    Goal("F7", f"{_SINGLY}, per second", Kind.LEAST, "append-durable-64-rate", 3_000),
+    Goal("F7", f"{_SINGLY}, beside one", Kind.LEAST, "append-durable-ratio", 20),
+    Goal("F7", f"{_SINGLY}, 99 %", Kind.MOST, "append-durable-64-p99", 60),
 )
 
 

@@ -1,4 +1,4 @@
-"""Invocations as a crowd of clients sends them: a process of its own, a bounded number of connections, 127.0.0.1.
+"""Requests as a crowd of clients sends them: a process of its own, a bounded number of connections, 127.0.0.1.
 
     python -m benchmarks.load        # one order a line on standard input, one JSON answer a line
 
@@ -29,13 +29,17 @@ LENGTH = b"content-length: "
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One run: paths in turn, over so many connections; `rate` 0 = closed loop."""
+    """One run: paths in turn, over so many connections; `rate` 0 = closed loop.
+
+    With a `body`, which is JSON, each request posts it; without one it is a GET.
+    """
 
     port: int
     paths: Sequence[str]
     connections: int
     count: int
     rate: float = 0.0
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +144,7 @@ class Crowd:
     def __init__(self, asked: Asked) -> None:
         """Connect all."""
         self._asked = asked
-        self._requests = [
-            f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: application/json\r\n\r\n".encode()
-            for path in asked.paths
-        ]
+        self._requests = [request_of(path, asked.body) for path in asked.paths]
         self._idle = deque(Connection(asked.port) for _ in range(asked.connections))
         self._by_number = {one.socket.fileno(): one for one in self._idle}
         self._taken_s: list[float] = []
@@ -206,6 +207,15 @@ class Crowd:
         self._taken_s.append(now_s - one.due_s)
         self.bodies[one.path] = body
         self._idle.append(one)
+
+
+def request_of(path: str, body: str) -> bytes:
+    """Return the request of a path as it is sent."""
+    head = "host: 127.0.0.1\r\naccept: application/json\r\n"
+    if not body:
+        return f"GET {path} HTTP/1.1\r\n{head}\r\n".encode()
+    said = f"content-type: application/json\r\ncontent-length: {len(body.encode())}\r\n"
+    return f"POST {path} HTTP/1.1\r\n{head}{said}\r\n{body}".encode()
 
 
 def digest_of(bodies: Mapping[int, bytes]) -> str:

@@ -1,7 +1,8 @@
 """Pictures of what the texts in `results/` say, each with one message.
 
 `ratios.svg`: how psoup stands beside each peer. `queries.svg`: what more standing queries cost. `processes.svg`: an
-invocation over HTTP beside PostgreSQL's. `front.svg`: what a request costs beside a bare function.
+invocation over HTTP beside PostgreSQL's. `front.svg`: what a request costs beside a bare function. `append.svg`: rows
+sent one by one, by the number of connections.
 """
 
 import math
@@ -46,6 +47,7 @@ def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
         ("queries", draw_queries, curves(rows)),
         ("processes", draw_invocations, invocations),
         ("front", draw_costs, costs(folder)),
+        ("append", draw_appends, appends(folder)),
     )
     written = []
     for name, draw, shown in pictures:
@@ -78,6 +80,12 @@ def costs(folder: Path) -> dict[str, list[tuple[str, float]]]:
     """Return what requests cost beside a bare function, by kind of service; empty where it was not measured."""
     path = folder / "front.txt"
     return texts.costs_of(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def appends(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """Return what crowds of more and more connections reach, by store; empty where it was not measured."""
+    path = folder / "append.txt"
+    return texts.rates_of(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def draw_ratios(path: Path, ratios: Sequence[Ratio]) -> None:
@@ -218,6 +226,25 @@ def draw_costs(path: Path, services: Mapping[str, Sequence[tuple[str, float]]]) 
     for side in ("right", "top"):
         panel.spines[side].set_visible(False)
     panel.set_title("What a request costs the process that answers it", fontsize=10)
+    _save(drawn, path)
+
+
+def draw_appends(path: Path, series: Mapping[str, Sequence[tuple[int, float]]]) -> None:
+    """Draw the rate of each store by the number of connections, and what one connection would make of as many."""
+    drawn, (panel,) = _sheet(1, size=(7.2, 3.6))
+    for title, points in series.items():
+        connections, rates = zip(*sorted(points), strict=True)
+        colour = FASTER if "durable" in title else SLOWER
+        panel.plot(connections, rates, marker="o", linewidth=2, color=colour, label=title)
+        linear = [rates[0] * one / connections[0] for one in connections]
+        panel.plot(connections, linear, "--", linewidth=1, color=colour, alpha=0.4)
+    ticks = sorted({one for points in series.values() for one, _ in points})
+    panel.set(xscale="log", yscale="log", xlabel="connections", ylabel="batches per second")
+    panel.set_xticks(ticks, [str(one) for one in ticks])
+    panel.minorticks_off()
+    panel.grid(visible=True, alpha=0.3)
+    panel.legend(fontsize=8, frameon=False, loc="upper left")
+    panel.set_title("Rows posted one by one; dashed: as many times one connection", fontsize=10)
     _save(drawn, path)
 
 

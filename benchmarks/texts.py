@@ -27,6 +27,10 @@ _GOAL = re.compile(
 _TIMES = re.compile(
     r"  times a bare ASGI function: (?P<request>.*?) +(?P<times>[\d.e+-]+) (?P<letter>k )?x"
 )
+_RATE = re.compile(
+    r"  batches per second, connections: (?P<connections>\d+) +(?P<value>[\d.e+-]+)(?: (?P<letter>[kMG]))? /s"
+)
+_LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _NUMBER = re.compile(r"\d+(?:,\d{3})*")
 
 
@@ -95,6 +99,16 @@ def costs_of(text: str) -> dict[str, list[tuple[str, float]]]:
         if cost := _TIMES.fullmatch(line):
             times = float(cost["times"]) * (1e3 if cost["letter"] else 1.0)
             found.setdefault(group, []).append((cost["request"], times))
+
+
+def rates_of(text: str) -> dict[str, list[tuple[int, float]]]:
+    """Return the rates of crowds by the survey they are of: (number of connections, batches per second)."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    group = ""
+    for line in text.splitlines():
+        if rate := _RATE.fullmatch(line):
+            value = float(rate["value"]) * _LETTERS[rate["letter"] or ""]
+            found.setdefault(group, []).append((int(rate["connections"]), value))
         elif line and not line.startswith(" "):
             group = line
     return found

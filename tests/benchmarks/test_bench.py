@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from benchmarks import (
     __main__ as command_line,
     bench,
+    bench_append,
     bench_front,
     bench_http,
     bench_pubsub,
@@ -237,6 +240,7 @@ def test_routing_evaluates_what_figure_8_says():
         name
         for name in command_line.found()
         if name not in ("front", "http", "processes", "spark", "start")
+        if name not in ("append", "http", "processes", "spark", "start")
     ],
 )
 def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
@@ -264,6 +268,17 @@ def test_front_benchmark_at_smoke_size_measures_requests():
     assert 6 == len(told)
     assert all(0 < one.value < np.inf for one in told)
     assert found["front-memory-bare"].value > 0
+
+
+def test_append_benchmark_at_smoke_size_measures_the_service():
+    """It posts rows over one and over several connections, and finds rates; a row that is refused ends it."""
+    (survey,) = bench_append.contests(Size.SMOKE)
+    found = {figure.key.removeprefix(survey.key): figure.value for figure in survey.run()}
+    assert {"-1-rate", "-8-rate", "-8-p99", "-8-cpu", "-ratio"} <= found.keys()
+    assert found["-ratio"] == pytest.approx(found["-8-rate"] / found["-1-rate"])
+    refused: Any = SimpleNamespace(run=lambda _: SimpleNamespace(unanswered=1), port=1)
+    with pytest.raises(RuntimeError, match="1 of 4 batches"):
+        bench_append.post(refused, refused, connections=1, count=4)
 
 
 @pytest.mark.service

@@ -33,6 +33,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200 if self.headers["Content-Type"] == "application/json" else 415)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, *_):
         pass
 
@@ -58,6 +65,14 @@ def test_load_asks_as_often_as_it_is_told(port):
         assert 0 < one.p50_s <= one.p99_s <= one.most_s
         assert len(json.dumps(BODY | {"query": "/a"})) == one.answer_bytes
     assert 19 / 200.0 <= opened.seconds
+
+
+def test_load_posts_the_body_it_is_given(port):
+    """Every request sends it whole, as JSON."""
+    body = json.dumps({"text": "é"}, ensure_ascii=False)
+    with Load() as load:
+        found = load.run(Asked(port, ["/a"], connections=2, count=6, body=body))
+    assert (6, 0, len(body.encode())) == (found.count, found.unanswered, found.answer_bytes)
 
 
 def test_load_counts_what_is_refused(port):

@@ -2,7 +2,15 @@
 
 import pytest
 
-from benchmarks import __main__ as command_line, bench_front, goals, plots, report, texts
+from benchmarks import (
+    __main__ as command_line,
+    bench_append,
+    bench_front,
+    goals,
+    plots,
+    report,
+    texts,
+)
 from benchmarks.bench import Figure, Findings, Result
 from benchmarks.goals import Goal, Kind
 
@@ -152,6 +160,23 @@ def test_costs_of_requests_are_read_and_drawn(tmp_path):
     report.write(tmp_path, "front", text)
     (drawn,) = plots.draw_all(tmp_path)
     assert "a row posted" in drawn.read_text()
+
+
+def test_rates_of_crowds_are_read_and_drawn(tmp_path):
+    """By store and number of connections, as they were written, whatever their size."""
+    pytest.importorskip("matplotlib")
+    rates = {"one row a request, a": {1: 99.5, 64: 12_300.0}, "one row a request, b": {1: 2e6}}
+    found = Findings()
+    for group, known in rates.items():
+        for connections, rate in known.items():
+            title = f"{bench_append.RATE} {connections}"
+            found.figures.append(Figure(f"{group}-{connections}", title, rate, "/s", group))
+        found.figures.append(Figure(f"{group}-p99", "of these 99 %", 7.0, "ms", group))
+    text = report.as_text(found, command="a command")
+    assert {group: list(known.items()) for group, known in rates.items()} == texts.rates_of(text)
+    report.write(tmp_path, "append", text)
+    (drawn,) = plots.draw_all(tmp_path)
+    assert "one row a request, b" in drawn.read_text()
 
 
 def test_committed_pictures_have_committed_texts():
