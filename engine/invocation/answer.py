@@ -1,14 +1,21 @@
 """What is asked of a query at an invocation, and what it answers."""
 
-from typing import NamedTuple
+from collections.abc import Hashable
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.limits import TIMESTAMP_US_MIN
 from psoup.engine.results.contract import Cut, Gen
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Column, Seq
 from psoup.engine.tuples.value_type import value_type
+
+RowIds = NDArray[np.int64] | NDArray[np.bytes_]
+
+BEFORE_ALL_US: Final = TIMESTAMP_US_MIN - 1
+"""An instant before those of all tuples."""
 
 
 class PartPosition(NamedTuple):
@@ -25,6 +32,25 @@ class PartPosition(NamedTuple):
 
 
 @value_type
+class Since:
+    """Where a client stands: what a cursor holds, and from where the next answer goes on.
+
+    Attributes:
+        gen, seq, now_us: the position and the instant of the answer that the client has. BEFORE_ALL_US where its
+            streams had no tuple to tell NOW by.
+        parts: the streams of FROM at that position.
+        changes_us: the first instant after `now_us` at which the clock alone changes that answer; None = it never
+            does.
+    """
+
+    gen: Gen
+    seq: Seq
+    now_us: int
+    parts: tuple[PartPosition, ...]
+    changes_us: int | None
+
+
+@value_type
 class PagePosition:
     """Where a page begins, and which answer it belongs to: what a page token holds.
 
@@ -35,6 +61,7 @@ class PagePosition:
         oldest_rows: for each of them the smallest row number in the answer, or a smaller one: once it is dropped,
             so is the answer.
         offset: rows of the answer before this page.
+        since: of an answer that says what has changed: since when. None = it is a full answer.
     """
 
     gen: Gen
@@ -44,6 +71,7 @@ class PagePosition:
     complete_from_us: int | None
     oldest_rows: tuple[int, ...]
     offset: int = 0
+    since: Since | None = None
 
     def behind(self, offset: int, oldest_rows: tuple[int, ...]) -> "PagePosition":
         """Return the position in the same answer behind `offset` rows. Faster than `replace`."""
@@ -55,6 +83,7 @@ class PagePosition:
             self.complete_from_us,
             oldest_rows,
             offset,
+            self.since,
         )
 
     def whole(self) -> "PagePosition":
@@ -78,6 +107,8 @@ class Request:
         position: the page to continue with; None = the first page of a new answer.
         min_seq: do not answer from before this position.
         count_only: the count and the rest of the answer, but no rows.
+        since: what has changed since then is asked for; None = everything visible. Ignored where there is a
+            `position`, which has its own, and where `now_us` is asked for.
     """
 
     limit: int
@@ -85,24 +116,44 @@ class Request:
     position: PagePosition | None = None
     min_seq: Seq | None = None
     count_only: bool = False
+    since: Since | None = None
 
 
 @value_type
 class Answer:
     """One page of an answer.
 
+    A full answer holds everything visible. One since an earlier position holds the rows that became visible after
+    it; what else the client has stays as it is, but for rows whose `leaves_us` has come, and for `removed` or what
+    is not in `keep`. Row ids in these two are tuple ids, digests where there are `row_ids`.
+
     Attributes:
         cut: the position answered from; for a later page that of the first.
         query: the query asked.
         now_us: the instant; None where NOW is a high-water mark and there is no tuple yet.
         begin_us, end_us: the window at that instant, both inclusive; None = open.
-        count: rows of the whole answer.
+        count: rows of the whole answer; everything visible, also where only changes were asked for.
         complete_from_us: None if the window lies inside retention, else the time from which it does.
         columns: name and values of each output; () for a count.
         tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams.
         leaves_us: (n,) the instants at which they leave the window; None = they never do.
         at: the position of this page; None where `now_us` is.
         next: the position of the next page; None = there is none.
+        reset: whether the client forgets its rows and its cursor before it takes these: on the first page of a full
+            answer, also where `since` was asked for and could not be continued.
+        removed: ids, shaped as `tuple_ids`, of rows that retention has dropped since while the window would still
+            show them; rows the client never had may be among them. None = there are none.
+        keep: ids of all visible rows that are not in the rows of the answer: the client forgets everything else. Only
+            where retention has dropped rows since, and it is not known any more which. None = keep all.
+        unchanged: nothing has entered, left or been dropped since `since`.
+        stands: where the client stands behind this page: what its next cursor holds. The very object that was asked
+            with where the answer is `unchanged`. None on all pages but the last, and where `now_us` was asked for.
+        changes_us: the first instant after `now_us` at which the answer changes though nothing arrives; None = at
+            none.
+        state: of the whole answer: two answers to one request whose states are equal have equal rows.
+        complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
+        row_ids: (n,) for DISTINCT: 24 hexadecimal digits as bytes, the digest of the row's values; None = rows are
+            known by their tuple ids.
     """
 
     cut: Cut
@@ -117,3 +168,12 @@ class Answer:
     leaves_us: NDArray[np.int64] | None
     at: PagePosition | None
     next: PagePosition | None
+    reset: bool = True
+    removed: RowIds | None = None
+    keep: RowIds | None = None
+    unchanged: bool = False
+    stands: Since | None = None
+    changes_us: int | None = None
+    state: tuple[Hashable, ...] = ()
+    complete: bool = False
+    row_ids: NDArray[np.bytes_] | None = None
