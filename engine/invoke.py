@@ -128,7 +128,7 @@ def answered(
     asks = Invocation if len(snapshot.streams) == 1 else JoinInvocation
     asked = asks(results, source, snapshot, cache, at)
     if request.count_only and not asked.reading.clause.distinct:
-        return asked.counted()
+        return asked.counted(request)
     return asked.page(request)
 
 

@@ -41,6 +41,7 @@ class Since:
         parts: the streams of FROM at that position.
         changes_us: the first instant after `now_us` at which the clock alone changes that answer; None = it never
             does.
+        count: rows of that answer.
     """
 
     gen: Gen
@@ -48,6 +49,7 @@ class Since:
     now_us: int
     parts: tuple[PartPosition, ...]
     changes_us: int | None
+    count: int
 
 
 @value_type
@@ -91,6 +93,17 @@ class PagePosition:
         if not self.offset and not any(self.oldest_rows):
             return self
         return self.behind(0, (0,) * len(self.parts))
+
+    def full(self) -> "PagePosition":
+        """Return the first page of the full answer at this position."""
+        return PagePosition(
+            self.gen,
+            self.seq,
+            self.now_us,
+            self.parts,
+            self.complete_from_us,
+            (0,) * len(self.parts),
+        )
 
     def first_row(self, source: int) -> int:
         """Return the first row of a source that may be in the answer."""

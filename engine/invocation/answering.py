@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
-from psoup.engine.invocation.answer import Answer, PagePosition, Request
-from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
+from psoup.engine.invocation.cache import InvocationCache, Whole
+from psoup.engine.invocation.continuing import before_all, continues, is_complete, least
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef
@@ -42,36 +43,99 @@ def outputs(reading: Reading, parts: Sequence[Tuples]) -> tuple[tuple[str, Colum
 def answer_at(
     snapshot: Snapshot,
     at: PagePosition,
-    count: int,
+    whole: Whole,
     *,
     window_us: tuple[int | None, int | None],
     tuple_ids: Rows,
     columns: tuple[tuple[str, Column], ...],
     leaves_us: Rows | None,
     following: PagePosition | None,
+    row_ids: NDArray[np.bytes_] | None = None,
+    of_past: bool = False,
 ) -> Answer:
-    """Return a page as an answer; `window_us` are the ends of the query's window at the position's instant."""
-    cut = snapshot.cut
+    """Return a page as an answer.
+
+    Args:
+        snapshot: of the query.
+        at: where the page begins.
+        whole: what pages say of the whole answer.
+        window_us: the ends of the query's window at the position's instant.
+        tuple_ids: ids of the rows of the page.
+        columns: their values; () for a count.
+        leaves_us: when they leave.
+        following: where the next page begins; None = there is none.
+        row_ids: digests of the rows, of DISTINCT.
+        of_past: whether the instant was asked for: no client goes on from there.
+    """
+    cut, since, begins = snapshot.cut, at.since, not at.offset
+    stands: Since | None = None
+    if following is None and not of_past:
+        stands = since
+        if not whole.unchanged:
+            stands = Since(at.gen, at.seq, at.now_us, at.parts, whole.changes_us, whole.count)
     return Answer(
         cut if cut.seq == at.seq else replace(cut, seq=at.seq),
         snapshot.query,
         at.now_us,
         window_us[0],
         window_us[1],
-        count,
+        whole.count,
         at.complete_from_us,
         columns,
         tuple_ids,
         leaves_us,
         at,
         following,
+        begins and since is None,
+        whole.removed if begins else None,
+        whole.keep if begins else None,
+        whole.unchanged,
+        stands,
+        whole.changes_us,
+        whole.state,
+        is_complete(snapshot, at),
+        row_ids,
     )
+
+
+def full_whole(
+    at: PagePosition,
+    count: int,
+    newest_rows: Sequence[int | None],
+    enters_us: int | None,
+    leaves_us: int | None,
+    *,
+    distinct: bool,
+) -> Whole:
+    """Return what the pages of a full answer say of it.
+
+    A row that enters by arriving has a larger number in one of its streams than all that were visible; one that
+    enters or leaves by the clock moves the next instant of its kind; retention makes the count smaller, but for
+    rows of DISTINCT, which then may leave earlier. So answers whose states are equal have equal rows. Where
+    retention cuts the window its floors are part of the state: rows it drops may have been shown since.
+
+    Args:
+        at: the position of the answer.
+        count: its rows.
+        newest_rows: for each stream the largest row number among those visible, or any that only grows as it does.
+        enters_us: when the clock brings the next row.
+        leaves_us: when the clock takes the next row.
+        distinct: whether of equal rows one is shown.
+    """
+    cut = distinct or at.complete_from_us is not None
+    floors = tuple([part[1:] for part in at.parts]) if cut else ()
+    state = (at.gen, *newest_rows, enters_us, leaves_us, count, floors)
+    return Whole(count, least(enters_us, leaves_us), state)
 
 
 def nothing_yet(
     source: TupleSource, snapshot: Snapshot, *, request: Request, cache: InvocationCache
 ) -> Answer:
     """Return the answer of a query whose streams have no tuple to tell NOW by."""
+    since = request.since
+    if since is not None and not continues(snapshot, BEFORE_ALL_US, since):
+        since = None
+    stands = before_all(snapshot) if since is None else since
     columns: tuple[tuple[str, Column], ...] = ()
     streams = snapshot.streams
     if not request.count_only:
@@ -94,4 +158,8 @@ def nothing_yet(
         leaves_us=None,
         at=None,
         next=None,
+        reset=since is None,
+        unchanged=since is not None,
+        stands=stands,
+        state=("nothing", stands.gen),
     )

@@ -1,13 +1,13 @@
 """What a process keeps between invocations: hits of clauses, orders of answers being paged through."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.invocation.answer import PagePosition
+from psoup.engine.invocation.answer import PagePosition, RowIds
 from psoup.engine.invocation.composite_hits import CompositeHits
 from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX
 from psoup.engine.log.operation import QueryId
@@ -23,23 +23,40 @@ NO_HITS: Final[Mapping[int, SegmentHits]] = {}
 
 
 @value_type
+class Whole:
+    """What all pages of an answer, or the first and the last, say of the whole: as in `Answer`."""
+
+    count: int
+    changes_us: int | None
+    state: tuple[Hashable, ...]
+    unchanged: bool = False
+    removed: RowIds | None = None
+    keep: RowIds | None = None
+
+
+@value_type
 class Order:
     """An answer in order: what its pages are cut from.
 
     Attributes:
         rows: (m,) the row numbers shown; (p, m) those of the parts, in FROM order, of a join of p streams.
-        oldest_rows: for each stream the smallest row number among those shown, of equal rows too.
+        oldest_rows: for each stream the smallest row number that the pages need, or a smaller one: among those
+            shown, and of equal rows too.
+        whole: what the pages say of the whole answer.
         last: as `rows`; for DISTINCT, for each row shown the one equal to it that leaves last.
     """
 
     rows: NDArray[np.int64]
     oldest_rows: tuple[int, ...]
+    whole: Whole
     last: NDArray[np.int64] | None = None
 
     @property
     def nbytes(self) -> int:
         """Return the size of the arrays and of an entry for them."""
-        return ENTRY_BYTES + self.rows.nbytes + (0 if self.last is None else self.last.nbytes)
+        whole = self.whole
+        others = [one.nbytes for one in (self.last, whole.removed, whole.keep) if one is not None]
+        return ENTRY_BYTES + self.rows.nbytes + sum(others)
 
 
 class InvocationCache:

@@ -27,6 +27,24 @@ def first_and_last(
     return first, last
 
 
+def last_leaving(
+    group: NDArray[np.int64], leaves_us: NDArray[np.int64], groups: int
+) -> NDArray[np.int64]:
+    """Return for each set of equal rows the position of the one that leaves last; of several the last one.
+
+    Args:
+        group: (n,) the number of the set that each row is in.
+        leaves_us: (n,) when each row leaves.
+        groups: how many sets there are; each has a row.
+
+    Cost: one sort of n numbers.
+    """
+    by_leaving = np.argsort(leaves_us, kind="stable")
+    last = np.zeros(groups, dtype=np.int64)
+    np.maximum.at(last, group[by_leaving], np.arange(len(group)))
+    return by_leaving[last]
+
+
 def groups_of(columns: Sequence[Column], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return for each of `count` rows the number of the set of equal rows it is in, and for each set its first row.
 

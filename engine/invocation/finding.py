@@ -61,29 +61,31 @@ class Finding:
         """Rows below it lie in whole chunks, whose hits are remembered."""
         self.looked = False
 
-    def count(self, first_row: int, past_row: int) -> tuple[int, int | None]:
-        """Return how many hits lie in `[first_row, past_row)`, and the first of them; None = there is none.
+    def count(self, first_row: int, past_row: int) -> tuple[int, int | None, int | None]:
+        """Return how many hits lie in `[first_row, past_row)`, the first and the last of them; None = there is none.
 
         Raises as `matching_rows` does. Cost: O(segments); a scan of the chunk that is still open, and of all
         where nothing is remembered.
         """
-        total, oldest_row, row = 0, None, first_row
+        total, oldest_row, newest_row, row = 0, None, None, first_row
         while row < past_row:
             past = self._piece(row, past_row)
             if row < self._remembered_row:
                 hits = self._hits(row, past)
-                begin = hits.below(row)
-                count = hits.below(past) - begin
-                if count and oldest_row is None:
-                    oldest_row = hits.row(begin)
+                begin, end = hits.below(row), hits.below(past)
+                count = end - begin
+                if count:
+                    oldest_row = hits.row(begin) if oldest_row is None else oldest_row
+                    newest_row = hits.row(end - 1)
             else:
                 found = self._evaluated(row, past)
                 count = len(found)
-                if count and oldest_row is None:
-                    oldest_row = int(found[0])
+                if count:
+                    oldest_row = found.item(0) if oldest_row is None else oldest_row
+                    newest_row = found.item(-1)
             total += count
             row = past
-        return total, oldest_row
+        return total, oldest_row, newest_row
 
     def rows(self, first_row: int, past_row: int) -> list[Rows]:
         """Return the hits in `[first_row, past_row)`, ascending, in parts. Raises as `matching_rows` does."""

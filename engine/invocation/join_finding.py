@@ -4,8 +4,9 @@ visible(composite) <=> it satisfies the clause, and each part is retained, dated
 window of its source at NOW.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,16 @@ from psoup.engine.data.source import DatedRows, TupleSource
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.composite_dates import Dates
 from psoup.engine.invocation.composite_hits import CompositeHits, grown, in_order, no_hits
+from psoup.engine.invocation.spans import is_empty, span_of
 from psoup.engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
-from psoup.engine.query.join_shape import JoinPlan
+from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import Window
-from psoup.engine.results.composites import PageBounds
 from psoup.engine.results.contract import ResultsReader, Snapshot
 
 Rows = NDArray[np.int64]
+Found = TypeVar("Found")
 
 
 class JoinFinding:
@@ -35,11 +38,14 @@ class JoinFinding:
         "_cache",
         "_dates",
         "_grown",
+        "_lowest_rows",
         "_plan",
+        "_reading",
         "_results",
         "_snapshot",
         "_source",
         "_spans",
+        "_windows",
     )
 
     def __init__(
@@ -47,23 +53,26 @@ class JoinFinding:
         results: ResultsReader,
         source: TupleSource,
         snapshot: Snapshot,
-        plan: JoinPlan,
+        reading: Reading,
         cache: InvocationCache,
         *,
         at: PagePosition,
         windows: Sequence[Window],
     ) -> None:
-        """Bind each source's window to the position's instant; `plan` is that of the snapshot's clause."""
+        """Bind each source's window to the position's instant; `reading` is of the snapshot's clause."""
         self._results = results
         self._source = source
         self._snapshot = snapshot
-        self._plan = plan
+        self._reading, self._plan = reading, reading.plan
         self._cache = cache
         self._at = at
+        self._windows = windows
         self._spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
         """What may be part of a composite at the position, by source."""
         self._dates = Dates(self._spans)
         self._grown: CompositeHits | None = None
+        self._lowest_rows = [span.first_row for span in self._spans]
+        """The smallest row of each source that was looked at."""
 
     def count(self) -> int:
         """Return how many composites are visible. Raises as `rows` does.
@@ -74,7 +83,7 @@ class JoinFinding:
         kept = len(self._kept()[1])
         return kept + sum(self._source.joining_count(self._plan, spans) for spans in self._asked())
 
-    def rows(self) -> Rows:
+    def visible(self) -> Rows:
         """Return the visible composites in the order of answers: (n, m) rows.
 
         Raises:
@@ -96,34 +105,60 @@ class JoinFinding:
         if not count:
             return rows
         fresh = np.ascontiguousarray(np.concatenate(found, axis=1))
-        times = [
-            self._source.times(span.stream_id, part)
-            for span, part in zip(self._spans, fresh, strict=True)
-        ]
-        earliest = np.concatenate([earliest, np.minimum.reduce(times)])
+        earliest = np.concatenate([earliest, np.minimum.reduce(self.times(fresh))])
         rows = np.concatenate([rows, fresh], axis=1)
         order = in_order(earliest, rows)
         return rows if order is None else rows.take(order, axis=1)
 
-    def settle(self) -> None:
-        """Remember what was read; refuse it if part of it may have been dropped while it was looked for.
+    def no_rows(self) -> Rows:
+        """Return none: (n, 0)."""
+        return np.empty((len(self._spans), 0), dtype=np.int64)
+
+    def leaves(self, rows: Rows) -> Rows | None:
+        """Return the instants at which composites leave; None = they never do."""
+        return self.leaving(self.times(rows))
+
+    def times(self, rows: Rows) -> list[Rows]:
+        """Return the times of the parts of composites, by source."""
+        return [
+            self._source.times(span.stream_id, part)
+            for span, part in zip(self._spans, rows, strict=True)
+        ]
+
+    def settled(self, look: Callable[[], Found]) -> Found:
+        """Return what `look` finds here, and remember what was read.
 
         Raises:
             NotFoundError: the query has been removed.
             QuerySuspendedError: the clause ran over a bound meanwhile, and its composites are gone.
-            PageExpiredError: segments that this position retains have been dropped.
+            PageExpiredError: segments that this position retains have been dropped while it was looked for.
         """
+        found = look()
+        self._settle()
+        return found
+
+    def _settle(self) -> None:
+        """Remember what was read; refuse it if part of it may have been dropped while it was looked for."""
         at, before, cut = self._at, self._snapshot.cut, self._results.cut()
         if (cut.gen, cut.seq) != (before.gen, before.seq):
             later = self._results.snapshot(self._snapshot.query.query_id)
             refuse_suspended(later)
             if later.cut.gen != at.gen or any(
-                stream.dropped_row > at.first_row(place)
-                for place, stream in enumerate(later.streams)
+                stream.dropped_row > lowest_row
+                for stream, lowest_row in zip(later.streams, self._lowest_rows, strict=True)
             ):
                 raise PageExpiredError
         if self._grown is not None:
             self._cache.remember_composites(self._snapshot, self._grown)
+
+    def leaving(self, times: Sequence[Rows]) -> Rows | None:
+        """Return when composites whose parts are dated so leave; None = they never do."""
+        leaving = [
+            window.leaves(of_source) for window, of_source in zip(self._windows, times, strict=True)
+        ]
+        some = [leaves_us for leaves_us in leaving if leaves_us is not None]
+        earliest: Rows | None = np.minimum.reduce(some) if some else None
+        return earliest
 
     def _asked(self) -> Iterator[Sequence[DatedRows]]:
         """Yield the spans of each join that finds what is not kept; together they find it once.
@@ -191,74 +226,6 @@ class JoinFinding:
             dropped_rows=[stream.dropped_row for stream in streams],
         )
         return self._grown
-
-
-class Dates:
-    """What the spans of the sources say of a composite's earliest and latest time. A value.
-
-    Attributes:
-        unlike: places of the sources whose part has to be looked at as well: their spans are narrower than what
-            the earliest and the latest time tell.
-    """
-
-    __slots__ = ("_least_begin", "_least_end", "_most_begin", "_most_end", "unlike")
-
-    def __init__(self, spans: Sequence[DatedRows]) -> None:
-        """Take one span for each source."""
-        begins = [span.begin_us for span in spans]
-        bounded = [begin for begin in begins if begin is not None]
-        ends = [span.end_us for span in spans]
-        self._least_begin = min(bounded) if len(bounded) == len(begins) else None
-        self._most_begin = max(bounded, default=None)
-        self._least_end, self._most_end = min(ends), max(ends)
-        self.unlike = [
-            place
-            for place, span in enumerate(spans)
-            if span.begin_us != self._least_begin or span.end_us != self._most_end
-        ]
-
-    def reach(self, page: PageBounds) -> bool:
-        """Return whether a composite of the page may be dated so."""
-        least, most = self._least_begin, self._most_begin
-        return (
-            (least is None or page.most_earliest >= least)
-            and (most is None or page.most_latest >= most)
-            and page.least_latest <= self._most_end
-            and page.least_earliest <= self._least_end
-        )
-
-    def reached(self, hits: CompositeHits) -> slice:
-        """Return where composites lie whose earliest time may be so."""
-        first = 0
-        if self._least_begin is not None:
-            first = int(hits.earliest.searchsorted(self._least_begin))
-        return slice(first, int(hits.earliest.searchsorted(self._least_end, side="right")))
-
-    def shown(self, earliest: Rows, latest: Rows) -> NDArray[np.bool_]:
-        """Return which composites, whose earliest times are `reached`, are dated so but for `unlike` sources."""
-        shown = latest <= self._most_end
-        if self._most_begin is not None and len(earliest) and earliest[0] < self._most_begin:
-            shown &= latest >= self._most_begin
-        return shown
-
-
-def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
-    """Return which tuples of a source may be part of a composite at a position."""
-    part = at.parts[place]
-    begin_us, end_us = window.bind(at.now_us)
-    if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
-        begin_us = part.floor_us
-    if end_us is None or end_us > at.now_us:
-        end_us = at.now_us  # nothing dated later is ever shown
-    stream_id = snapshot.streams[place].stream_id
-    return DatedRows(stream_id, at.first_row(place), part.past_row, begin_us, end_us)
-
-
-def is_empty(span: DatedRows) -> bool:
-    """Return whether no tuple can lie in it."""
-    if span.first_row >= span.past_row:
-        return True
-    return span.begin_us is not None and span.begin_us > span.end_us
 
 
 def refuse_suspended(snapshot: Snapshot) -> None:

@@ -4,17 +4,18 @@ A row is a composite tuple. Rows are in order of the earliest part's time, then 
 order. A row leaves when the first of its parts leaves the window of its source.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
-from psoup.engine.invocation.answering import answer_at, outputs
+from psoup.engine.invocation.answering import answer_at, full_whole, outputs
 from psoup.engine.invocation.cache import InvocationCache, Order
-from psoup.engine.invocation.distinct import groups_of
-from psoup.engine.invocation.join_finding import JoinFinding, refuse_suspended
+from psoup.engine.invocation.changes import changed, first_of
+from psoup.engine.invocation.distinct import groups_of, last_leaving
+from psoup.engine.invocation.join_changes import JoinChanges
+from psoup.engine.invocation.join_finding import refuse_suspended
+from psoup.engine.invocation.row_digest import digests
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.tuples.batch import Column
@@ -60,65 +61,83 @@ class JoinInvocation:
         self._window_us = query.window.bind(at.now_us)
         self.reading = cache.reading(snapshot)
 
-    def counted(self) -> Answer:
+    def counted(self, request: Request) -> Answer:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT."""
-        finding = self._finding()
-        count = finding.count()
-        finding.settle()
-        sources = range(len(self._windows))
+        finding, at, order = self._finding(), self._at, None
+        if at.since is not None:
+            order = self._changed(finding, request.limit)
+        if order is None:
+            count, enters_us, leaves_us = finding.settled(finding.numbers)
+            past_rows = [part.past_row for part in at.parts]
+            whole = full_whole(at, count, past_rows, enters_us, leaves_us, distinct=False)
+            oldest_rows = tuple(map(at.first_row, range(len(self._windows))))
+            order = Order(finding.no_rows(), oldest_rows, whole)
         return self._answer(
-            self._at.behind(self._at.offset, tuple(map(self._at.first_row, sources))),
-            count,
-            tuple_ids=np.empty((len(sources), 0), dtype=np.int64),
+            order,
+            tuple_ids=finding.no_rows(),
             columns=(),
-            leaves_us=self._leaves([np.empty(0, dtype=np.int64)] * len(sources)),
-            following=None,
+            leaves_us=finding.leaves(finding.no_rows()),
+            request=request,
         )
 
     def page(self, request: Request) -> Answer:
         """Return the rows of one page, with everything that is the same on all pages of the answer.
 
-        Raises as `invoke` does. Cost: that of `JoinFinding.rows`, O(page) while the order is cached.
+        Raises as `invoke` does. Cost: that of `JoinChanges.visible`, O(page) while the order is cached.
         """
-        at, limit = self._at, 0 if request.count_only else request.limit
-        order = self._cache.order(self._snapshot.query.query_id, at)
+        limit = 0 if request.count_only else request.limit
+        finding = self._finding()
+        order = self._cache.order(self._snapshot.query.query_id, self._at)
         if order is None:
-            order = self._order(request.limit)
-        count = order.rows.shape[1]
-        past = min(count, at.offset + limit)
+            order = self._order(finding, request.limit)
+            if self._at.offset or order.rows.shape[1] > request.limit:
+                self._cache.keep_order(self._snapshot.query.query_id, self._at, order)
+        at = self._at
+        past = min(order.rows.shape[1], at.offset + limit)
         parts = self._tuples(order.rows[:, at.offset : past])
         if order.last is None:
-            leaves_us = self._leaves([tuples.times for tuples in parts])
+            leaves_us = finding.leaving([tuples.times for tuples in parts])
         else:
-            leaves_us = self._leaves(self._times(order.last[:, at.offset : past]))
+            leaves_us = finding.leaves(order.last[:, at.offset : past])
         following: PagePosition | None = None
-        if past < count and not request.count_only:
+        if past < order.rows.shape[1] and not request.count_only:
             following = at.behind(past, order.oldest_rows)
+        columns = outputs(self.reading, parts)
+        distinct = self.reading.clause.distinct
         return self._answer(
-            at.behind(at.offset, order.oldest_rows),
-            count,
+            order,
             tuple_ids=np.array([tuples.tuple_ids for tuples in parts]),
-            columns=() if request.count_only else outputs(self.reading, parts),
+            columns=() if request.count_only else columns,
             leaves_us=leaves_us,
+            request=request,
             following=following,
+            row_ids=digests([column for _, column in columns]) if distinct else None,
         )
 
-    def _order(self, limit: int) -> Order:
-        """Return the answer's composites in order; kept where there are pages before or behind."""
-        finding = self._finding()
-        rows = finding.rows()
-        finding.settle()
-        oldest_rows = tuple(part.past_row for part in self._at.parts)
+    def _order(self, finding: JoinChanges, limit: int) -> Order:
+        """Return the answer's composites in order: what has changed, or from now on the full answer."""
+        if self._at.since is not None:
+            order = self._changed(finding, limit)
+            if order is not None:
+                return order
+        at, distinct = self._at, self.reading.clause.distinct
+        rows, enters_us = finding.settled(lambda: (finding.visible(), finding.enters_us()))
+        oldest_rows = newest_rows = tuple([part.past_row for part in at.parts])
         if rows.shape[1]:
             oldest_rows = tuple(rows.min(axis=1).tolist())
-        order = Order(rows, oldest_rows)
-        if self.reading.clause.distinct:
-            order = self._distinct(rows, oldest_rows)
-        if self._at.offset or order.rows.shape[1] > limit:
-            self._cache.keep_order(self._snapshot.query.query_id, self._at, order)
-        return order
+            newest_rows = tuple(rows.max(axis=1).tolist())
+        last: Rows | None = None
+        if (
+            enters_us is not None
+        ):  # composites that are to come may have older parts than those shown
+            oldest_rows = tuple(map(at.first_row, range(len(self._windows))))
+        if distinct:
+            rows, last = self._distinct(finding, rows)
+        leaves_us = first_of(finding.leaves(rows if last is None else last))
+        whole = full_whole(at, rows.shape[1], newest_rows, enters_us, leaves_us, distinct=distinct)
+        return Order(rows, oldest_rows, whole, last)
 
-    def _distinct(self, rows: Rows, oldest_rows: tuple[int, ...]) -> Order:
+    def _distinct(self, finding: JoinChanges, rows: Rows) -> tuple[Rows, Rows | None]:
         """Return the first of all that are equal in the select list, and the one of them that leaves last.
 
         Where sources have windows of their own that is not the last in order.
@@ -126,20 +145,27 @@ class JoinInvocation:
         parts = self._tuples(rows)
         values: list[Column] = [column for _, column in outputs(self.reading, parts)]
         group, first = groups_of(values, rows.shape[1])
-        leaves_us = self._leaves([tuples.times for tuples in parts])
+        leaves_us = finding.leaving([tuples.times for tuples in parts])
         if leaves_us is None:
-            return Order(rows.take(first, axis=1), oldest_rows)
-        by_leaving = np.argsort(leaves_us, kind="stable")
-        last = np.zeros(len(first), dtype=np.int64)
-        np.maximum.at(last, group[by_leaving], np.arange(len(group)))
-        return Order(rows.take(first, axis=1), oldest_rows, rows.take(by_leaving[last], axis=1))
+            return rows.take(first, axis=1), None
+        last = last_leaving(group, leaves_us, len(first))
+        return rows.take(first, axis=1), rows.take(last, axis=1)
 
-    def _finding(self) -> JoinFinding:
-        return JoinFinding(
+    def _changed(self, finding: JoinChanges, limit: int) -> Order | None:
+        """Return what has changed, in order; None where the answer is a full one, as from now on it is."""
+        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
+        assert since is not None
+        order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
+        if order is None:
+            self._at = at.full()
+        return order
+
+    def _finding(self) -> JoinChanges:
+        return JoinChanges(
             self._results,
             self._source,
             self._snapshot,
-            self.reading.plan,
+            self.reading,
             self._cache,
             at=self._at,
             windows=self._windows,
@@ -153,39 +179,26 @@ class JoinInvocation:
             for stream, some, part in zip(streams, names, rows, strict=True)
         ]
 
-    def _times(self, rows: Rows) -> list[Rows]:
-        """Return the times of the parts of composites, by source."""
-        return [
-            self._source.times(stream.stream_id, part)
-            for stream, part in zip(self._snapshot.streams, rows, strict=True)
-        ]
-
-    def _leaves(self, times: Sequence[Rows]) -> Rows | None:
-        """Return when composites whose parts are dated so leave; None = they never do."""
-        leaving = [
-            window.leaves(of_source) for window, of_source in zip(self._windows, times, strict=True)
-        ]
-        some = [leaves_us for leaves_us in leaving if leaves_us is not None]
-        least: Rows | None = np.minimum.reduce(some) if some else None
-        return least
-
     def _answer(
         self,
-        at: PagePosition,
-        count: int,
+        order: Order,
         *,
         tuple_ids: Rows,
         columns: tuple[tuple[str, Column], ...],
         leaves_us: Rows | None,
-        following: PagePosition | None,
+        request: Request,
+        following: PagePosition | None = None,
+        row_ids: NDArray[np.bytes_] | None = None,
     ) -> Answer:
         return answer_at(
             self._snapshot,
-            at,
-            count,
+            self._at.behind(self._at.offset, order.oldest_rows),
+            order.whole,
             window_us=self._window_us,
             tuple_ids=tuple_ids,
             columns=columns,
             leaves_us=leaves_us,
             following=following,
+            row_ids=row_ids,
+            of_past=request.now_us is not None,
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from psoup.engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, PartPosition, Request
+from psoup.engine.invocation.continuing import continues
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import StreamRecord
@@ -31,6 +32,9 @@ def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
     now_us = instant(snapshot, request.now_us)
     if now_us is None:
         return None
+    since = request.since if request.now_us is None else None
+    if since is not None and not continues(snapshot, now_us, since):
+        since = None
     return PagePosition(
         cut.gen,
         cut.seq,
@@ -38,6 +42,8 @@ def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
         tuple([PartPosition(one.rows, one.floor_row, one.floor_us) for one in streams]),
         complete_from(snapshot, now_us),
         (0,) * len(streams),
+        0,
+        since,
     )
 
 

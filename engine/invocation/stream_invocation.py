@@ -1,29 +1,25 @@
 """One query over one stream at one position, being answered: counted, or a page of its rows.
 
-    visible(row) <=> the row is a hit, retained, dated up to NOW, and inside [BEGIN, END] at NOW.
-What is read belongs to one snapshot; what was dropped while it was read is noticed, and refused.
+visible(row) <=> the row is a hit, retained, dated up to NOW, and inside [BEGIN, END] at NOW.
 """
-
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import RowSpan, TupleSource
-from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
+from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
-from psoup.engine.invocation.answering import answer_at, outputs
-from psoup.engine.invocation.cache import InvocationCache, Order
+from psoup.engine.invocation.answering import answer_at, full_whole, outputs
+from psoup.engine.invocation.cache import InvocationCache, Order, Whole
+from psoup.engine.invocation.changes import changed, first_of
 from psoup.engine.invocation.distinct import first_and_last
-from psoup.engine.invocation.finding import Finding
+from psoup.engine.invocation.row_digest import digests
+from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
-Found = TypeVar("Found")
 
 
 class Invocation:
@@ -31,14 +27,13 @@ class Invocation:
 
     __slots__ = (
         "_at",
-        "_begin_us",
         "_cache",
-        "_end_us",
         "_results",
         "_snapshot",
         "_source",
         "_stream_id",
         "_window",
+        "_window_us",
         "reading",
     )
 
@@ -58,27 +53,30 @@ class Invocation:
         self._at = at
         self._stream_id = snapshot.streams[0].stream_id
         self._window = snapshot.query.window
-        self._begin_us, self._end_us = self._window.bind(at.now_us)
+        self._window_us = self._window.bind(at.now_us)
         self.reading = cache.reading(snapshot)
 
-    def counted(self) -> Answer:
+    def counted(self, request: Request) -> Answer:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT.
 
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
-        total, oldest_row = self._settled(self._number)
-        oldest_row = self._at.parts[0].past_row if oldest_row is None else oldest_row
-        at = self._at.behind(self._at.offset, (oldest_row,))
-        leaves_us = NO_ROWS if self._window.slides else None
-        return answer_at(
-            self._snapshot,
-            at,
-            total,
-            window_us=(self._begin_us, self._end_us),
+        finding, order = self._finding(), None
+        if self._at.since is not None:
+            order = self._changed(finding, request.limit)
+        if order is None:
+            numbers = finding.settled(finding.numbers)
+            oldest_rows = self._oldest_rows(numbers.oldest_row, numbers.enters_us)
+            whole = self._whole(
+                numbers.total, numbers.newest_row, numbers.enters_us, numbers.leaves_us
+            )
+            order = Order(NO_ROWS, oldest_rows, whole)
+        return self._answer(
+            order,
             tuple_ids=NO_ROWS,
             columns=(),
-            leaves_us=leaves_us,
-            following=None,
+            leaves_us=NO_ROWS if self._window.slides else None,
+            request=request,
         )
 
     def page(self, request: Request) -> Answer:
@@ -86,13 +84,17 @@ class Invocation:
 
         Raises as `invoke` does. Cost: O(segments + hits), O(page) while the order is cached.
         """
-        at, limit = self._at, 0 if request.count_only else request.limit
+        limit = 0 if request.count_only else request.limit
         order = self._kept_order()
+        if order is None and self._at.since is not None:
+            order = self._changed_order(request.limit)
         if order is None:
-            rows = self._shown()
-            if len(rows) <= limit and not at.offset and not self.reading.clause.distinct:
-                return self._whole_page(rows)
-            order = self._order(rows, request.limit)
+            finding = self._finding()
+            rows, enters_us = finding.settled(finding.listed)
+            if len(rows) <= limit and not self._at.offset and not self.reading.clause.distinct:
+                return self._whole_page(rows, enters_us, request)
+            order = self._order(rows, enters_us, request.limit)
+        at = self._at
         past = min(len(order.rows), at.offset + limit)
         rows = order.rows[at.offset : past]
         leaves_us = None
@@ -103,18 +105,19 @@ class Invocation:
         if past < len(order.rows) and not request.count_only:
             following = at.behind(past, order.oldest_rows)
         tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
-        return answer_at(
-            self._snapshot,
-            at.behind(at.offset, order.oldest_rows),
-            len(order.rows),
-            window_us=(self._begin_us, self._end_us),
+        columns = outputs(self.reading, (tuples,))
+        distinct = self.reading.clause.distinct
+        return self._answer(
+            order,
             tuple_ids=tuples.tuple_ids,
-            columns=() if request.count_only else outputs(self.reading, (tuples,)),
+            columns=() if request.count_only else columns,
             leaves_us=leaves_us,
+            request=request,
             following=following,
+            row_ids=digests([column for _, column in columns]) if distinct else None,
         )
 
-    def _whole_page(self, rows: Rows) -> Answer:
+    def _whole_page(self, rows: Rows, enters_us: int | None, request: Request) -> Answer:
         """Return the answer of these rows, which ascend, on one page."""
         tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
         if not ascends(tuples.times):
@@ -122,121 +125,106 @@ class Invocation:
                 tuples.times, kind="stable"
             )  # rows ascend, and so do their tuple ids
             tuples = tuples.take(ordered)
-        oldest_row = rows.item(0) if len(rows) else self._at.parts[0].past_row
-        return answer_at(
-            self._snapshot,
-            self._at.behind(0, (oldest_row,)),
-            len(rows),
-            window_us=(self._begin_us, self._end_us),
+        leaves_us = self._window.leaves(tuples.times)
+        oldest_row = newest_row = first_us = None
+        if len(rows):
+            oldest_row, newest_row = rows.item(0), rows.item(-1)
+            first_us = None if leaves_us is None else leaves_us.item(0)
+        whole = self._whole(len(rows), newest_row, enters_us, first_us)
+        return self._answer(
+            Order(rows, self._oldest_rows(oldest_row, enters_us), whole),
             tuple_ids=tuples.tuple_ids,
             columns=outputs(self.reading, (tuples,)),
-            leaves_us=self._window.leaves(tuples.times),
-            following=None,
+            leaves_us=leaves_us,
+            request=request,
         )
 
     def _kept_order(self) -> Order | None:
         """Return the order of the answer's rows where an earlier page has left it."""
         return self._cache.order(self._snapshot.query.query_id, self._at)
 
-    def _order(self, rows: Rows, limit: int) -> Order:
+    def _changed_order(self, limit: int) -> Order | None:
+        """Return the rows that have changed, in order; None where the answer is a full one, as from now on it is."""
+        order = self._changed(self._finding(), limit)
+        if order is not None:
+            self._keep(order, limit)
+        return order
+
+    def _changed(self, finding: StreamFinding, limit: int) -> Order | None:
+        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
+        assert since is not None
+        order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
+        if order is None:
+            self._at = at.full()
+        return order
+
+    def _order(self, rows: Rows, enters_us: int | None, limit: int) -> Order:
         """Return the answer's rows, which ascend, in order; kept where there are pages before or behind."""
-        oldest_rows = (int(rows[0]) if len(rows) else self._at.parts[0].past_row,)
+        oldest_row, newest_row = (rows.item(0), rows.item(-1)) if len(rows) else (None, None)
         times = self._source.times(self._stream_id, rows)
         if not ascends(times):
-            rows = rows[np.argsort(times, kind="stable")]
-        order = Order(rows, oldest_rows)
+            ordered = np.argsort(times, kind="stable")
+            rows, times = rows[ordered], times[ordered]
+        last: Rows | None = None
         if self.reading.clause.distinct:
             tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
             values = [column for _, column in outputs(self.reading, (tuples,))]
-            first, last = first_and_last(values, len(rows))
-            order = Order(rows[first], oldest_rows, rows[last])
-        if self._at.offset or len(order.rows) > limit:
-            self._cache.keep_order(self._snapshot.query.query_id, self._at, order)
+            first, last_places = first_and_last(values, len(rows))
+            rows, last, times = rows[first], rows[last_places], times[last_places]
+        leaves_us = self._window.leaves(times)
+        whole = self._whole(len(rows), newest_row, enters_us, first_of(leaves_us))
+        order = Order(rows, self._oldest_rows(oldest_row, enters_us), whole, last)
+        self._keep(order, limit)
         return order
 
-    def _shown(self) -> Rows:
-        """Return the rows of the answer, ascending."""
-        found = self._settled(self._rows)
-        if len(found) == 1:
-            return found[0]
-        return np.concatenate(found) if found else NO_ROWS
+    def _keep(self, order: Order, limit: int) -> None:
+        """Keep the order of an answer in pages for those to come."""
+        if self._at.offset or len(order.rows) > limit:
+            self._cache.keep_order(self._snapshot.query.query_id, self._at, order)
 
-    def _rows(self, finding: Finding) -> list[Rows]:
-        """Return the rows of the answer, run by run."""
-        found: list[Rows] = []
-        for first_row, past_row, inside in self._runs():
-            parts = finding.rows(first_row, past_row)
-            found += parts if inside else self._dated(parts)
-        return found
-
-    def _number(self, finding: Finding) -> tuple[int, int | None]:
-        """Return the number of the answer's rows and the oldest one; None = there is none."""
-        total, oldest_row = 0, None
-        for first_row, past_row, inside in self._runs():
-            if inside:
-                count, first = finding.count(first_row, past_row)
-            else:
-                parts = self._dated(finding.rows(first_row, past_row))
-                count = sum(map(len, parts))
-                first = next((int(part[0]) for part in parts if len(part)), None)
-            total += count
-            oldest_row = first if oldest_row is None else oldest_row
-        return total, oldest_row
-
-    def _runs(self) -> Sequence[RowSpan]:
-        """Return where the rows of the answer lie. Raises PageExpiredError if they are not all held any more."""
-        at, begin_us, end_us = self._at, self._begin_us, self._end_us
-        first_row, part = at.first_row(0), at.parts[0]
-        if first_row >= part.past_row:
-            return ()
-        if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
-            begin_us = part.floor_us
-        if end_us is None or end_us > at.now_us:
-            end_us = at.now_us  # nothing dated later is ever shown
-        return self._source.reach(self._stream_id, first_row, part.past_row, begin_us, end_us)
-
-    def _dated(self, parts: Sequence[Rows]) -> list[Rows]:
-        """Return those of the rows that are dated as the window and retention have it, part by part."""
-        found = []
-        for rows in parts:
-            times = self._source.times(self._stream_id, rows)
-            inside = self._window.visible(times, self._at.now_us)
-            floor_us = self._at.parts[0].floor_us
-            if floor_us is not None:
-                inside &= times >= floor_us
-            found.append(rows[inside])
-        return found
-
-    def _settled(self, look: Callable[[Finding], Found]) -> Found:
-        """Return what `look` finds among the hits of the clause, and remember those, also where a checkpoint ends it.
-
-        Whoever asks again for what took too long so goes on from there. No context manager: it would take
-        longer than a count.
-        """
-        finding = Finding(
-            self._results, self._source, self._snapshot, self.reading.clause, self._cache
+    def _finding(self) -> StreamFinding:
+        return StreamFinding(
+            self._results,
+            self._source,
+            self._snapshot,
+            self.reading,
+            self._cache,
+            at=self._at,
         )
-        try:
-            found = look(finding)
-        except OverloadedError:
-            with suppress(NotFoundError, PageExpiredError):
-                self._settle(finding)
-            raise
-        self._settle(finding)
-        return found
 
-    def _settle(self, finding: Finding) -> None:
-        """Remember what was found; refuse it if part of it may have been dropped while it was looked for.
+    def _oldest_rows(self, oldest_row: int | None, enters_us: int | None) -> tuple[int, ...]:
+        """Return from which row on pages need the stream: rows that are to come may be older than those shown."""
+        if enters_us is not None:
+            return (self._at.first_row(0),)
+        return (self._at.parts[0].past_row if oldest_row is None else oldest_row,)
 
-        Raises:
-            NotFoundError: the query has been removed.
-            PageExpiredError: segments that this position retains have been dropped.
-        """
-        if not finding.looked:
-            return
-        at, before, cut = self._at, self._snapshot.cut, self._results.cut()
-        if (cut.gen, cut.seq) != (before.gen, before.seq):
-            later = self._results.snapshot(self._snapshot.query.query_id)
-            if later.cut.gen != at.gen or later.streams[0].dropped_row > at.first_row(0):
-                raise PageExpiredError
-        finding.remember()
+    def _whole(
+        self, count: int, newest_row: int | None, enters_us: int | None, leaves_us: int | None
+    ) -> Whole:
+        """Return what the pages of the full answer say of it."""
+        distinct = self.reading.clause.distinct
+        return full_whole(self._at, count, (newest_row,), enters_us, leaves_us, distinct=distinct)
+
+    def _answer(
+        self,
+        order: Order,
+        *,
+        tuple_ids: Rows,
+        columns: tuple[tuple[str, Column], ...],
+        leaves_us: Rows | None,
+        request: Request,
+        following: PagePosition | None = None,
+        row_ids: NDArray[np.bytes_] | None = None,
+    ) -> Answer:
+        return answer_at(
+            self._snapshot,
+            self._at.behind(self._at.offset, order.oldest_rows),
+            order.whole,
+            window_us=self._window_us,
+            tuple_ids=tuple_ids,
+            columns=columns,
+            leaves_us=leaves_us,
+            following=following,
+            row_ids=row_ids,
+            of_past=request.now_us is not None,
+        )

@@ -102,6 +102,10 @@ class Window:
         """Return whether tuples leave."""
         return self.begin is not None and self.begin.moving
 
+    def enters(self, times_us: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the instants at which tuples dated `times_us` enter, those that the window shows at all."""
+        return times_us + self.end.us if self.end is not None and self.end.moving else times_us
+
     def leaves(self, times_us: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the instants at which tuples dated `times_us` leave; None = they never do."""
         if self.begin is None or not self.begin.moving:  # it does not slide

@@ -58,6 +58,10 @@ class Told:
             raise PageExpiredError
         return self.times_us[stream_id][rows]
 
+    def oldest(self, stream_id, *, floor_row, floor_us, past_row):
+        times = self.times_us[stream_id][floor_row:past_row].tolist()
+        return min((one for one in times if floor_us is None or one >= floor_us), default=None)
+
     def tuples(self, stream_id, names, rows):
         assert set(names) <= {"a", "ts"}
         columns = {name: Column(ColumnType.INT64, rows % 3) for name in names}

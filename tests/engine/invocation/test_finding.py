@@ -99,7 +99,8 @@ def test_finding_of_any_spans_one_after_the_other_oracle_has_the_hits_between(
             assert expected == listed
         if how != 2:
             first = expected[0] if expected else None
-            assert (len(expected), first) == finding.count(first_row, past_row)
+            last = expected[-1] if expected else None
+            assert (len(expected), first, last) == finding.count(first_row, past_row)
         if how != 3:
             finding.remember()
         kept.check()
@@ -147,7 +148,7 @@ def test_finding_that_looked_at_nothing_says_so():
     again = finding_of(held, snapshot_of(), kept)
     again.count(0, SEGMENT_ROWS)
     assert (True, False) == (finding.looked, again.looked)
-    assert (0, None) == again.count(5, 5)
+    assert (0, None, None) == again.count(5, 5)
 
 
 def test_finding_forgets_segments_that_are_gone():
@@ -174,8 +175,7 @@ def test_hits_that_take_more_than_the_cache_has_are_found_again():
     kept._hits._size_max = 1_000
     for _ in range(2):
         finding = finding_of(held, snapshot_of(), kept)
-        assert (len([r for r in held.matches if r < SEGMENT_ROWS]), 3) == finding.count(
-            0, SEGMENT_ROWS
-        )
+        below = [row for row in held.matches if row < SEGMENT_ROWS]
+        assert (len(below), 3, below[-1]) == finding.count(0, SEGMENT_ROWS)
         finding.remember()
         assert {} == kept.hits(snapshot_of())

@@ -12,7 +12,8 @@ from psoup.engine.errors import (
     QuerySuspendedError,
 )
 from psoup.engine.invocation import join_finding
-from psoup.engine.invocation.join_finding import Dates, is_empty
+from psoup.engine.invocation.composite_dates import Dates
+from psoup.engine.invocation.spans import is_empty
 from psoup.engine.invoke import InvocationCache, Request, invoke, invoke_many
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries

@@ -1,0 +1,225 @@
+"""The composite tuples of one position that differ from those of an earlier one, and when the clock changes them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.data.source import DatedRows
+from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
+from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.answering import outputs
+from psoup.engine.invocation.composite_hits import in_order
+from psoup.engine.invocation.continuing import least
+from psoup.engine.invocation.join_finding import JoinFinding
+from psoup.engine.invocation.spans import (
+    entered_spans,
+    forgotten_spans,
+    former_span,
+    is_empty,
+    other_span,
+    shown_until,
+    upcoming_span,
+)
+from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.window import Window
+from psoup.engine.tuples.batch import Column
+
+Rows = NDArray[np.int64]
+
+
+class JoinChanges(JoinFinding):
+    """The composites of a snapshot's clause at a position, and what they were earlier: a `Finder`."""
+
+    __slots__ = ()
+
+    def numbers(self) -> tuple[int, int | None, int | None]:
+        """Return how many composites are visible, when the clock brings the next one, and takes the next one.
+
+        As they are not listed, it may take none at that instant: it is the first at which a tuple leaves.
+        """
+        sliding = [
+            span if window.slides else None
+            for span, window in zip(self._spans, self._windows, strict=True)
+        ]
+        return self.count(), self.enters_us(), self._first_us(sliding, leaving)
+
+    def entered(self, since: Since, *, by_clock: bool) -> Rows:
+        """Return the visible composites that were not visible at an earlier position, in the order of answers.
+
+        Cost: the joins of the tuples that came since with all others; that of `visible` where some of them lie in whole
+        chunks whose composites are kept.
+        """
+        whole = [stream.rows // CHUNK_ROWS * CHUNK_ROWS for stream in self._snapshot.streams]
+        if self._snapshot.clause.join is not None and any(
+            part.past_row < past_row for part, past_row in zip(since.parts, whole, strict=True)
+        ):
+            rows = self.visible()
+            return rows[:, self.have_entered(rows, since)]
+        ends = self._shown_until(since)
+        fresh = [
+            entered_spans(span, part, end_us, by_clock=by_clock)
+            for span, part, end_us in zip(self._spans, since.parts, ends, strict=True)
+        ]
+        others = [
+            other_span(span, part, end_us, by_clock=by_clock)
+            for span, part, end_us in zip(self._spans, since.parts, ends, strict=True)
+        ]
+        return self._ordered(self._with_fresh(self._spans, fresh, others))
+
+    def have_entered(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
+        """Return which of visible composites were not visible at an earlier position."""
+        entered = np.zeros(rows.shape[1], dtype=np.bool_)
+        ends = self._shown_until(since)
+        for part, then, times, end_us in zip(
+            rows, since.parts, self.times(rows), ends, strict=True
+        ):
+            entered |= (part >= then.past_row) | (times > end_us)
+        return entered
+
+    def counted(self, since: Since) -> tuple[Rows, int, int | None]:
+        """Return what entered since, the number of all visible composites, and when the first of them leaves."""
+        rows = self.visible()
+        leaves_us = self.leaves(rows)
+        first_us = None if leaves_us is None or not len(leaves_us) else int(leaves_us.min())
+        return rows[:, self.have_entered(rows, since)], rows.shape[1], first_us
+
+    def forgotten(self, since: Since) -> Rows | None:
+        """Return the composites that retention has dropped since, and the windows would show; None = it is not known.
+
+        Not known is it where segments are not held any more.
+        """
+        former = [
+            former_span(self._snapshot, self._at, place, window, part)
+            for place, (window, part) in enumerate(zip(self._windows, since.parts, strict=True))
+        ]
+        gone = [forgotten_spans(*pair) for pair in zip(former, self._spans, strict=True)]
+        before = self._lowest_rows
+        self._lowest_rows = [
+            min(one, span.first_row) for one, span in zip(before, former, strict=True)
+        ]
+        try:
+            return self._with_fresh(former, gone, self._spans)
+        except PageExpiredError:
+            self._lowest_rows = before
+            return None
+
+    def enters_us(self, since: Since | None = None) -> int | None:
+        """Return the first instant at which the clock brings a composite that is not visible yet; None = at none.
+
+        Where there are too many to look at, an earlier instant: that at which the first of the tuples enters.
+
+        Args:
+            since: only composites with a tuple that came after this position count.
+        """
+        upcoming = [
+            upcoming_span(self._snapshot, self._at, place, window)
+            for place, window in enumerate(self._windows)
+        ]
+        if not any(upcoming):
+            return None
+        every = [
+            shown if later is None else replace(shown, end_us=later.end_us)
+            for shown, later in zip(self._spans, upcoming, strict=True)
+        ]
+        fresh = [[] if later is None else [later] for later in upcoming]
+        try:
+            rows = self._with_fresh(every, fresh, self._spans)
+        except AnswerTooLargeError:
+            return self._first_us(upcoming, entering)
+        times = self.times(rows)
+        enters_us = np.maximum.reduce(
+            [
+                window.enters(of_source)
+                for window, of_source in zip(self._windows, times, strict=True)
+            ]
+        )
+        comes = np.ones(len(enters_us), dtype=np.bool_)
+        leaves_us = self.leaving(times)
+        if leaves_us is not None:
+            comes = enters_us < leaves_us
+        if since is not None:
+            comes &= np.logical_or.reduce(
+                [part >= then.past_row for part, then in zip(rows, since.parts, strict=True)]
+            )
+        return int(enters_us[comes].min()) if comes.any() else None
+
+    def ids(self, rows: Rows) -> Rows:
+        """Return the tuple ids of the parts of composites."""
+        parts = [
+            self._source.tuples(span.stream_id, (), part).tuple_ids
+            for span, part in zip(self._spans, rows, strict=True)
+        ]
+        return np.array(parts)
+
+    def values(self, rows: Rows) -> Sequence[Column]:
+        """Return the select list computed for composites."""
+        parts = [
+            self._source.tuples(span.stream_id, names, part)
+            for span, names, part in zip(self._spans, self._reading.names, rows, strict=True)
+        ]
+        return [column for _, column in outputs(self._reading, parts)]
+
+    def _with_fresh(
+        self,
+        every: Sequence[DatedRows],
+        fresh: Sequence[Sequence[DatedRows]],
+        others: Sequence[DatedRows],
+    ) -> Rows:
+        """Return the composites that have a fresh part, in any order, each once.
+
+        Let p be the last source of a composite whose part is fresh: it is found by the joins of the fresh spans of p,
+        and by no others.
+
+        Args:
+            every: by source, the tuples that may be parts.
+            fresh: by source, spans without a tuple in common.
+            others: by source, those of `every` that are not fresh.
+        """
+        found = [self.no_rows()]
+        for place, spans in enumerate(fresh):
+            for span in spans:
+                asked = (*every[:place], span, *others[place + 1 :])
+                if not any(map(is_empty, asked)):
+                    found.append(self._source.joining(self._plan, asked))
+        return np.ascontiguousarray(np.concatenate(found, axis=1))
+
+    def _ordered(self, rows: Rows) -> Rows:
+        """Return composites in the order of answers."""
+        order = in_order(np.minimum.reduce(self.times(rows)), rows)
+        return rows if order is None else rows.take(order, axis=1)
+
+    def _first_us(
+        self, spans: Sequence[DatedRows | None], instant: Callable[[Window, int], int | None]
+    ) -> int | None:
+        """Return the first instant that the oldest tuples of spans, one of each source, have in their windows."""
+        first_us: int | None = None
+        for span, window in zip(spans, self._windows, strict=True):
+            if span is not None:
+                oldest_us = self._source.oldest(
+                    span.stream_id,
+                    floor_row=span.first_row,
+                    floor_us=span.begin_us,
+                    past_row=span.past_row,
+                )
+                first_us = least(
+                    first_us, None if oldest_us is None else instant(window, oldest_us)
+                )
+        return first_us
+
+    def _shown_until(self, since: Since) -> list[int]:
+        """Return the last time that the window of each source showed at an earlier instant."""
+        return [shown_until(window, since.now_us) for window in self._windows]
+
+
+def entering(window: Window, time_us: int) -> int | None:
+    """Return the instant at which a tuple dated so enters; None = it never does."""
+    interval = window.interval(time_us)
+    return None if interval is None else interval[0]
+
+
+def leaving(window: Window, time_us: int) -> int | None:
+    """Return the instant at which a tuple dated so leaves; None = it never does."""
+    interval = window.interval(time_us)
+    return None if interval is None else interval[1]

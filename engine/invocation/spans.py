@@ -1,0 +1,112 @@
+"""Which tuples of a source an answer shows, will show, shows for the first time, or has lost: spans of rows and times.
+
+At a position and an instant the visible tuples of a source are one span: the rows that retention has left, dated
+inside the window and up to NOW. Rows, floors and NOW only grow, so the difference to an earlier position is two
+spans at most, whatever the kind of window.
+"""
+
+from dataclasses import replace
+
+from psoup.engine.data.source import DatedRows
+from psoup.engine.invocation.answer import PagePosition, PartPosition
+from psoup.engine.query.window import Window
+from psoup.engine.results.contract import Snapshot
+
+
+def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
+    """Return which tuples of a source may be part of a row of the answer at a position."""
+    part = at.parts[place]
+    held = PartPosition(part.past_row, at.first_row(place), part.floor_us)
+    return _span(snapshot, place, window, at.now_us, held)
+
+
+def upcoming_span(
+    snapshot: Snapshot, at: PagePosition, place: int, window: Window
+) -> DatedRows | None:
+    """Return which tuples of a source the window will show though nothing arrives; None = there are none.
+
+    Cost: O(1), which nearly always tells that there are none: nothing is dated later than the window ends.
+    """
+    newest_us, shown_us = snapshot.streams[place].high_water_us, shown_until(window, at.now_us)
+    if newest_us is None or newest_us <= shown_us:
+        return None
+    if window.end is not None and not window.end.moving:
+        newest_us = min(newest_us, window.end.us)
+    shown = span_of(snapshot, at, place, window)
+    first_us = shown_us + 1 if shown.begin_us is None else max(shown_us + 1, shown.begin_us)
+    upcoming = replace(shown, begin_us=first_us, end_us=newest_us)
+    return None if is_empty(upcoming) else upcoming
+
+
+def entered_spans(
+    shown: DatedRows, part: PartPosition, shown_us: int, *, by_clock: bool = True
+) -> list[DatedRows]:
+    """Return the tuples of a span by which a row has entered since an earlier position.
+
+    Args:
+        shown: what is visible now.
+        part: the stream at the earlier position.
+        shown_us: the last time that the window showed at the earlier instant.
+        by_clock: whether those are among them that were there and that the clock has brought. False: it is known to
+            have brought no row.
+    """
+    fresh = replace(shown, first_row=max(shown.first_row, part.past_row))
+    spans = [fresh]
+    if by_clock:
+        begin_us = shown_us + 1 if shown.begin_us is None else max(shown_us + 1, shown.begin_us)
+        past_row = min(shown.past_row, part.past_row)
+        spans.append(replace(shown, past_row=past_row, begin_us=begin_us))
+    return [span for span in spans if not is_empty(span)]
+
+
+def other_span(
+    shown: DatedRows, part: PartPosition, shown_us: int, *, by_clock: bool = True
+) -> DatedRows:
+    """Return the tuples of a span that are in none of its `entered_spans`. Arguments as there."""
+    past_row = min(shown.past_row, part.past_row)
+    end_us = min(shown.end_us, shown_us) if by_clock else shown.end_us
+    return replace(shown, past_row=past_row, end_us=end_us)
+
+
+def former_span(
+    snapshot: Snapshot, at: PagePosition, place: int, window: Window, part: PartPosition
+) -> DatedRows:
+    """Return what would be visible if retention's floors still stood where they did at an earlier position."""
+    then = PartPosition(at.parts[place].past_row, part.floor_row, part.floor_us)
+    return _span(snapshot, place, window, at.now_us, then)
+
+
+def forgotten_spans(former: DatedRows, shown: DatedRows) -> list[DatedRows]:
+    """Return what retention has taken out of a span: `shown` is what it has left."""
+    spans = [replace(former, past_row=min(former.past_row, shown.first_row))]
+    if shown.begin_us is not None:
+        first_row = max(former.first_row, shown.first_row)
+        spans.append(
+            replace(former, first_row=first_row, end_us=min(former.end_us, shown.begin_us - 1))
+        )
+    return [span for span in spans if not is_empty(span)]
+
+
+def shown_until(window: Window, now_us: int) -> int:
+    """Return the last time that the window shows: nothing dated later than NOW is ever shown."""
+    _, end_us = window.bind(now_us)
+    return now_us if end_us is None or end_us > now_us else end_us
+
+
+def is_empty(span: DatedRows) -> bool:
+    """Return whether no tuple can lie in it."""
+    if span.first_row >= span.past_row:
+        return True
+    return span.begin_us is not None and span.begin_us > span.end_us
+
+
+def _span(
+    snapshot: Snapshot, place: int, window: Window, now_us: int, part: PartPosition
+) -> DatedRows:
+    begin_us, end_us = window.bind(now_us)
+    if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
+        begin_us = part.floor_us
+    if end_us is None or end_us > now_us:
+        end_us = now_us  # nothing dated later is ever shown
+    stream_id = snapshot.streams[place].stream_id
+    return DatedRows(stream_id, part.floor_row, part.past_row, begin_us, end_us)

@@ -1,0 +1,301 @@
+"""The rows of one query over one stream at a position: counted, listed, and those that differ from an earlier one.
+
+    visible(row) <=> the row is a hit, retained, dated up to NOW, and inside [BEGIN, END] at NOW.
+What is read belongs to one snapshot; what was dropped while it was read is noticed, and refused.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.data.source import DatedRows, RowSpan, TupleSource
+from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
+from psoup.engine.invocation.answer import PagePosition, Since
+from psoup.engine.invocation.answering import outputs
+from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.continuing import least
+from psoup.engine.invocation.finding import Finding
+from psoup.engine.invocation.spans import (
+    entered_spans,
+    forgotten_spans,
+    former_span,
+    is_empty,
+    shown_until,
+    span_of,
+    upcoming_span,
+)
+from psoup.engine.kernels.gather import ascends
+from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.query.reading import Reading
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.results.segment_hits import NO_ROWS
+from psoup.engine.tuples.batch import Column
+
+Rows = NDArray[np.int64]
+Found = TypeVar("Found")
+
+
+class Numbers(NamedTuple):
+    """What is told of the visible rows without listing them.
+
+    Attributes:
+        total: how many there are.
+        oldest_row, newest_row: the smallest and the largest of their numbers.
+        enters_us, leaves_us: when the clock brings the next one, and takes the next one; None = never.
+    """
+
+    total: int
+    oldest_row: int | None
+    newest_row: int | None
+    enters_us: int | None
+    leaves_us: int | None
+
+
+class StreamFinding:
+    """The rows of a snapshot's query at a position. Used by one thread, once.
+
+    Whoever has them from here sees to it that nothing was dropped meanwhile: `settled`.
+    """
+
+    __slots__ = (
+        "_at",
+        "_hits",
+        "_lowest_row",
+        "_reading",
+        "_results",
+        "_shown",
+        "_snapshot",
+        "_source",
+        "_window",
+    )
+
+    def __init__(
+        self,
+        results: ResultsReader,
+        source: TupleSource,
+        snapshot: Snapshot,
+        reading: Reading,
+        cache: InvocationCache,
+        *,
+        at: PagePosition,
+    ) -> None:
+        """Bind the window to the position's instant; `reading` is of the snapshot's clause."""
+        self._results = results
+        self._source = source
+        self._snapshot = snapshot
+        self._reading = reading
+        self._at = at
+        self._hits = Finding(results, source, snapshot, reading.clause, cache)
+        self._window = snapshot.query.window
+        self._shown = span_of(snapshot, at, 0, self._window)
+        self._lowest_row = at.first_row(0)
+        """The smallest row that was looked at."""
+
+    def settled(self, look: Callable[[], Found]) -> Found:
+        """Return what `look` finds here, and remember the hits that were read, also where a checkpoint ends it.
+
+        Whoever asks again for what took too long so goes on from there. No context manager: it would take
+        longer than a count.
+
+        Raises:
+            NotFoundError: the query has been removed.
+            PageExpiredError: segments that this position retains have been dropped.
+        """
+        try:
+            found = look()
+        except OverloadedError:
+            with suppress(NotFoundError, PageExpiredError):
+                self._settle()
+            raise
+        self._settle()
+        return found
+
+    def rows(self) -> Rows:
+        """Return the visible rows, ascending."""
+        return _joined(self._in(self._shown))
+
+    def listed(self) -> tuple[Rows, int | None]:
+        """Return the visible rows, ascending, and when the clock brings the next one."""
+        return self.rows(), self.enters_us()
+
+    def visible(self) -> Rows:
+        """Return the visible rows, in the order of answers."""
+        return self._ordered(self.rows())
+
+    def no_rows(self) -> Rows:
+        """Return none."""
+        return NO_ROWS
+
+    def numbers(self) -> Numbers:
+        """Return how many rows are visible, and when the clock changes that.
+
+        Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
+        """
+        total, oldest_row, newest_row, least_us, unread = 0, None, None, None, False
+        for first_row, past_row, inside in self._reach(self._shown):
+            if inside:
+                count, oldest, newest = self._hits.count(first_row, past_row)
+                unread |= count > 0
+            else:
+                count, oldest, newest = 0, None, None
+                for rows, times in self._dated(self._hits.rows(first_row, past_row), self._shown):
+                    if len(rows):
+                        oldest = rows.item(0) if oldest is None else oldest
+                        newest = rows.item(-1)
+                        count += len(rows)
+                        least_us = least(least_us, int(times.min()))
+            total += count
+            oldest_row = oldest if oldest_row is None else oldest_row
+            newest_row = newest_row if newest is None else newest
+        if self._window.slides and unread:
+            end_us = self._shown.end_us if least_us is None else least_us - 1
+            least_us = least(least_us, self._least_us(replace(self._shown, end_us=end_us)))
+        interval = None if least_us is None else self._window.interval(least_us)
+        leaves_us = None if interval is None else interval[1]
+        return Numbers(total, oldest_row, newest_row, self.enters_us(), leaves_us)
+
+    def entered(self, since: Since, *, by_clock: bool) -> Rows:
+        """Return the visible rows that were not visible at an earlier position, in the order of answers.
+
+        Cost: O(segments) and O(hits) in the rows that came since; where `by_clock`, in the chunks that the end of the
+        window has passed as well.
+        """
+        shown_us = shown_until(self._window, since.now_us)
+        spans = entered_spans(self._shown, since.parts[0], shown_us, by_clock=by_clock)
+        rows = _joined([part for span in spans for part in self._in(span)])
+        return self._ordered(np.sort(rows) if len(spans) > 1 else rows)
+
+    def have_entered(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
+        """Return which of visible rows were not visible at an earlier position."""
+        shown_us = shown_until(self._window, since.now_us)
+        late = self._source.times(self._shown.stream_id, rows) > shown_us
+        return (rows >= since.parts[0].past_row) | late
+
+    def counted(self, since: Since) -> tuple[Rows, int, int | None]:
+        """Return what entered since, the number of all visible rows, and when the first of them leaves."""
+        numbers = self.numbers()
+        return self.entered(since, by_clock=True), numbers.total, numbers.leaves_us
+
+    def forgotten(self, since: Since) -> Rows | None:
+        """Return the rows that retention has dropped since, and the window would show; None = it is not known.
+
+        Not known is it where segments are not held any more.
+        """
+        part = since.parts[0]
+        former = former_span(self._snapshot, self._at, 0, self._window, part)
+        try:
+            spans = forgotten_spans(former, self._shown)
+            return _joined([rows for span in spans for rows in self._in(span)])
+        except PageExpiredError:
+            self._lowest_row = self._at.first_row(0)
+            return None
+
+    def enters_us(self, since: Since | None = None) -> int | None:
+        """Return the first instant at which the clock brings a row that is not visible yet; None = at none.
+
+        Args:
+            since: only rows that came after this position count.
+        """
+        span = upcoming_span(self._snapshot, self._at, 0, self._window)
+        if span is not None and since is not None:
+            span = replace(span, first_row=max(span.first_row, since.parts[0].past_row))
+        least_us = None if span is None else self._least_us(span)
+        interval = None if least_us is None else self._window.interval(least_us)
+        return None if interval is None else interval[0]
+
+    def leaves(self, rows: Rows) -> Rows | None:
+        """Return the instants at which rows leave; None = they never do."""
+        if not self._window.slides:
+            return None
+        return self._window.leaves(self._source.times(self._shown.stream_id, rows))
+
+    def ids(self, rows: Rows) -> Rows:
+        """Return the tuple ids of rows."""
+        return self._source.tuples(self._shown.stream_id, (), rows).tuple_ids
+
+    def values(self, rows: Rows) -> Sequence[Column]:
+        """Return the select list computed for rows."""
+        tuples = self._source.tuples(self._shown.stream_id, self._reading.names[0], rows)
+        return [column for _, column in outputs(self._reading, (tuples,))]
+
+    def _least_us(self, span: DatedRows) -> int | None:
+        """Return the smallest time of the hits in a span; None = there is none.
+
+        Cost: the hits of one segment, where tuples arrive about in the order of their times.
+        """
+        least_us: int | None = None
+        rest: DatedRows | None = span
+        while rest is not None:
+            rest = self._rest_below(rest)
+            if rest is not None:
+                least_us = rest.end_us + 1
+        return least_us
+
+    def _rest_below(self, span: DatedRows) -> DatedRows | None:
+        """Return where hits of a span may lie that are dated before its first ones; None = it has no hits."""
+        for first_row, past_row, _ in self._reach(span):
+            for begin, past in _by_segment(first_row, past_row):
+                for _, times in self._dated(self._hits.rows(begin, past), span):
+                    if len(times):
+                        return replace(span, first_row=begin, end_us=int(times.min()) - 1)
+        return None
+
+    def _in(self, span: DatedRows) -> list[Rows]:
+        """Return the hits in a span, ascending, in parts."""
+        found: list[Rows] = []
+        for first_row, past_row, inside in self._reach(span):
+            parts = self._hits.rows(first_row, past_row)
+            found += parts if inside else [rows for rows, _ in self._dated(parts, span)]
+        return found
+
+    def _reach(self, span: DatedRows) -> Sequence[RowSpan]:
+        """Return where the rows of a span lie. Raises PageExpiredError if they are not all held any more."""
+        if is_empty(span):
+            return ()
+        self._lowest_row = min(self._lowest_row, span.first_row)
+        return self._source.reach(
+            span.stream_id, span.first_row, span.past_row, span.begin_us, span.end_us
+        )
+
+    def _ordered(self, rows: Rows) -> Rows:
+        """Return rows, which ascend, in the order of answers: of their times, and of their numbers where equal."""
+        times = self._source.times(self._shown.stream_id, rows)
+        return rows if ascends(times) else rows[np.argsort(times, kind="stable")]
+
+    def _dated(self, parts: list[Rows], span: DatedRows) -> Iterator[tuple[Rows, Rows]]:
+        """Yield those of the rows that are dated as the span has it, and their times, part by part."""
+        for rows in parts:
+            times = self._source.times(span.stream_id, rows)
+            inside = times <= span.end_us
+            if span.begin_us is not None:
+                inside &= times >= span.begin_us
+            yield rows[inside], times[inside]
+
+    def _settle(self) -> None:
+        """Remember what was found; refuse it if part of it may have been dropped while it was looked for."""
+        if not self._hits.looked:
+            return
+        at, before, cut = self._at, self._snapshot.cut, self._results.cut()
+        if (cut.gen, cut.seq) != (before.gen, before.seq):
+            later = self._results.snapshot(self._snapshot.query.query_id)
+            if later.cut.gen != at.gen or later.streams[0].dropped_row > self._lowest_row:
+                raise PageExpiredError
+        self._hits.remember()
+
+
+def _by_segment(first_row: int, past_row: int) -> Iterator[tuple[int, int]]:
+    """Yield the rows `[first_row, past_row)` segment by segment."""
+    while first_row < past_row:
+        past = min((first_row // SEGMENT_ROWS + 1) * SEGMENT_ROWS, past_row)
+        yield first_row, past
+        first_row = past
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else NO_ROWS

@@ -1,0 +1,14 @@
+"""Clients that ask what has changed have, at every quiet moment, what a full answer holds."""
+
+import pytest
+
+from tests.agreement.deltas.delta_world import counts, play
+
+WORLDS, TOGETHER = 120, 20
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+def test_clients_of_deltas_have_the_window_oracle_naive_twin(first):
+    """Whatever arrives, leaves, is dropped, is lost or crosses on the way; each kind of answer is given."""
+    worlds = [play(seed) for seed in range(first, first + TOGETHER)]
+    assert {"delta", "keep", "removed", "reset", "unchanged"} == set(counts(worlds))
