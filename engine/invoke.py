@@ -3,12 +3,14 @@
 An answer equals evaluating the query from scratch on operations 1 … seq at one instant NOW:
     visible(row) <=> the row is a hit, retained, dated up to NOW, and inside [BEGIN, END] at NOW.
 A row of a join is visible iff each of its parts is, in the window of its source. The order of an answer is total
-(tuple time, tuple id; for a join the earliest part's time, then the ids in FROM order). All pages of an answer
+(tuple time, tuple id; for a join the earliest part's time, then the ids in FROM order). An answer since an earlier
+position holds what has changed (`invocation/changes.py`). All pages of an answer
 belong to one position: the rows there were, the floors of retention, the instant. A page is exact or refused.
 Source: Chandrasekaran & Franklin 2002, 2.4 (invocation), 4.1 (stream-prefix consistency).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from psoup.engine.checkpoint import checkpoint
@@ -23,7 +25,7 @@ from psoup.engine.errors import (
     PageExpiredError,
     QuerySuspendedError,
 )
-from psoup.engine.invocation.answer import Answer, PagePosition, PartPosition, Request
+from psoup.engine.invocation.answer import Answer, PagePosition, PartPosition, Request, Since
 from psoup.engine.invocation.answering import nothing_yet
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.join_invocation import JoinInvocation
@@ -38,6 +40,7 @@ __all__ = [
     "PagePosition",
     "PartPosition",
     "Request",
+    "Since",
     "invoke",
     "invoke_many",
 ]
@@ -89,24 +92,34 @@ def invoke_many(
     query_ids: Sequence[QueryId],
     request: Request,
     cache: InvocationCache,
+    since: Sequence[Since | None] = (),
 ) -> Sequence[Answer | EngineError]:
     """Return one page of what each query answers, all at one position and one instant of the server.
 
     What `invoke` raises for one query alone stands in its place.
+
+    Args:
+        results: where hits are kept.
+        source: where tuples are held.
+        query_ids: the queries.
+        request: what is asked of each.
+        cache: of this process.
+        since: for each query where the client stands, in place of the request's; () = the request's for all.
 
     Raises:
         OverloadedError: tuples leave retention faster than these queries can be answered.
 
     Cost: that of all `invoke`s.
     """
+    requests = [replace(request, since=one) for one in since] or [request] * len(query_ids)
     for _ in range(ATTEMPTS_MAX):
         snapshots = results.snapshots(query_ids)
         try:
             return [
                 NotFoundError(NO_QUERY)
                 if snapshot is None
-                else answered_or_refused(results, source, snapshot, request, cache)
-                for snapshot in snapshots
+                else answered_or_refused(results, source, snapshot, asked, cache)
+                for snapshot, asked in zip(snapshots, requests, strict=True)
             ]
         except PageExpiredError:
             continue

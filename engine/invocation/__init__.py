@@ -3,10 +3,15 @@
 Reading order:
     answer: what is asked, and what is answered.
     pinning: the position and the instant that all pages of an answer belong to.
+    continuing: where a client stands, and whether an answer can go on from there.
+    changes: what has changed since, for both kinds of queries.
+    spans: the rows and times that are visible, to come, new, or dropped.
     stream_invocation: one query over one stream, counted or a page of its rows.
+    stream_finding: its rows, and those that differ from an earlier position.
     finding, matching: its hits by spans of rows; read where they are kept, evaluated where they are not.
     join_invocation: one query over several streams.
-    join_finding, composite_hits: its composite tuples; those of one clause out of its group's pages.
-    answering, distinct: the select list of both kinds of answers; DISTINCT.
+    join_finding, composite_dates, composite_hits: its composite tuples; those of one clause out of its group's pages.
+    join_changes: those that differ from an earlier position.
+    answering, distinct, row_digest: the select list of both kinds of answers; DISTINCT, and what its rows are known by.
     cache: what a process keeps between invocations.
 """

@@ -68,6 +68,9 @@ class Finding:
         where nothing is remembered.
         """
         total, oldest_row, newest_row, row = 0, None, None, first_row
+        last: tuple[SegmentHits, int] | None = (
+            None  # where the last hit is, of a segment that has some
+        )
         while row < past_row:
             past = self._piece(row, past_row)
             if row < self._remembered_row:
@@ -76,7 +79,7 @@ class Finding:
                 count = end - begin
                 if count:
                     oldest_row = hits.row(begin) if oldest_row is None else oldest_row
-                    newest_row = hits.row(end - 1)
+                    last = hits, end - 1
             else:
                 found = self._evaluated(row, past)
                 count = len(found)
@@ -85,6 +88,8 @@ class Finding:
                     newest_row = found.item(-1)
             total += count
             row = past
+        if newest_row is None and last is not None:  # evaluated rows lie behind those of segments
+            newest_row = last[0].row(last[1])
         return total, oldest_row, newest_row
 
     def rows(self, first_row: int, past_row: int) -> list[Rows]:

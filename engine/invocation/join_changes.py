@@ -114,8 +114,10 @@ class JoinChanges(JoinFinding):
             since: only composites with a tuple that came after this position count.
         """
         upcoming = [
-            upcoming_span(self._snapshot, self._at, place, window)
-            for place, window in enumerate(self._windows)
+            upcoming_span(stream, window, shown)
+            for stream, window, shown in zip(
+                self._snapshot.streams, self._windows, self._spans, strict=True
+            )
         ]
         if not any(upcoming):
             return None

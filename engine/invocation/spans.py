@@ -11,29 +11,34 @@ from psoup.engine.data.source import DatedRows
 from psoup.engine.invocation.answer import PagePosition, PartPosition
 from psoup.engine.query.window import Window
 from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.schema import StreamId
 
 
 def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
     """Return which tuples of a source may be part of a row of the answer at a position."""
-    part = at.parts[place]
-    held = PartPosition(part.past_row, at.first_row(place), part.floor_us)
-    return _span(snapshot, place, window, at.now_us, held)
+    stream_id = snapshot.streams[place].stream_id
+    return _span(stream_id, window, at.now_us, at.parts[place], at.first_row(place))
 
 
-def upcoming_span(
-    snapshot: Snapshot, at: PagePosition, place: int, window: Window
-) -> DatedRows | None:
+def upcoming_span(stream: StreamRecord, window: Window, shown: DatedRows) -> DatedRows | None:
     """Return which tuples of a source the window will show though nothing arrives; None = there are none.
+
+    Args:
+        stream: the source.
+        window: its window.
+        shown: what is visible of it now.
 
     Cost: O(1), which nearly always tells that there are none: nothing is dated later than the window ends.
     """
-    newest_us, shown_us = snapshot.streams[place].high_water_us, shown_until(window, at.now_us)
-    if newest_us is None or newest_us <= shown_us:
+    newest_us = stream.high_water_us
+    if newest_us is None or newest_us <= shown.end_us:
         return None
     if window.end is not None and not window.end.moving:
         newest_us = min(newest_us, window.end.us)
-    shown = span_of(snapshot, at, place, window)
-    first_us = shown_us + 1 if shown.begin_us is None else max(shown_us + 1, shown.begin_us)
+    first_us = shown.end_us + 1
+    if shown.begin_us is not None:
+        first_us = max(first_us, shown.begin_us)
     upcoming = replace(shown, begin_us=first_us, end_us=newest_us)
     return None if is_empty(upcoming) else upcoming
 
@@ -73,7 +78,8 @@ def former_span(
 ) -> DatedRows:
     """Return what would be visible if retention's floors still stood where they did at an earlier position."""
     then = PartPosition(at.parts[place].past_row, part.floor_row, part.floor_us)
-    return _span(snapshot, place, window, at.now_us, then)
+    stream_id = snapshot.streams[place].stream_id
+    return _span(stream_id, window, at.now_us, then, part.floor_row)
 
 
 def forgotten_spans(former: DatedRows, shown: DatedRows) -> list[DatedRows]:
@@ -101,12 +107,11 @@ def is_empty(span: DatedRows) -> bool:
 
 
 def _span(
-    snapshot: Snapshot, place: int, window: Window, now_us: int, part: PartPosition
+    stream_id: StreamId, window: Window, now_us: int, part: PartPosition, first_row: int
 ) -> DatedRows:
     begin_us, end_us = window.bind(now_us)
     if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
         begin_us = part.floor_us
     if end_us is None or end_us > now_us:
         end_us = now_us  # nothing dated later is ever shown
-    stream_id = snapshot.streams[place].stream_id
-    return DatedRows(stream_id, part.floor_row, part.past_row, begin_us, end_us)
+    return DatedRows(stream_id, first_row, part.past_row, begin_us, end_us)

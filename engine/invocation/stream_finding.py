@@ -29,7 +29,7 @@ from psoup.engine.invocation.spans import (
     upcoming_span,
 )
 from psoup.engine.kernels.gather import ascends
-from psoup.engine.limits import SEGMENT_ROWS
+from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
@@ -135,25 +135,32 @@ class StreamFinding:
 
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
-        total, oldest_row, newest_row, least_us, unread = 0, None, None, None, False
+        total, oldest_row, newest_row, least_us = 0, None, None, None
+        unread: list[DatedRows] = []
+        slides = self._window.slides
         for first_row, past_row, inside in self._reach(self._shown):
             if inside:
                 count, oldest, newest = self._hits.count(first_row, past_row)
-                unread |= count > 0
+                if slides and oldest is not None:
+                    unread.append(replace(self._shown, first_row=oldest, past_row=past_row))
             else:
                 count, oldest, newest = 0, None, None
-                for rows, times in self._dated(self._hits.rows(first_row, past_row), self._shown):
+                for part, times, dated in self._dated(
+                    self._hits.rows(first_row, past_row), self._shown
+                ):
+                    rows = part[dated]
                     if len(rows):
                         oldest = rows.item(0) if oldest is None else oldest
                         newest = rows.item(-1)
                         count += len(rows)
-                        least_us = least(least_us, int(times.min()))
+                        if slides:
+                            least_us = least(least_us, int(times[dated].min()))
             total += count
             oldest_row = oldest if oldest_row is None else oldest_row
             newest_row = newest_row if newest is None else newest
-        if self._window.slides and unread:
-            end_us = self._shown.end_us if least_us is None else least_us - 1
-            least_us = least(least_us, self._least_us(replace(self._shown, end_us=end_us)))
+        for span in unread:
+            end_us = span.end_us if least_us is None else least_us - 1
+            least_us = least(least_us, self._least_us(replace(span, end_us=end_us)))
         interval = None if least_us is None else self._window.interval(least_us)
         leaves_us = None if interval is None else interval[1]
         return Numbers(total, oldest_row, newest_row, self.enters_us(), leaves_us)
@@ -200,7 +207,7 @@ class StreamFinding:
         Args:
             since: only rows that came after this position count.
         """
-        span = upcoming_span(self._snapshot, self._at, 0, self._window)
+        span = upcoming_span(self._snapshot.streams[0], self._window, self._shown)
         if span is not None and since is not None:
             span = replace(span, first_row=max(span.first_row, since.parts[0].past_row))
         least_us = None if span is None else self._least_us(span)
@@ -225,7 +232,8 @@ class StreamFinding:
     def _least_us(self, span: DatedRows) -> int | None:
         """Return the smallest time of the hits in a span; None = there is none.
 
-        Cost: the hits of one segment, where tuples arrive about in the order of their times.
+        Cost: O(chunks) up to the first one that has hits; its hits, where tuples arrive about in the order of their
+        times.
         """
         least_us: int | None = None
         rest: DatedRows | None = span
@@ -238,10 +246,10 @@ class StreamFinding:
     def _rest_below(self, span: DatedRows) -> DatedRows | None:
         """Return where hits of a span may lie that are dated before its first ones; None = it has no hits."""
         for first_row, past_row, _ in self._reach(span):
-            for begin, past in _by_segment(first_row, past_row):
-                for _, times in self._dated(self._hits.rows(begin, past), span):
-                    if len(times):
-                        return replace(span, first_row=begin, end_us=int(times.min()) - 1)
+            for begin, past in _by_chunk(first_row, past_row):
+                for _, times, dated in self._dated(self._hits.rows(begin, past), span):
+                    if dated.any():
+                        return replace(span, first_row=begin, end_us=int(times[dated].min()) - 1)
         return None
 
     def _in(self, span: DatedRows) -> list[Rows]:
@@ -249,7 +257,9 @@ class StreamFinding:
         found: list[Rows] = []
         for first_row, past_row, inside in self._reach(span):
             parts = self._hits.rows(first_row, past_row)
-            found += parts if inside else [rows for rows, _ in self._dated(parts, span)]
+            found += (
+                parts if inside else [rows[dated] for rows, _, dated in self._dated(parts, span)]
+            )
         return found
 
     def _reach(self, span: DatedRows) -> Sequence[RowSpan]:
@@ -266,14 +276,16 @@ class StreamFinding:
         times = self._source.times(self._shown.stream_id, rows)
         return rows if ascends(times) else rows[np.argsort(times, kind="stable")]
 
-    def _dated(self, parts: list[Rows], span: DatedRows) -> Iterator[tuple[Rows, Rows]]:
-        """Yield those of the rows that are dated as the span has it, and their times, part by part."""
+    def _dated(
+        self, parts: list[Rows], span: DatedRows
+    ) -> Iterator[tuple[Rows, Rows, NDArray[np.bool_]]]:
+        """Yield rows, their times, and which of them are dated as the span has it, part by part."""
         for rows in parts:
             times = self._source.times(span.stream_id, rows)
             inside = times <= span.end_us
             if span.begin_us is not None:
                 inside &= times >= span.begin_us
-            yield rows[inside], times[inside]
+            yield rows, times, inside
 
     def _settle(self) -> None:
         """Remember what was found; refuse it if part of it may have been dropped while it was looked for."""
@@ -287,10 +299,10 @@ class StreamFinding:
         self._hits.remember()
 
 
-def _by_segment(first_row: int, past_row: int) -> Iterator[tuple[int, int]]:
-    """Yield the rows `[first_row, past_row)` segment by segment."""
+def _by_chunk(first_row: int, past_row: int) -> Iterator[tuple[int, int]]:
+    """Yield the rows `[first_row, past_row)` chunk by chunk."""
     while first_row < past_row:
-        past = min((first_row // SEGMENT_ROWS + 1) * SEGMENT_ROWS, past_row)
+        past = min((first_row // CHUNK_ROWS + 1) * CHUNK_ROWS, past_row)
         yield first_row, past
         first_row = past
 

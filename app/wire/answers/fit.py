@@ -62,5 +62,7 @@ def _first_rows(answer: Answer, rows: int) -> Answer:
         columns=tuple((name, column.part(some)) for name, column in answer.columns),
         tuple_ids=answer.tuple_ids[..., some],
         leaves_us=None if answer.leaves_us is None else answer.leaves_us[some],
+        row_ids=None if answer.row_ids is None else answer.row_ids[some],
+        stands=None,
         next=None if at is None else at.behind(at.offset + rows, at.oldest_rows),
     )

@@ -1,0 +1,177 @@
+"""Where a client stands: what can be gone on from, and what is complete."""
+
+from dataclasses import replace
+
+import pytest
+
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.invocation.answer import BEFORE_ALL_US, PartPosition, Request
+from psoup.engine.invoke import invoke_many
+from psoup.engine.limits import CHUNK_ROWS, SECOND_US
+from psoup.engine.log.operation import Materialize
+from psoup.engine.tuples.schema import ClockKind
+from tests.engine.batches import schema_keeping
+from tests.engine.one_stream import SLIDING, T0, ask, send, world_of
+from tests.strategies import EPOCH_US
+from tests.strategies_sql import instant
+
+
+def asked(world, query_id, since, **request):
+    return ask(world, query_id, since=since, **request)
+
+
+def test_nothing_new_is_unchanged_and_stands_where_it_stood():
+    """Rows that are no hits, and hits outside the window, change nothing; the very cursor comes back."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s WHERE a > 5 BEGIN (NOW - 0.000020) END (NOW)")
+    send(world, (T0, 9))
+    since = ask(world, query_id).stands
+    send(world, (T0, 1), (T0 - 50, 9))
+    found = asked(world, query_id, since)
+    assert (found.unchanged, found.reset, found.count) == (True, False, 1)
+    assert found.stands is since
+    assert not len(found.tuple_ids)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda since: replace(since, gen=since.gen + 1),
+        lambda since: replace(since, seq=since.seq + 1),
+        lambda since: replace(since, now_us=since.now_us + 1),
+        lambda since: replace(since, parts=since.parts * 2),
+        lambda since: replace(since, parts=(PartPosition(9, 0, None),)),
+        lambda since: replace(since, parts=(PartPosition(1, 1, None),)),
+        lambda since: replace(since, parts=(PartPosition(1, 0, 5),)),
+    ],
+)
+def test_a_position_that_the_answer_is_not_behind_is_answered_in_full(changed):
+    """Another history, a position or an instant ahead, other streams: everything, and no error."""
+    world = world_of()
+    query_id = world.register(SLIDING)
+    send(world, (T0, 1))
+    since = ask(world, query_id).stands
+    found = asked(world, query_id, changed(since))
+    assert (found.reset, found.unchanged, len(found.tuple_ids)) == (True, False, 1)
+    assert found.stands == since
+
+
+def test_an_instant_that_is_asked_for_is_answered_in_full_and_nobody_goes_on_from_it():
+    """`now_us` is no position of a client."""
+    world = world_of()
+    query_id = world.register(SLIDING)
+    send(world, (T0, 1), (T0 + 5, 1))
+    since = ask(world, query_id).stands
+    found = asked(world, query_id, since, now_us=T0)
+    assert (found.reset, found.stands, len(found.tuple_ids)) == (True, None, 1)
+
+
+def test_before_the_first_tuple_a_client_stands_before_all_instants():
+    """It is told that nothing has changed, and then of all that came."""
+    world = world_of()
+    query_id = world.register(SLIDING)
+    first = ask(world, query_id)
+    assert first.stands is not None
+    assert (first.reset, first.stands.now_us, first.stands.count) == (True, BEFORE_ALL_US, 0)
+    again = asked(world, query_id, first.stands)
+    assert again.unchanged
+    assert again.stands is first.stands
+    send(world, (T0, 1))
+    found = asked(world, query_id, again.stands)
+    assert (found.reset, len(found.tuple_ids), found.count) == (False, 1, 1)
+
+
+def test_many_queries_go_on_each_from_its_own_position():
+    """One is unchanged, one is new, one has a new row."""
+    world = world_of()
+    first = world.register("SELECT ts FROM s WHERE a > 5")
+    second = world.register("SELECT ts FROM s")
+    send(world, (T0, 1))
+    since = [ask(world, query_id).stands for query_id in (first, second)]
+    send(world, (T0, 2))
+    found = invoke_many(
+        world.store.results,
+        world.engine.source,
+        query_ids=[first, second, second],
+        request=Request(10),
+        cache=world.cache,
+        since=[*since, None],
+    )
+    told = [(one.reset, one.unchanged, len(one.tuple_ids)) for one in found]
+    assert told == [(False, True, 0), (False, False, 1), (True, False, 2)]
+
+
+@pytest.mark.parametrize("materialize", [Materialize.COMPLETE, Materialize.NONE])
+def test_changes_over_whole_chunks_are_those_of_the_rows_that_came(materialize):
+    """Hits that are kept and hits that are evaluated tell the same."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s WHERE a > 0", materialize=materialize)
+    send(world, *[(T0 + i, i % 2) for i in range(CHUNK_ROWS + 10)])
+    since = ask(world, query_id, limit=100_000).stands
+    send(world, *[(T0 + i, i % 2) for i in range(2 * CHUNK_ROWS)])
+    found = asked(world, query_id, since, limit=100_000)
+    assert (CHUNK_ROWS, CHUNK_ROWS + CHUNK_ROWS // 2 + 5) == (len(found.tuple_ids), found.count)
+
+
+def test_pages_of_changes_say_once_what_is_forgotten_and_once_where_the_client_stands():
+    """The first page resets or removes, the last one carries the position."""
+    world = world_of(schema_keeping(rows=8))
+    query_id = world.register("SELECT ts FROM s")
+    send(world, *[(T0 + i, i) for i in range(8)])
+    since = ask(world, query_id).stands
+    for i in range(3):
+        send(world, (T0 + 8 + i, i))
+    first = asked(world, query_id, since, limit=3)
+    assert (first.reset, first.next, first.count) == (False, None, 8)
+    assert first.removed is not None
+    assert len(first.removed) == 3
+    pages = [asked(world, query_id, since, limit=2)]
+    assert pages[0].reset  # three ids to forget, or five to keep, are more than a page has rows
+    while pages[-1].next is not None:
+        pages.append(ask(world, query_id, limit=2, position=pages[-1].next))
+    assert [True, False, False, False] == [page.reset for page in pages]
+    assert [None, None, None] == [page.stands for page in pages[:-1]]
+    assert pages[-1].stands == first.stands
+
+
+def closed_world(time):
+    schema = replace(schema_keeping(clock=ClockKind.SERVER), time=time)
+    world = world_of(schema)
+    end = instant(EPOCH_US + 10 * SECOND_US)
+    sql = f"SELECT a FROM s BEGIN (TIMESTAMP '{instant(EPOCH_US)}') END (TIMESTAMP '{end}')"
+    return world, world.register(sql)
+
+
+def test_a_fixed_window_over_arrivals_is_complete_once_the_log_is_past_its_end():
+    """NOW past END is not enough: a clock may be set back, the times of the log never are."""
+    world, query_id = closed_world(None)
+    send(world, (EPOCH_US, 1))
+    assert not ask(world, query_id).complete
+    world.clock.advance(11 * SECOND_US)
+    assert not ask(world, query_id).complete
+    world.tick()
+    assert ask(world, query_id).complete
+
+
+def test_a_fixed_window_over_dated_tuples_is_complete_only_when_retention_has_passed_it():
+    """A late tuple may come at any time."""
+    world, query_id = closed_world("ts")
+    send(world, (EPOCH_US, 1))
+    world.clock.advance(11 * SECOND_US)
+    world.tick()
+    assert not ask(world, query_id).complete
+    send(world, (EPOCH_US + SECOND_US, 1))
+    assert ask(world, query_id).count == 2
+
+
+def test_a_page_of_changes_that_is_not_held_any_more_is_refused():
+    """As a page of a full answer is."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s")
+    since = ask(world, query_id).stands
+    send(world, *[(T0 + i, i) for i in range(4)])
+    first = asked(world, query_id, since, limit=2)
+    assert first.next is not None
+    expired = replace(first.next, gen=first.next.gen + 1)
+    with pytest.raises(PageExpiredError):
+        ask(world, query_id, position=expired)

@@ -1,0 +1,62 @@
+"""Digests of rows: of their values alone, written down for ever."""
+
+import numpy as np
+import pytest
+
+from psoup.engine.invocation.row_digest import digests
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
+
+
+def column(kind, values, valid=None, dictionary=None):
+    dtypes = {
+        ColumnType.FLOAT64: np.float64,
+        ColumnType.BOOL: np.bool_,
+        ColumnType.STRING: np.int32,
+    }
+    array = np.array(values, dtype=dtypes.get(kind, np.int64))
+    return Column(kind, array, None if valid is None else np.array(valid), dictionary)
+
+
+def test_digests_are_those_of_the_first_version():
+    """A row keeps its digest for ever: whoever changes these takes all rows away from all clients."""
+    found = digests(
+        [
+            column(ColumnType.INT64, [-1, 7]),
+            column(ColumnType.STRING, [1, 0], [True, False], ("", "é")),
+            column(ColumnType.TIMESTAMP, [0, 1]),
+            column(ColumnType.FLOAT64, [0.5, -2.0]),
+            column(ColumnType.BOOL, [True, False]),
+        ]
+    )
+    assert found.tolist() == [b"4c6b056ae10eb80460ffbc6a", b"4c30a9e54a7e3c60573e1125"]
+
+
+def test_digests_do_not_see_how_values_are_kept():
+    """Codes of another dictionary, bits under NULL, the sign of zero and the form of NaN are not values."""
+    texts = [
+        column(ColumnType.STRING, [0], None, ("x",)),
+        column(ColumnType.STRING, [1], None, ("", "x")),
+    ]
+    nulls = [column(ColumnType.INT64, [bits], [False]) for bits in (0, 9)]
+    floats = [column(ColumnType.FLOAT64, [value]) for value in (0.0, -0.0)]
+    nans = [column(ColumnType.FLOAT64, [value]) for value in (np.nan, -np.nan)]
+    for one, other in (texts, nulls, floats, nans):
+        assert digests([one]).tolist() == digests([other]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([column(ColumnType.INT64, [1])], [column(ColumnType.TIMESTAMP, [1])]),
+        ([column(ColumnType.INT64, [1])], [column(ColumnType.FLOAT64, [1.0])]),
+        ([column(ColumnType.INT64, [0])], [column(ColumnType.INT64, [0], [False])]),
+        (
+            [column(ColumnType.STRING, [0], None, (text,)) for text in ("ab", "c")],
+            [column(ColumnType.STRING, [0], None, (text,)) for text in ("a", "bc")],
+        ),
+    ],
+)
+def test_digests_tell_rows_apart(one, other):
+    """Types, NULL, and where one text ends and the next begins are part of a row."""
+    assert digests(one).tolist() != digests(other).tolist()
