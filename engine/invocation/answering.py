@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
 from psoup.engine.invocation.cache import InvocationCache, Whole
-from psoup.engine.invocation.continuing import before_all, continues, is_complete, least
+from psoup.engine.invocation.continuing import before_all, continues, is_complete
+from psoup.engine.invocation.pinning import earliest
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef
@@ -93,7 +94,7 @@ def answer_at(
         stands,
         whole.changes_us,
         whole.state,
-        is_complete(snapshot, at),
+        snapshot.query.window.is_fixed and is_complete(snapshot, at),
         row_ids,
     )
 
@@ -125,7 +126,7 @@ def full_whole(
     cut = distinct or at.complete_from_us is not None
     floors = tuple([part[1:] for part in at.parts]) if cut else ()
     state = (at.gen, *newest_rows, enters_us, leaves_us, count, floors)
-    return Whole(count, least(enters_us, leaves_us), state)
+    return Whole(count, earliest(enters_us, leaves_us), state)
 
 
 def nothing_yet(

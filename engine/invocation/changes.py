@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.cache import Order, Whole
-from psoup.engine.invocation.continuing import is_quiet, least, may_have_forgotten
+from psoup.engine.invocation.continuing import is_quiet, may_have_forgotten
 from psoup.engine.invocation.distinct import groups_of, last_leaving
+from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.tuples.batch import Column
 
@@ -109,17 +110,17 @@ def changed(
         forgotten = finder.forgotten(since)
     if is_quiet(at, since) and forgotten is not None and not forgotten.shape[-1]:
         rows = finder.entered(since, by_clock=False)
-        changes_us = least(since.changes_us, finder.enters_us(since))
+        changes_us = earliest(since.changes_us, finder.enters_us(since))
         if not rows.shape[-1]:
             state = ("unchanged", since.gen, since.seq, since.now_us)
             return _order(at, rows, Whole(since.count, changes_us, state, unchanged=True))
         if not distinct:
-            changes_us = least(changes_us, first_of(finder.leaves(rows)))
+            changes_us = earliest(changes_us, first_of(finder.leaves(rows)))
             return _order(at, rows, _whole(at, since.count + rows.shape[-1], changes_us))
     if distinct:
         return _changed_groups(finder, at, since, forgotten)
     rows, count, leaves_us = finder.counted(since)
-    whole = _whole(at, count, least(finder.enters_us(), leaves_us))
+    whole = _whole(at, count, earliest(finder.enters_us(), leaves_us))
     if at.offset:
         return _order(at, rows, whole)
     if forgotten is not None and forgotten.shape[-1] <= limit:
@@ -158,7 +159,7 @@ def _changed_groups(
     if leaves_us is not None:
         every = last_leaving(of_rows, leaves_us, shown)
         last = rows.take(every[told], axis=-1)
-        changes_us = least(changes_us, first_of(leaves_us[every]))
+        changes_us = earliest(changes_us, first_of(leaves_us[every]))
     whole = _whole(at, shown, changes_us)
     if gone.any():
         whole = replace(whole, removed=digests([column.take(first[gone]) for column in values]))

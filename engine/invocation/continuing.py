@@ -56,7 +56,7 @@ def is_complete(snapshot: Snapshot, at: PagePosition) -> bool:
     holds them stays right, and a later one tells by `complete_from_us` that it holds less.
     """
     query, streams = snapshot.query, snapshot.streams
-    if query.window.end is None or query.window.end.moving:  # RANGE slides as well
+    if not query.window.is_fixed:  # RANGE slides as well
         return False
     closed = at.complete_from_us is None
     windows = windows_of(query.window, query.ranges, len(streams))
@@ -73,13 +73,6 @@ def is_complete(snapshot: Snapshot, at: PagePosition) -> bool:
             and stream.rows == part.past_row  # the arrival may be of a tuple behind the position
         )
     return closed
-
-
-def least(first: int | None, second: int | None) -> int | None:
-    """Return the smaller of two instants; None = never."""
-    if first is None or second is None:
-        return second if first is None else first
-    return min(first, second)
 
 
 def _reached(earlier_us: int, now_us: int | None) -> bool:

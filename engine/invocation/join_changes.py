@@ -11,13 +11,12 @@ from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
 from psoup.engine.invocation.answer import Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.composite_hits import in_order
-from psoup.engine.invocation.continuing import least
 from psoup.engine.invocation.join_finding import JoinFinding
+from psoup.engine.invocation.pinning import earliest, is_empty
 from psoup.engine.invocation.spans import (
     entered_spans,
     forgotten_spans,
     former_span,
-    is_empty,
     other_span,
     shown_until,
     upcoming_span,
@@ -205,7 +204,7 @@ class JoinChanges(JoinFinding):
                     floor_us=span.begin_us,
                     past_row=span.past_row,
                 )
-                first_us = least(
+                first_us = earliest(
                     first_us, None if oldest_us is None else instant(window, oldest_us)
                 )
         return first_us

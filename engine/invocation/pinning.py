@@ -1,14 +1,19 @@
-"""Which position an invocation is answered from, and at which instant: what stays the same on all its pages."""
+"""Which position an invocation is answered from, and at which instant: what stays the same on all its pages.
+
+At a position the visible tuples of a source are one span: the rows that retention has left, dated inside the window and
+up to NOW.
+"""
 
 from collections.abc import Iterable
 
+from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, PartPosition, Request
 from psoup.engine.invocation.continuing import continues
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import StreamRecord
-from psoup.engine.tuples.schema import ClockKind
+from psoup.engine.tuples.schema import ClockKind, StreamId
 
 
 def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
@@ -98,6 +103,31 @@ def newest(snapshot: Snapshot) -> int | None:
     return latest(one.high_water_us for one in streams)
 
 
+def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
+    """Return which tuples of a source may be part of a row of the answer at a position."""
+    stream_id = snapshot.streams[place].stream_id
+    return dated_span(stream_id, window, at.now_us, at.parts[place], at.first_row(place))
+
+
+def dated_span(
+    stream_id: StreamId, window: Window, now_us: int, part: PartPosition, first_row: int
+) -> DatedRows:
+    """Return the tuples of a stream that a window shows, of rows from `first_row` on and above the floor of `part`."""
+    begin_us, end_us = window.bind(now_us)
+    if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
+        begin_us = part.floor_us
+    if end_us is None or end_us > now_us:
+        end_us = now_us  # nothing dated later is ever shown
+    return DatedRows(stream_id, first_row, part.past_row, begin_us, end_us)
+
+
+def is_empty(span: DatedRows) -> bool:
+    """Return whether no tuple can lie in it."""
+    if span.first_row >= span.past_row:
+        return True
+    return span.begin_us is not None and span.begin_us > span.end_us
+
+
 def complete_from(snapshot: Snapshot, now_us: int) -> int | None:
     """Return the time from which an answer is complete; None if the windows of all its streams are retained."""
     streams, query = snapshot.streams, snapshot.query
@@ -118,6 +148,13 @@ def stream_complete_from(stream: StreamRecord, window: Window, now_us: int) -> i
     begin_us, _ = window.bind(now_us)
     inside = from_us is not None and begin_us is not None and begin_us >= from_us
     return None if inside else from_us
+
+
+def earliest(first: int | None, second: int | None) -> int | None:
+    """Return the smaller of two instants; None = never."""
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first, second)
 
 
 def latest(instants: Iterable[int | None]) -> int | None:

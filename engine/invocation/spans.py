@@ -1,24 +1,17 @@
-"""Which tuples of a source an answer shows, will show, shows for the first time, or has lost: spans of rows and times.
+"""Which tuples of a source an answer will show, shows for the first time, or has lost: spans of rows and times.
 
-At a position and an instant the visible tuples of a source are one span: the rows that retention has left, dated
-inside the window and up to NOW. Rows, floors and NOW only grow, so the difference to an earlier position is two
-spans at most, whatever the kind of window.
+The visible tuples of a source are one span (`span_of`). Rows, floors and NOW only grow, so the difference to an earlier
+position is two spans at most, whatever the kind of window.
 """
 
 from dataclasses import replace
 
 from psoup.engine.data.source import DatedRows
 from psoup.engine.invocation.answer import PagePosition, PartPosition
+from psoup.engine.invocation.pinning import dated_span, is_empty
 from psoup.engine.query.window import Window
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import StreamRecord
-from psoup.engine.tuples.schema import StreamId
-
-
-def span_of(snapshot: Snapshot, at: PagePosition, place: int, window: Window) -> DatedRows:
-    """Return which tuples of a source may be part of a row of the answer at a position."""
-    stream_id = snapshot.streams[place].stream_id
-    return _span(stream_id, window, at.now_us, at.parts[place], at.first_row(place))
 
 
 def upcoming_span(stream: StreamRecord, window: Window, shown: DatedRows) -> DatedRows | None:
@@ -79,7 +72,7 @@ def former_span(
     """Return what would be visible if retention's floors still stood where they did at an earlier position."""
     then = PartPosition(at.parts[place].past_row, part.floor_row, part.floor_us)
     stream_id = snapshot.streams[place].stream_id
-    return _span(stream_id, window, at.now_us, then, part.floor_row)
+    return dated_span(stream_id, window, at.now_us, then, part.floor_row)
 
 
 def forgotten_spans(former: DatedRows, shown: DatedRows) -> list[DatedRows]:
@@ -97,21 +90,3 @@ def shown_until(window: Window, now_us: int) -> int:
     """Return the last time that the window shows: nothing dated later than NOW is ever shown."""
     _, end_us = window.bind(now_us)
     return now_us if end_us is None or end_us > now_us else end_us
-
-
-def is_empty(span: DatedRows) -> bool:
-    """Return whether no tuple can lie in it."""
-    if span.first_row >= span.past_row:
-        return True
-    return span.begin_us is not None and span.begin_us > span.end_us
-
-
-def _span(
-    stream_id: StreamId, window: Window, now_us: int, part: PartPosition, first_row: int
-) -> DatedRows:
-    begin_us, end_us = window.bind(now_us)
-    if begin_us is None or (part.floor_us is not None and part.floor_us > begin_us):
-        begin_us = part.floor_us
-    if end_us is None or end_us > now_us:
-        end_us = now_us  # nothing dated later is ever shown
-    return DatedRows(stream_id, first_row, part.past_row, begin_us, end_us)

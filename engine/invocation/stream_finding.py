@@ -17,15 +17,13 @@ from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.continuing import least
 from psoup.engine.invocation.finding import Finding
+from psoup.engine.invocation.pinning import earliest, is_empty, span_of
 from psoup.engine.invocation.spans import (
     entered_spans,
     forgotten_spans,
     former_span,
-    is_empty,
     shown_until,
-    span_of,
     upcoming_span,
 )
 from psoup.engine.kernels.gather import ascends
@@ -154,13 +152,13 @@ class StreamFinding:
                         newest = rows.item(-1)
                         count += len(rows)
                         if slides:
-                            least_us = least(least_us, int(times[dated].min()))
+                            least_us = earliest(least_us, int(times[dated].min()))
             total += count
             oldest_row = oldest if oldest_row is None else oldest_row
             newest_row = newest_row if newest is None else newest
         for span in unread:
             end_us = span.end_us if least_us is None else least_us - 1
-            least_us = least(least_us, self._least_us(replace(span, end_us=end_us)))
+            least_us = earliest(least_us, self._least_us(replace(span, end_us=end_us)))
         interval = None if least_us is None else self._window.interval(least_us)
         leaves_us = None if interval is None else interval[1]
         return Numbers(total, oldest_row, newest_row, self.enters_us(), leaves_us)
@@ -207,7 +205,10 @@ class StreamFinding:
         Args:
             since: only rows that came after this position count.
         """
-        span = upcoming_span(self._snapshot.streams[0], self._window, self._shown)
+        stream = self._snapshot.streams[0]
+        if stream.high_water_us is None or stream.high_water_us <= self._shown.end_us:
+            return None
+        span = upcoming_span(stream, self._window, self._shown)
         if span is not None and since is not None:
             span = replace(span, first_row=max(span.first_row, since.parts[0].past_row))
         least_us = None if span is None else self._least_us(span)

@@ -98,6 +98,11 @@ class Window:
         return enters, time_us + self.begin.us + 1 if self.begin.moving else None
 
     @property
+    def is_fixed(self) -> bool:
+        """Return whether both ends are constant."""
+        return self.end is not None and not self.end.moving
+
+    @property
     def slides(self) -> bool:
         """Return whether tuples leave."""
         return self.begin is not None and self.begin.moving

@@ -8,6 +8,7 @@ Source: the executable model of the protocol, which plays the same worlds withou
 
 from collections.abc import Callable
 from random import Random
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.sources.cached_tuples import CachedTuples
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.agreement.deltas.client import Client, Shown
 from tests.reference import Reference
@@ -74,9 +76,11 @@ class DeltaWorld:
         self.twin = Reference()
         self.folded = 0
         self.clients = [Client() for _ in range(4)]
-        forgetful = rng.random() < 0.4
+        store = self.world.store
         self.source: Any = self.world.engine.source
-        if forgetful:
+        if rng.random() < 0.4:  # as a worker does
+            self.source = CachedTuples(store.results, store.log, make_lock=Lock)
+        if rng.random() < 0.4:
             self.source = Forgetful(self.source, self.world)
         self.answers: dict[str, int] = {}
         self.states: dict[Any, dict[str, Shown]] = {}
@@ -117,7 +121,7 @@ class DeltaWorld:
             else ""
             for _ in "sr"
         ]
-        where = "x.a % 4 = y.a % 4 AND x.a % 3 <> 0"
+        where = "x.a % 6 = y.a % 6 AND x.a % 3 <> 0"
         window = "" if one and other else self._window()
         return f"SELECT {listed} FROM s AS x {one}, r AS y {other} WHERE {where} {window}"
 

@@ -13,7 +13,7 @@ from psoup.engine.errors import (
 )
 from psoup.engine.invocation import join_finding
 from psoup.engine.invocation.composite_dates import Dates
-from psoup.engine.invocation.spans import is_empty
+from psoup.engine.invocation.pinning import is_empty
 from psoup.engine.invoke import InvocationCache, Request, invoke, invoke_many
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries

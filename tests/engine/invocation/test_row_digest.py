@@ -9,12 +9,12 @@ from psoup.engine.tuples.schema import ColumnType
 
 
 def column(kind, values, valid=None, dictionary=None):
-    dtypes = {
+    dtypes: dict[ColumnType, type] = {
         ColumnType.FLOAT64: np.float64,
         ColumnType.BOOL: np.bool_,
         ColumnType.STRING: np.int32,
     }
-    array = np.array(values, dtype=dtypes.get(kind, np.int64))
+    array: np.ndarray = np.array(values, dtype=dtypes.get(kind, np.int64))
     return Column(kind, array, None if valid is None else np.array(valid), dictionary)
 
 
