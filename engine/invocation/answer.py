@@ -165,6 +165,8 @@ class Answer:
             none.
         state: of the whole answer: two answers to one request whose states are equal have equal rows.
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
+        arrivals_us: the first instant at which a row that is yet to arrive may be visible; None = none ever is.
+        ticks: NOW is the server's clock, which moves by itself; else it moves when rows arrive.
         row_ids: (n,) for DISTINCT: 24 hexadecimal digits as bytes, the digest of the row's values; None = rows are
             known by their tuple ids.
     """
@@ -190,3 +192,5 @@ class Answer:
     state: tuple[Hashable, ...] = ()
     complete: bool = False
     row_ids: NDArray[np.bytes_] | None = None
+    arrivals_us: int | None = BEFORE_ALL_US
+    ticks: bool = False

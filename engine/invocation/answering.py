@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
+from psoup.engine.invocation.arrivals import arrivals_us, ticks
 from psoup.engine.invocation.cache import InvocationCache, Whole
 from psoup.engine.invocation.continuing import before_all, continues, is_complete
 from psoup.engine.invocation.pinning import earliest
@@ -96,6 +97,8 @@ def answer_at(
         whole.state,
         snapshot.query.window.is_fixed and is_complete(snapshot, at),
         row_ids,
+        arrivals_us(snapshot, at.now_us),
+        ticks(snapshot),
     )
 
 

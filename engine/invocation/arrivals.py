@@ -1,0 +1,38 @@
+"""How long no arrival can change an answer: until then a cache need not ask for it again."""
+
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.schema import ClockKind
+
+
+def arrivals_us(snapshot: Snapshot, now_us: int) -> int | None:
+    """Return the first instant at which a tuple that is yet to arrive may be visible; None = at none.
+
+    Tuples dated by their arrival are not dated before the last one: arrival times of the log never decrease. Those
+    dated by a column may be late by any time, and visible at once. A row of a join has a new tuple in one stream at
+    least, and is not visible before that is.
+    """
+    query, streams = snapshot.query, snapshot.streams
+    windows = windows_of(query.window, query.ranges, len(streams))
+    instants = [
+        _first_us(stream, window, snapshot.cut.arrival_us, now_us)
+        for stream, window in zip(streams, windows, strict=True)
+    ]
+    return min((one for one in instants if one is not None), default=None)
+
+
+def ticks(snapshot: Snapshot) -> bool:
+    """Return whether NOW of the query is the server's clock, which moves though nothing arrives."""
+    return snapshot.streams[0].schema.clock is ClockKind.SERVER
+
+
+def _first_us(stream: StreamRecord, window: Window, arrival_us: int, now_us: int) -> int | None:
+    """Return when the window of a stream shows the earliest tuple that may still arrive; None = it shows none."""
+    if stream.schema.time is not None:
+        return now_us
+    earliest_us, begin = arrival_us, window.begin
+    if begin is not None and not begin.moving:
+        earliest_us = max(arrival_us, begin.us)
+    shown = window.interval(earliest_us)
+    return None if shown is None else shown[0]
