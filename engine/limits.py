@@ -67,8 +67,8 @@ BODY_REGISTER_BYTES_MAX: Final = 6 * 64 * KIB + 64 * KIB
 """A query text of 64 KiB, all of it escaped, and its envelope: the text has QUERY_TEXT_BYTES_MAX."""
 BODIES_IN_FLIGHT_BYTES_MAX: Final = 256 * MIB
 """Bodies held by all requests under way: eight of the largest, and far below the memory of one machine."""
-BODY_INVOKE_BYTES_MAX: Final = 64 * KIB
-"""Of a list of INVOKE_QUERIES_MAX handles, each on a line of its own."""
+BODY_INVOKE_BYTES_MAX: Final = 256 * KIB
+"""Of a list of INVOKE_QUERIES_MAX handles, each on a line of its own, with a cursor of two streams."""
 BODY_COMMIT_BYTES_MAX: Final = 64 * KIB
 """Of a list of COMMIT_STAGES_MAX handles, each on a line of its own."""
 BODY_OTHER_BYTES_MAX: Final = 16 * KIB
@@ -263,6 +263,8 @@ INVOKE_ROWS_MAX: Final = 200_000
 """Rows of all their pages together: their columns are in memory at once."""
 INVOKE_BYTES_MAX: Final = 64 * MIB
 """Bytes of all their pages together."""
+CURSOR_LENGTH_MAX: Final = 512
+"""Characters of a cursor: one of four streams has some 150, and later versions may have more."""
 LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000

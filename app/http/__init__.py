@@ -3,6 +3,6 @@
 Reading order: `edge` (the outermost layer), `problems` (errors to bodies: one table), `sites` (what a web page
 may not do), `framing` (where a body ends), `bodies` (read, counted, in time), `decoding` (gzip and zstd),
 `sending` (answers not taken yet), `keys` (who may call what), `guesses` (wrong keys by address), `page_tokens`
-(signed pages), `request_log` (one line for a failure), `request_ids`, `front` (what connections and application
-share).
+(signed pages), `cursors` (where a client stands, signed too), `request_log` (one line for a failure), `request_ids`,
+`front` (what connections and application share).
 """

@@ -1,7 +1,8 @@
 """Page tokens: opaque and signed, each valid for one answer or list alone.
 
 A token is base64url of a 16-byte HMAC-SHA-256 and the JSON of its position; the signature covers the
-subject too (a query's id, a list's name), so one answer's token never opens another.
+subject too (a query's id, a list's name), so one answer's token never opens another. Cursors
+(`cursors.py`) are signed in the same way.
 """
 
 import base64
@@ -41,11 +42,23 @@ class PageTokens:
 
     def sign(self, subject: str, position: object) -> str:
         """Return the token of a `position` (plain JSON values) of `subject`."""
-        payload = orjson.dumps(position)
+        return self.sign_bytes(subject, orjson.dumps(position))
+
+    def sign_bytes(self, subject: str, payload: bytes) -> str:
+        """Return the token of a `payload` of `subject`. The same payload has the same token."""
         return _text(self._signature(subject, payload) + payload)
 
+    def digest(self, subject: str, facts: bytes) -> str:
+        """Return a text that stands for these facts: equal for equal ones, and made with the same key."""
+        return _text(self._signature(subject, facts))
+
     def read(self, subject: str, token: str) -> object:
-        """Return the position that was signed for `subject`.
+        """Return the position that was signed for `subject`. Raises what `read_bytes` does."""
+        position: object = orjson.loads(self.read_bytes(subject, token))
+        return position
+
+    def read_bytes(self, subject: str, token: str) -> bytes:
+        """Return the payload that was signed for `subject`.
 
         Raises:
             BadPageError: the token is forged, damaged, signed with another key, or of another subject.
@@ -59,8 +72,7 @@ class PageTokens:
             raise _bad()
         if not hmac.compare_digest(signature, self._signature(subject, payload)):
             raise _bad()
-        position: object = orjson.loads(payload)
-        return position
+        return payload
 
     def _signature(self, subject: str, payload: bytes) -> bytes:
         key = self._key

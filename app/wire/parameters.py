@@ -160,12 +160,12 @@ def instant(text: str) -> int:
     return read
 
 
-def text_up_to(length: int) -> Callable[[str], str]:
-    """Return a reader of texts of 1 to `length` characters."""
+def text_up_to(length: int, *, least: int = 1) -> Callable[[str], str]:
+    """Return a reader of texts of `least` to `length` characters."""
 
     def read(text: str) -> str:
-        if not 1 <= len(text) <= length:
-            raise ValueError(f"expected 1 to {length} characters")
+        if not least <= len(text) <= length:
+            raise ValueError(f"expected {least} to {length} characters")
         return text
 
     return read
@@ -276,9 +276,10 @@ META = Parameter(
 )
 CURSOR = Parameter(
     "cursor",
-    text_up_to(limits.URL_BYTES_MAX),
-    {"type": "string", "minLength": 1},
-    "What an answer gave as `cursor`; answered in full, with `reset` true.",
+    text_up_to(limits.CURSOR_LENGTH_MAX, least=0),
+    {"type": "string", "maxLength": limits.CURSOR_LENGTH_MAX},
+    "What the last answer gave as `cursor`: what has changed since is answered, or everything, with `reset` true,"
+    " where that cannot be told. Empty: the first answer.",
 )
 HISTORY = Parameter(
     "history",

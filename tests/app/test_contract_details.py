@@ -24,7 +24,7 @@ async def test_pages_of_another_instant_never_have_a_cursor(api: Api):
     assert [None, None] == cursors
     first = (await api.get(f"{path}?limit=4")).json()
     second = (await api.get(first["next"])).json()
-    assert None is not first["cursor"] == second["cursor"]
+    assert (True, False) == (first["cursor"] is None, second["cursor"] is None)
 
 
 @pytest.mark.parametrize("coding", ["gzip, chunked", "gzip", "identity", "chunked, chunked", ""])

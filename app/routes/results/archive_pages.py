@@ -12,6 +12,7 @@ import numpy as np
 from starlette.responses import Response
 
 from psoup.app.routes.endpoint import Call
+from psoup.app.routes.results.caching import NO_CACHE, VARY
 from psoup.app.routes.results.pages import (
     HistoryPage,
     encoded_response,
@@ -107,7 +108,11 @@ class FinishedHistory:
             self._call,
             page.body,
             form=shown.format,
-            headers=answer_headers(answer, link=page.link),
+            headers={
+                **answer_headers(answer, cursor=None, link=page.link),
+                "Cache-Control": NO_CACHE,
+                "Vary": VARY,
+            },
             begun_s=begun_s,
             evaluated_s=evaluated_s,
         )
@@ -128,6 +133,7 @@ class FinishedHistory:
             leaves_us=None,
             at=None,
             next=None,
+            reset=not first,
         )
         if past <= first:
             return answer

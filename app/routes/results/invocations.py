@@ -17,28 +17,26 @@ from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results import invoke_many
+from psoup.app.routes.results.caching import (
+    NO_CACHE,
+    cache_headers,
+    entity_tag,
+    is_known,
+    not_modified,
+)
+from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
 from psoup.app.routes.results.pages import (
     HistoryPage,
     await_applied,
-    cursor_of,
     encoded_response,
     kept_parameters,
-    page_link,
     page_links,
     read_page,
 )
 from psoup.app.routes.results.past_memory import history_page, history_response
-from psoup.app.wire.answers.encoding import RowSet
-from psoup.app.wire.answers.fit import EncodedPage, fit_page
 from psoup.app.wire.answers.negotiation import choose_format
 from psoup.app.wire.models.archive_answers import HistoryPending
-from psoup.app.wire.models.invocations import (
-    Presentation,
-    ResultsAnswer,
-    answer_headers,
-    encode_answer,
-    rows_of,
-)
+from psoup.app.wire.models.invocations import Presentation, ResultsAnswer
 from psoup.app.wire.parameters import (
     COUNT,
     CURSOR,
@@ -55,9 +53,8 @@ from psoup.app.wire.parameters import (
 from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
-from psoup.engine.invoke import ATTEMPTS_MAX, Answer, Request, invoke, retention_overtakes
+from psoup.engine.invoke import ATTEMPTS_MAX, Request, retention_overtakes
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.tuples.batch import Seq
 
 
@@ -108,6 +105,7 @@ def presentation(call: Call) -> Presentation:
         shape=call.arguments.get(SHAPE) or "rows",
         meta=call.arguments.get(META) != "0",
         count_only=call.arguments.get(COUNT) == "only",
+        changes=call.arguments.get(CURSOR) is not None,
     )
 
 
@@ -128,7 +126,13 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
             wrong = [("?pages", "goes with count=only, in JSON: each page has a format of its own")]
             raise InvalidFieldError("Pages are listed beside their count.", errors=wrong)
         now_us: int | None = arguments.get(NOW)
-        request = Request(limit=limit, now_us=now_us, min_seq=min_seq, count_only=shown.count_only)
+        request = Request(
+            limit=limit,
+            now_us=now_us,
+            min_seq=min_seq,
+            count_only=shown.count_only,
+            since=since_of(call, query_id, arguments.get(CURSOR), count_only=shown.count_only),
+        )
         past_memory = arguments.get(HISTORY) == "true"
         return Asked(request, now_us is None, lists_pages=lists_pages, past_memory=past_memory)
     wrong = [
@@ -149,40 +153,45 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
 
 
 def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
-    """Return the answer as bytes, cut to a page. CPU work: runs in a pool.
+    """Return the answer as bytes, cut to a page, or that the client has it. CPU work: runs in a pool.
 
     Raises:
         PageExpiredError: as `invoke`; also where all of the answer is wanted, and memory does not reach so far.
     """
     begun_s = time.perf_counter()
     request, kept = asked.request, kept_parameters(call)
-    answer, clause = _answer(call, query_id, request, shown)
+    found = evaluated(call, query_id, request, shown)
+    answer = found.answer
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
     evaluated_s = time.perf_counter()
-    cursor = cursor_of(call, answer, at_now=asked.at_now)
+    call.service.invoked.add(1)
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
-
-    def encode(part: Answer, rows: RowSet) -> EncodedPage:
-        link = page_link(call, part, at_now=asked.at_now, kept=kept, past=asked.past)
-        body = encode_answer(part, rows, shown, cursor=cursor, link=link, pages=pages)
-        return EncodedPage(body, link)
-
-    page = fit_page(
-        answer,
-        rows_of=functools.partial(rows_of, clause=clause, shown=shown),
-        encode=encode,
+    tag = entity_tag(call.context.tokens, answer, request, shown, asked.past)
+    known = is_known(tag, call.header("if-none-match"))
+    has_links = answer.next is not None or bool(pages)
+    caching = cache_headers(tag, answer, request, has_links=has_links)
+    if known and caching["Cache-Control"] == NO_CACHE:
+        return not_modified(caching)
+    page = enveloped(
+        call,
+        found,
+        shown,
+        Following(kept, asked.at_now, asked.past, pages),
         bytes_max=limits.PAGE_BYTES_MAX,
         rows_min=1,
     )
-    call.service.invoked.add(1)
+    if page.link is not None:  # its bytes were too many for one page
+        caching = cache_headers(tag, answer, request, has_links=True)
+    if known:
+        return not_modified(caching)
     return encoded_response(
         call,
         page.body,
         form=shown.format,
-        headers=answer_headers(answer, link=page.link),
+        headers={**page.headers, **caching},
         begun_s=begun_s,
         evaluated_s=evaluated_s,
     )
@@ -213,26 +222,6 @@ def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) 
     raise retention_overtakes()
 
 
-def _answer(
-    call: Call, query_id: QueryId, request: Request, shown: Presentation
-) -> tuple[Answer, StandingQueryClause | None]:
-    """Return one page, and the clause that names its columns where the page itself does not."""
-    service = call.service
-    results = service.results
-    answer = invoke(
-        results,
-        service.backend.source,
-        query_id=query_id,
-        request=request,
-        cache=service.invocations,
-    )
-    clause = None
-    if not answer.columns and not (shown.count_only and shown.format == "json"):
-        clause = service.invocations.reading(results.snapshot(query_id)).clause
-    service.backend.confirm(answer.cut.gen)
-    return answer, clause
-
-
 _TEXT: Final = {"schema": {"type": "string"}}
 _CONTENT: Final[dict[str, Any]] = {
     NDJSON: _TEXT,
@@ -255,8 +244,24 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
                     "Psoup-Gen": "Generation of the history.",
                     "Psoup-Seq": "Position the answer belongs to.",
                     "Psoup-Now": "Instant the answer belongs to.",
+                    "Psoup-Reset": "`true`: forget all rows of this query first.",
                     "Psoup-Count": "Rows of the whole answer.",
+                    "Psoup-Complete-From": "As `complete_from`, where there is one.",
+                    "Psoup-Changes-At": "As `changes_at`, where there is one.",
+                    "Psoup-Complete": "`true`: the answer never changes again.",
+                    "Psoup-Cursor": "What to send with the next request, where there is one.",
+                    "Psoup-Next": "The relative URL of the next page, where there is one.",
+                    "Psoup-Poll-After-Ms": "Milliseconds after which who polls may ask again.",
                     "Link": "Where the next page is, where there is one.",
+                    "ETag": "Stands for the rows of this answer: to be sent as If-None-Match.",
+                    "Cache-Control": "How long the answer is right without being asked for again.",
+                },
+            ),
+            304: Shown(
+                "The client has this answer, by its If-None-Match.",
+                headers={
+                    "ETag": "That of the answer.",
+                    "Cache-Control": "That of the answer.",
                 },
             ),
             202: Shown(

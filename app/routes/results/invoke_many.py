@@ -15,14 +15,15 @@ from psoup.app.http.edge import REQUEST_ID
 from psoup.app.http.keys import READ
 from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body, server_timing
-from psoup.app.routes.results.pages import await_applied, cursor_of, page_link
-from psoup.app.wire.answers.encoding import RowSet
-from psoup.app.wire.answers.fit import EncodedPage, fit_page
+from psoup.app.routes.results.caching import NO_CACHE, VARY
+from psoup.app.routes.results.envelopes import Evaluated, Following, enveloped, since_of
+from psoup.app.routes.results.pages import await_applied
 from psoup.app.wire.answers.negotiation import encode_content
-from psoup.app.wire.models.invocations import Presentation, encode_answer, rows_of
+from psoup.app.wire.models.invocations import Presentation
 from psoup.app.wire.models.invoke_many import (
     InvokeAnswer,
     InvokeBody,
+    InvokeQuery,
     encode_answers,
     encode_refused,
 )
@@ -56,7 +57,7 @@ async def post_invoke(call: Call) -> Response:
     if units > 1:  # the first one was taken before the body was read
         call.context.rates.take(call.caller.key_id, "invoke", units - 1)
     refused: dict[str, EngineError] = {}
-    for text in dict.fromkeys(asked.queries):
+    for text in dict.fromkeys(one.query for one in asked.queries):
         try:
             await service.pending.wait(read_handle(text), timeout_s=waited_by - time.monotonic())
         except (NotFoundError, QueryFillingError) as error:
@@ -117,36 +118,36 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
             f"Position {asked.from_seq} is not applied yet, {cut.seq} is. Try again shortly.",
             applied=cut.seq,
         )
-    query_ids = [QueryId(text) for text in dict.fromkeys(asked.queries) if text not in refused]
+    count_only = asked.count == "only"
+    invoked = [one for one in dict.fromkeys(asked.queries) if one.query not in refused]
     found = invoke_many(
         results,
         service.backend.source,
-        query_ids=query_ids,
-        request=Request(
-            limit=asked.page_rows,
-            now_us=asked.now_us,
-            count_only=asked.count == "only",
-        ),
+        query_ids=[QueryId(one.query) for one in invoked],
+        request=Request(limit=asked.page_rows, now_us=asked.now_us, count_only=count_only),
         cache=service.invocations,
+        since=[
+            since_of(call, QueryId(one.query), one.cursor, count_only=count_only) for one in invoked
+        ],
     )
+    outcomes: dict[InvokeQuery, Answer | EngineError] = dict(zip(invoked, found, strict=True))
     unknown = {
-        query_id
-        for query_id, one in zip(query_ids, found, strict=True)
-        if isinstance(one, NotFoundError)
+        QueryId(one.query)
+        for one, outcome in outcomes.items()
+        if isinstance(outcome, NotFoundError)
     }
     evaluated = time.perf_counter()
     cut = next((one.cut for one in found if isinstance(one, Answer)), cut)
     service.backend.confirm(cut.gen)
-    outcomes: dict[str, Answer | EngineError] = {**refused}
-    outcomes.update(zip(query_ids, found, strict=True))
+    outcomes |= {one: refused[one.query] for one in asked.queries if one.query in refused}
     body = encode_answers(cut.gen, cut.seq, _members(call, asked, outcomes))
     encoded, encoding = encode_content(body, call.header("accept-encoding"))
     timing = {"eval": evaluated - begun, "encode": time.perf_counter() - evaluated}
     headers = {
         "Psoup-Gen": str(cut.gen),
         "Psoup-Seq": str(cut.seq),
-        "Cache-Control": "private, no-cache",
-        "Vary": "Accept-Encoding",
+        "Cache-Control": NO_CACHE,
+        "Vary": VARY,
         "Server-Timing": server_timing(timing),
     }
     if encoding is not None:
@@ -159,19 +160,19 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
 
 
 def _members(
-    call: Call, asked: InvokeBody, outcomes: Mapping[str, Answer | EngineError]
+    call: Call, asked: InvokeBody, outcomes: Mapping[InvokeQuery, Answer | EngineError]
 ) -> list[bytes]:
-    """Return one member for each handle asked about.
+    """Return one member for each query asked about.
 
     Each may take an even share of the bytes that are left: what one leaves goes to those after it.
     """
     members: list[bytes] = []
     left = limits.INVOKE_BYTES_MAX
-    for place, text in enumerate(asked.queries):
-        outcome = outcomes[text]
+    for place, one in enumerate(asked.queries):
+        outcome = outcomes[one]
         if isinstance(outcome, EngineError):
             instance = call.request.scope.get(REQUEST_ID, "")
-            member = encode_refused(text, problem_body(outcome, instance=instance))
+            member = encode_refused(one.query, problem_body(outcome, instance=instance))
         else:
             share = min(limits.PAGE_BYTES_MAX, left // (len(asked.queries) - place))
             member = _member(call, asked, outcome, bytes_max=share)
@@ -183,20 +184,14 @@ def _members(
 def _member(call: Call, asked: InvokeBody, answer: Answer, *, bytes_max: int) -> bytes:
     """Return one answer, its page cut to `bytes_max` bytes; one without rows has no fewer."""
     shown = Presentation(shape=asked.shape, meta=asked.meta, count_only=asked.count == "only")
-    at_now = asked.now_us is None
     kept = {ROWS_LIMIT.name: str(asked.limit), SHAPE.name: asked.shape}
     if not asked.meta:
         kept[META.name] = "0"
-    cursor = cursor_of(call, answer, at_now=at_now)
-
-    def encode(part: Answer, rows: RowSet) -> EncodedPage:
-        link = page_link(call, part, at_now=at_now, kept=kept)
-        return EncodedPage(encode_answer(part, rows, shown, cursor=cursor, link=link), link)
-
-    page = fit_page(
-        answer,
-        rows_of=functools.partial(rows_of, clause=None, shown=shown),
-        encode=encode,
+    page = enveloped(
+        call,
+        Evaluated(answer, None),
+        shown,
+        Following(kept, at_now=asked.now_us is None),
         bytes_max=bytes_max,
         rows_min=0,
     )

@@ -1,4 +1,4 @@
-"""What an answer carries beside its rows: where its pages are, and where the client now stands.
+"""The pages of an answer: their tokens, their links, and one as it is sent.
 
 A page's token holds the position of the page in its answer. A page that was listed ends where the next one
 begins: its token holds that too, and its own `next`, where its bytes were too many, goes no further.
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.answers.negotiation import FORMATS, encode_content
 from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
-from psoup.app.wire.parameters import FORMAT, META, ROWS_LIMIT, SHAPE
+from psoup.app.wire.parameters import CURSOR, FORMAT, META, ROWS_LIMIT, SHAPE
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError, InvalidFieldError, NotYetVisibleError
 from psoup.engine.invoke import Answer, PagePosition
@@ -144,12 +144,14 @@ def page_offsets(count: int, limit: int) -> range:
 
 
 def kept_parameters(call: Call) -> dict[str, str]:
-    """Return the parameters that go on with the pages."""
-    return {
+    """Return the parameters that go on with the pages. Of a cursor only that there was one: a page has its own."""
+    given = call.request.query_params
+    kept = {
         name: value
-        for name, value in call.request.query_params.items()
+        for name, value in given.items()
         if name in (ROWS_LIMIT.name, SHAPE.name, FORMAT.name, META.name)
     }
+    return kept | {CURSOR.name: ""} if CURSOR.name in given else kept
 
 
 def encoded_response(
@@ -163,25 +165,15 @@ def encoded_response(
 ) -> Response:
     """Return a page as it is sent: compressed as the client likes.
 
-    `form` is one of FORMATS, what it is written as. The answer was begun at `begun_s` of `perf_counter`, and its
-    rows were there at `evaluated_s`.
+    `form` is one of FORMATS, what it is written as; `headers` are those about the answer. The answer was begun at
+    `begun_s` of `perf_counter`, and its rows were there at `evaluated_s`.
     """
     encoded, encoding = encode_content(body, call.header("accept-encoding"))
     timing = {"eval": evaluated_s - begun_s, "encode": time.perf_counter() - evaluated_s}
     sent = {
         **headers,
-        "Cache-Control": "private, no-cache",
-        "Vary": "Accept, Accept-Encoding",
         "Server-Timing": server_timing(timing),
     }
     if encoding is not None:
         sent["Content-Encoding"] = encoding
     return Response(encoded, headers=sent, media_type=FORMATS[form])
-
-
-def cursor_of(call: Call, answer: Answer, *, at_now: bool) -> str | None:
-    """Return where a client stands after this answer; None where it is one of another instant than NOW."""
-    if not at_now:
-        return None
-    position = [answer.cut.gen, answer.cut.seq, answer.now_us]
-    return call.context.tokens.sign(f"cursor {answer.query.query_id}", position)

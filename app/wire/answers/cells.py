@@ -27,13 +27,22 @@ _SPARSE: Final = 8
 """A dictionary of this many texts for each row is searched for those in use, not marked."""
 
 Piece: TypeAlias = pa.Array | str
+RowIds: TypeAlias = NDArray[np.int64 | np.bytes_]
 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Tuple ids as a column of an answer, written as text: (n,) int64, or (s, n) where a row has s parts."""
+    """Ids of rows as a column of an answer, written as text.
 
-    values: NDArray[np.int64]
+    Tuple ids, (n,) int64, or (s, n) where a row has s parts; or digests, (n,) bytes of one length.
+    """
+
+    values: RowIds
+
+    @property
+    def are_digests(self) -> bool:
+        """Return whether they are texts already."""
+        return self.values.dtype.kind == "S"
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -45,6 +54,8 @@ class Ids:
 
     def to_list(self) -> list[str]:
         """Return the texts. For few: O(n) objects."""
+        if self.are_digests:
+            return [digest.decode() for digest in self.values.tolist()]
         if self.values.ndim == 1:
             return list(map(str, self.values.tolist()))
         return [_BETWEEN.join(map(str, ids)) for ids in self.values.T.tolist()]
@@ -58,6 +69,8 @@ class Ids:
 
     def texts(self) -> list[pa.StringArray]:
         """Return the texts of the ids of each part: a row's are these with `-` between them."""
+        if self.are_digests:
+            return [pa.array(self.values).cast(pa.string())]
         return [pa.array(part).cast(pa.string()) for part in np.atleast_2d(self.values)]
 
 

@@ -20,6 +20,7 @@ from psoup.app.wire.answers.cells import (
     JSON_STYLE,
     Ids,
     Piece,
+    RowIds,
     Style,
     csv_text,
     distinct_texts,
@@ -72,16 +73,16 @@ class RowSet:
 
 
 def meta_columns(
-    tuple_ids: NDArray[np.int64], leaves_us: NDArray[np.int64] | None
+    ids: RowIds, leaves_us: NDArray[np.int64] | None
 ) -> tuple[tuple[str, Column | Ids], ...]:
-    """Return `_id` and `_x`, NULL where no instant that can be written is; ids are (n,), a join's (s, n)."""
+    """Return `_id` and `_x`, NULL where no instant that can be written is; ids as in `Ids`."""
     if leaves_us is None:
-        length = tuple_ids.shape[-1]
+        length = ids.shape[-1]
         leaves_us = np.zeros(length, dtype=np.int64)
         valid = np.zeros(length, dtype=np.bool_)
     else:
         valid = leaves_us <= limits.TIMESTAMP_US_MAX
-    return ("_id", Ids(tuple_ids)), ("_x", Column(ColumnType.TIMESTAMP, leaves_us, valid))
+    return ("_id", Ids(ids)), ("_x", Column(ColumnType.TIMESTAMP, leaves_us, valid))
 
 
 def json_rows(rows: RowSet) -> Sequence[object] | orjson.Fragment:
@@ -108,20 +109,39 @@ def to_ndjson(rows: RowSet) -> bytes:
 
 def to_csv(rows: RowSet) -> bytes:
     """Return CSV with a header. NULL is an empty cell, the empty text two quotes."""
-    header = (",".join(map(csv_text, rows.names)) + "\n").encode()
+    return csv_header(rows) + csv_lines(rows)
+
+
+def csv_header(rows: RowSet) -> bytes:
+    """Return the line of the names."""
+    return (",".join(map(csv_text, rows.names)) + "\n").encode()
+
+
+def csv_lines(rows: RowSet) -> bytes:
+    """Return the lines below the header."""
     if _are_few(rows, FEW_LINES):
         lines = (",".join(map(_csv_cell, row)) + "\n" for row in row_arrays(rows))
-        return header + "".join(lines).encode()
-    return b"".join((header, *_slices(rows, _separators(rows, ""), "\n", CSV_STYLE)))
+        return "".join(lines).encode()
+    return b"".join(_slices(rows, _separators(rows, ""), "\n", CSV_STYLE))
 
 
 def to_arrow(rows: RowSet) -> bytes:
     """Return an Arrow IPC stream of one record batch, uncompressed."""
+    return arrow_stream([arrow_batch(rows)])
+
+
+def arrow_batch(rows: RowSet) -> pa.RecordBatch:
+    """Return the rows as one record batch."""
     arrays = [_arrow(column) for _, column in rows.columns]
-    batch = pa.RecordBatch.from_arrays(arrays, names=rows.names)
+    return pa.RecordBatch.from_arrays(arrays, names=rows.names)
+
+
+def arrow_stream(batches: Sequence[pa.RecordBatch]) -> bytes:
+    """Return an Arrow IPC stream of record batches of one schema, at least one, uncompressed."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
@@ -214,6 +234,8 @@ def _csv_cell(value: Cell) -> str:
 
 def _estimate(column: Column | Ids) -> int:
     """Return about how many bytes of JSON a column's values make."""
+    if isinstance(column, Ids) and column.are_digests:
+        return (_VALUE_BYTES + column.values.dtype.itemsize) * len(column)
     if isinstance(column, Ids):
         digits = np.searchsorted(_POWERS_OF_TEN, column.values, side="right") + 1
         return (_VALUE_BYTES - 1) * len(column) + int(digits.sum()) + column.values.size

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from psoup.app.wire.answers.encoding import RowSet
 from psoup.engine.checkpoint import checkpoint
@@ -21,14 +21,24 @@ class EncodedPage(NamedTuple):
     link: str | None
 
 
+class _HasBody(Protocol):
+    """A page as bytes, with what belongs to it: an EncodedPage, or more."""
+
+    @property
+    def body(self) -> bytes: ...
+
+
+Encoded = TypeVar("Encoded", bound=_HasBody)
+
+
 def fit_page(
     answer: Answer,
     *,
     rows_of: Callable[[Answer], RowSet],
-    encode: Callable[[Answer, RowSet], EncodedPage],
+    encode: Callable[[Answer, RowSet], Encoded],
     bytes_max: int,
     rows_min: int,
-) -> EncodedPage:
+) -> Encoded:
     """Return a page of `bytes_max` bytes at most; one of `rows_min` rows may have more.
 
     Args:
@@ -54,7 +64,10 @@ def fit_page(
 
 
 def _first_rows(answer: Answer, rows: int) -> Answer:
-    """Return the page with its first `rows` rows, fewer than it has; `next` goes on behind them. Columns are views."""
+    """Return the page with its first `rows` rows, fewer than it has; `next` goes on behind them. Columns are views.
+
+    The client stands behind the last page, which this one is not any more.
+    """
     some = slice(rows)
     at = answer.at
     return replace(

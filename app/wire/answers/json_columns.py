@@ -27,7 +27,10 @@ def transposed(
     ahead = b""
     for text, column in zip(before, columns, strict=True):
         ahead += text.encode()
-        if isinstance(column, Ids):
+        if isinstance(column, Ids) and column.are_digests:
+            arrays.add(ahead, orjson.dumps(column.to_list()))
+            ahead = b""
+        elif isinstance(column, Ids):
             ahead += b'"'
             for part in column.values if column.values.ndim > 1 else (column.values,):
                 arrays.add(ahead, _numbers(part))

@@ -1,6 +1,6 @@
 """Answers of invocations as they travel: the envelope, or bare rows with the envelope in headers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,6 +8,8 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, Field
 
+from psoup.app.wire.answers.cells import Ids, RowIds
+from psoup.app.wire.answers.changes import Changes, encode_changes
 from psoup.app.wire.answers.encoding import (
     RowSet,
     json_arrays,
@@ -18,13 +20,30 @@ from psoup.app.wire.answers.encoding import (
     to_ndjson,
 )
 from psoup.app.wire.scalars import format_instant
+from psoup.engine import limits
 from psoup.engine.errors import BadPageError
-from psoup.engine.invoke import Answer, PagePosition, PartPosition
+from psoup.engine.invoke import Answer, PagePosition, PartPosition, Since
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ColumnType
 
-COUNTED_HEADERS: Final = ("Psoup-Gen", "Psoup-Seq", "Psoup-Now", "Psoup-Count")
+POLL_MS_MIN: Final = 1_000
+"""What an answer gives as `poll_after_ms` at least: who cannot wait so long does not poll."""
+POLL_MS_MAX: Final = 5_000
+"""The same at most: as late as a person who looks at a screen puts up with."""
+_ENCODERS: Final[Mapping[str, Callable[[RowSet], bytes]]] = {
+    "ndjson": to_ndjson,
+    "csv": to_csv,
+    "arrow": to_arrow,
+}
+_HEADER_OF: Final[Mapping[str, str]] = {
+    name: f"Psoup-{name.replace('_', '-').title()}"
+    for name in (
+        *("gen", "seq", "now", "reset", "count", "complete_from", "changes_at", "complete"),
+        *("cursor", "next", "poll_after_ms"),
+    )
+}
+"""Members of the envelope that every answer has as headers too."""
 
 
 class WindowAt(BaseModel):
@@ -42,15 +61,33 @@ class ResultsAnswer(BaseModel):
     seq: int
     now: str | None
     window: WindowAt
-    reset: bool
+    reset: bool = Field(
+        description="Forget all rows of this query first. Of an answer in pages only the first says so."
+    )
     columns: list[str] | None = Field(default=None, description="With shape=columns: the names.")
     rows: list[Any] | None = Field(
-        default=None, description="Objects, or arrays; not with count=only."
+        default=None,
+        description="Objects, or arrays; not with count=only. With a cursor those that have changed since.",
     )
-    count: int
+    removed: list[str] = Field(
+        description="Ids of rows that retention has dropped since, though the window shows their time: forget them."
+    )
+    keep: list[str] | None = Field(
+        description="Forget every row whose id is not among these; null: keep all. Then take `rows`."
+    )
+    count: int = Field(description="Rows of the whole answer: as many as the client has now.")
     complete_from: str | None
-    cursor: str | None
+    changes_at: str | None = Field(
+        description="When the answer changes though nothing arrives; null: never, or NOW does not move by itself."
+    )
+    complete: bool = Field(description="The answer never changes again: the window is over.")
+    cursor: str | None = Field(
+        description="Send it with the next request. Null with `now`, and on all pages but the last."
+    )
     next: str | None
+    poll_after_ms: int | None = Field(
+        description="Who polls may ask again after so many milliseconds; null: there is nothing to ask for."
+    )
     pages: list[str] | None = Field(
         default=None, description="With pages=all: relative URLs of all pages of this answer."
     )
@@ -69,6 +106,8 @@ class Presentation:
     shape: str = "rows"
     meta: bool = True
     count_only: bool = False
+    changes: bool = False
+    """Formats other than JSON are operations: a cursor was given, be it an empty one."""
 
 
 def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentation) -> RowSet:
@@ -82,8 +121,9 @@ def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentat
     length = len(columns[0][1]) if columns else 0
     if not shown.meta:
         return RowSet(columns, length)
+    ids = answer.tuple_ids if answer.row_ids is None else answer.row_ids
     leaves_us = None if answer.leaves_us is None else answer.leaves_us[:length]
-    return RowSet((*meta_columns(answer.tuple_ids[..., :length], leaves_us), *columns), length)
+    return RowSet((*meta_columns(ids[..., :length], leaves_us), *columns), length)
 
 
 def encode_answer(
@@ -98,15 +138,14 @@ def encode_answer(
 ) -> bytes:
     """Return the body.
 
-    `link` is the URL of the next page, `pages` are those of all, where they are to be shown; `history` says where an
-    answer that a job has computed comes from.
+    `cursor` is the text of where the client stands, `link` the URL of the next page, `pages` are those of all, where
+    they are to be shown; `history` says where an answer that a job has computed comes from.
+
+    Raises:
+        NotAcceptableError: as `encode_changes`.
     """
-    if shown.format == "ndjson":
-        return to_ndjson(rows)
-    if shown.format == "csv":
-        return to_csv(rows)
-    if shown.format == "arrow":
-        return to_arrow(rows)
+    if shown.format != "json":
+        return _without_envelope(answer, rows, shown, cursor=cursor, link=link)
     body: dict[str, Any] = {
         "query": answer.query.query_id,
         "gen": answer.cut.gen,
@@ -116,7 +155,7 @@ def encode_answer(
             "begin": format_instant(answer.begin_us),
             "end": format_instant(answer.end_us),
         },
-        "reset": True,
+        "reset": answer.reset,
     }
     if not shown.count_only:
         if shown.shape == "columns":
@@ -125,10 +164,9 @@ def encode_answer(
         else:
             body["rows"] = json_rows(rows)
     body |= {
-        "count": answer.count,
-        "complete_from": format_instant(answer.complete_from_us),
-        "cursor": cursor,
-        "next": link,
+        "removed": _id_texts(answer.removed) or [],
+        "keep": _id_texts(answer.keep),
+        **_ending(answer, cursor=cursor, link=link),
     }
     if pages is not None:
         body["pages"] = pages
@@ -137,19 +175,83 @@ def encode_answer(
     return orjson.dumps(body)
 
 
-def answer_headers(answer: Answer, *, link: str | None) -> dict[str, str]:
-    """Return the headers that carry the envelope of formats without one."""
-    headers = {
-        "Psoup-Gen": str(answer.cut.gen),
-        "Psoup-Seq": str(answer.cut.seq),
-        "Psoup-Count": str(answer.count),
+def answer_headers(answer: Answer, *, cursor: str | None, link: str | None) -> dict[str, str]:
+    """Return the headers that carry the envelope, for formats without one: `Psoup-` and the member's name."""
+    members = {
+        "gen": answer.cut.gen,
+        "seq": answer.cut.seq,
+        "now": format_instant(answer.now_us),
+        "reset": answer.reset,
+        **_ending(answer, cursor=cursor, link=link),
     }
-    now = format_instant(answer.now_us)
-    if now is not None:
-        headers["Psoup-Now"] = now
+    headers = {
+        _HEADER_OF[name]: ("true" if value else "false") if isinstance(value, bool) else str(value)
+        for name, value in members.items()
+        if value is not None
+    }
     if link is not None:
         headers["Link"] = f'<{link}>; rel="next"'
     return headers
+
+
+def poll_after_ms(answer: Answer) -> int | None:
+    """Return how many milliseconds later a client that polls may ask again; None = it has nothing to ask for.
+
+    As many as are left until the clock changes the answer, within POLL_MS_MIN and POLL_MS_MAX; else the latter.
+    """
+    changes_us, now_us = answer.changes_us, answer.now_us
+    if answer.stands is None or answer.complete:
+        return None
+    if not answer.ticks or changes_us is None or now_us is None:
+        return POLL_MS_MAX
+    return min(max(-(-(changes_us - now_us) // 1_000), POLL_MS_MIN), POLL_MS_MAX)
+
+
+def _without_envelope(
+    answer: Answer,
+    rows: RowSet,
+    shown: Presentation,
+    *,
+    cursor: str | None,
+    link: str | None,
+) -> bytes:
+    """Return the body of a format other than JSON: rows alone, or operations."""
+    if not shown.changes:
+        return _ENCODERS[shown.format](rows)
+    end = {
+        "gen": answer.cut.gen,
+        "seq": answer.cut.seq,
+        "now": format_instant(answer.now_us),
+        **_ending(answer, cursor=cursor, link=link),
+    }
+    changes = Changes(
+        rows,
+        answer.reset,
+        removed=_id_texts(answer.removed) or [],
+        keep=_id_texts(answer.keep),
+        end=end,
+    )
+    return encode_changes(changes, shown.format)
+
+
+def _ending(answer: Answer, *, cursor: str | None, link: str | None) -> dict[str, Any]:
+    """Return the members of the envelope that stand behind the rows."""
+    changes_us = answer.changes_us if answer.ticks else None
+    if changes_us is not None and changes_us > limits.TIMESTAMP_US_MAX:
+        changes_us = None
+    return {
+        "count": answer.count,
+        "complete_from": format_instant(answer.complete_from_us),
+        "changes_at": format_instant(changes_us),
+        "complete": answer.complete,
+        "cursor": cursor,
+        "next": link,
+        "poll_after_ms": poll_after_ms(answer),
+    }
+
+
+def _id_texts(ids: RowIds | None) -> list[str] | None:
+    return None if ids is None else Ids(ids).to_list()
 
 
 def position_to_json(position: PagePosition) -> list[object]:
@@ -158,10 +260,11 @@ def position_to_json(position: PagePosition) -> list[object]:
         position.gen,
         position.seq,
         position.now_us,
-        [[one.past_row, one.floor_row, one.floor_us] for one in position.parts],
+        list(map(list, position.parts)),
         position.complete_from_us,
         list(position.oldest_rows),
         position.offset,
+        *([] if position.since is None else [_since_to_json(position.since)]),
     ]
 
 
@@ -173,7 +276,7 @@ def position_from_json(values: object) -> PagePosition:
     """
     given: list[Any] = values if isinstance(values, list) else []
     try:
-        gen, seq, now_us, parts, complete_from_us, oldest_rows, offset = given
+        gen, seq, now_us, parts, complete_from_us, oldest_rows, offset, *since = given
         return PagePosition(
             gen,
             seq,
@@ -182,11 +285,22 @@ def position_from_json(values: object) -> PagePosition:
             complete_from_us,
             tuple(oldest_rows),
             offset,
+            _since_from_json(since[0]) if since else None,
         )
     except (TypeError, ValueError) as error:
         raise BadPageError(
             "The page token is of another version. Begin again without it."
         ) from error
+
+
+def _since_to_json(since: Since) -> list[object]:
+    parts = list(map(list, since.parts))
+    return [parts, since.gen, since.seq, since.now_us, since.changes_us, since.count]
+
+
+def _since_from_json(values: Sequence[Any]) -> Since:
+    parts, gen, seq, now_us, changes_us, count = values
+    return Since(gen, seq, now_us, tuple(PartPosition(*part) for part in parts), changes_us, count)
 
 
 def page_url(path: str, token: str, kept: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from psoup.app.wire.models.invocations import ResultsAnswer
 from psoup.app.wire.models.problem import Problem
@@ -13,15 +13,40 @@ from psoup.engine import limits
 from psoup.engine.results.contract import Gen
 from psoup.engine.tuples.batch import Seq
 
+Handle = Annotated[str, Field(max_length=limits.QUERY_NAME_LENGTH_MAX)]
+
+
+class InvokeQuery(BaseModel):
+    """A query to be invoked, and where the client stands in what it answers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    query: Handle
+    cursor: Annotated[str, Field(max_length=limits.CURSOR_LENGTH_MAX)] | None = Field(
+        default=None,
+        description="What the last answer gave as `cursor`: what has changed since is answered.",
+    )
+
+
+def _with_members(given: object) -> object:
+    """Return a bare handle as the object that it stands for."""
+    return given if isinstance(given, dict) else {"query": given}
+
 
 class InvokeBody(BaseModel):
     """The body of POST /v1/invoke: handles, and the parameters of GET /v1/queries/{id}/results."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    queries: list[Annotated[str, Field(max_length=limits.QUERY_NAME_LENGTH_MAX)]] = Field(
+    queries: list[
+        Annotated[
+            InvokeQuery,
+            BeforeValidator(_with_members, json_schema_input_type=Handle | InvokeQuery),
+        ]
+    ] = Field(
         min_length=1,
         max_length=limits.INVOKE_QUERIES_MAX,
+        description="Handles, or objects of a handle and a cursor.",
         examples=[["q_7HcT0u9XbK2mPq4sVw1zRd"]],
     )
     now: str | int | None = Field(

@@ -277,7 +277,7 @@ async def test_invoke_with_what_is_no_body_of_it_is_refused(api: Api):
     )
     assert "count" == problem["nearest"]
     assert_problem(await api.send("POST", "/v1/invoke", content=b"{}"), "unsupported-media")
-    long = {"queries": ["x" * 100] * 1_000}
+    long = {"queries": [{"query": "x" * 100, "cursor": "x" * 200}] * 1_000}
     assert_problem(await api.send("POST", "/v1/invoke", json=long), "body-too-large")
 
 

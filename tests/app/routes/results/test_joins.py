@@ -260,16 +260,16 @@ async def test_join_of_three_streams_has_three_ids(api: Api):
     assert [] != expected
 
 
-async def test_join_shown_once_has_the_first_id_and_the_last_expiry(api: Api):
-    """DISTINCT shows equal rows once: the `_id` of the earliest, the largest `_x`."""
+async def test_join_shown_once_has_an_id_of_its_values_and_the_last_expiry(api: Api):
+    """DISTINCT shows equal rows once, in order of the earliest: with an `_id` of their own, and the largest `_x`."""
     await filled(api)
     sql = SQL.replace("SELECT f.carrier, f.flight, w.visib", "SELECT DISTINCT f.carrier")
     rows = (await api.results(await api.register(sql)))["rows"]
     first: dict[str, Any] = {}
     for one in await joined(api):
-        kept = first.setdefault(
-            one["carrier"], {name: one[name] for name in ("_id", "_x", "carrier")}
-        )
+        kept = first.setdefault(one["carrier"], {name: one[name] for name in ("_x", "carrier")})
         kept["_x"] = max(kept["_x"], one["_x"])
+    ids = [one.pop("_id") for one in rows]
     assert list(first.values()) == rows
+    assert len(rows) == len(set(ids))
     assert 1 < len(rows) < (await api.results(await api.register(SQL)))["count"]

@@ -1,0 +1,245 @@
+"""Clients that come back, in random worlds: over each service, through caches and proxies, while one is killed."""
+
+import asyncio
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.app.real_processes import Process
+from tests.app.routes.results.proxies import Between, BrowserCache, Doubling, Hoarding, Stripping
+from tests.app.routes.results.worlds import CLIENTS, CLOCK_QUERIES, EVENT_QUERIES, World
+from tests.app.serving import served
+from tests.app.support import SETTINGS, Api
+from tests.patience import WAIT_S, wait_until
+
+pytestmark = pytest.mark.anyio
+
+STEPS = 60
+LONG = range(1, 21)
+"""Seeds of long runs."""
+LEASE_S = 3.0
+NGINX = """
+user root; daemon off; pid {folder}/pid; error_log stderr;
+events {{}}
+http {{
+  access_log off; gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;
+  client_body_temp_path {folder}; proxy_temp_path {folder};
+  fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  proxy_cache_path {folder}/cache keys_zone=answers:1m;
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass http://127.0.0.1:{behind};
+      proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
+      {caching}
+    }}
+  }}
+}}
+"""
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_clients_have_what_a_full_answer_shows(api: Api, seed):
+    """In every format, alone and many at once, whatever of their answers was lost, late or read in part."""
+    world = World(seed, EVENT_QUERIES)
+    await world.begin(api.client)
+    await played(world)
+    assert world.seen["delta"] > world.seen["reset"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.services
+@pytest.mark.parametrize("seed", LONG)
+async def test_clients_have_what_a_full_answer_shows_for_long(api: Api, seed):
+    """The same, over more steps and seeds; all that can happen does."""
+    world = World(100 + seed, EVENT_QUERIES)
+    await world.begin(api.client)
+    await played(world, 5 * STEPS)
+    happened = {name for name, times in world.seen.items() if times}
+    assert {"away", "lost", "crossed", "cursor not saved", "pages", "delta", "removed"} <= happened
+
+
+@pytest.mark.services
+async def test_clients_behind_a_browser_s_cache_have_what_is_true_now(api: Api):
+    """Answers that are revalidated are those of this moment, though the windows have moved since."""
+    world = World(3, EVENT_QUERIES, revalidated=True)
+    cache = BrowserCache(api.client._transport)
+    async with through(cache) as http:
+        await world.begin(http, direct=api.client)
+        await played(world)
+        for _ in range(2):
+            await world.all_come_back()
+    assert cache.kept > 0
+
+
+@pytest.mark.parametrize("proxy", [Stripping, Doubling])
+async def test_clients_behind_a_proxy_that_meddles_have_what_is_true(api: Api, proxy):
+    """One that throws parameters away, and one that sends everything twice: no loop, and no wrong row."""
+    world = World(4, EVENT_QUERIES, revalidated=True)
+    async with through(Gets(proxy(api.client._transport), api.client._transport)) as http:
+        await world.begin(http, direct=api.client)
+        await world.all_come_back()
+        await world.all_come_back()
+    assert 2 * CLIENTS * len(EVENT_QUERIES) == world.seen["delta"] + world.seen["reset"]
+
+
+async def test_clients_behind_a_cache_that_hoards_are_late_and_never_wrong(api: Api):
+    """What it has kept of every URL leads nobody to rows that were never there; emptied, it is no hindrance."""
+    world = World(5, EVENT_QUERIES, revalidated=True)
+    hoard = Hoarding(api.client._transport)
+    async with through(Gets(hoard, api.client._transport)) as http:
+        await world.begin(http, direct=api.client)
+        for _ in range(4):
+            await world.arrive()
+            await world.all_are_consistent()
+        hoard.stored.clear()
+        await world.all_come_back()
+    assert hoard.hits > 0
+
+
+async def test_clients_of_windows_that_the_clock_moves_outlive_kills(tmp_path):
+    """A service that is killed and started again goes on from every cursor; a window moves by the clock meanwhile."""
+    await outlived(6, tmp_path, kills=2, steps=STEPS // 2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("seed", LONG)
+async def test_clients_outlive_kills_for_long(tmp_path, seed):
+    """The same, of more seeds and kills."""
+    await outlived(200 + seed, tmp_path, kills=8, steps=STEPS)
+
+
+@pytest.mark.parametrize(
+    ("caching", "status"),
+    [("", 304), ("proxy_cache answers; add_header X-Cache $upstream_cache_status always;", 200)],
+)
+def test_clients_behind_nginx_have_what_is_true(tmp_path, caching, status):
+    """It buffers and compresses. As a cache it keeps nothing private, and takes conditions off what it passes."""
+    with served(SETTINGS) as (_, behind):
+        port = free_port()
+        (tmp_path / "nginx.conf").write_text(
+            NGINX.format(folder=tmp_path, port=port, behind=behind, caching=caching)
+        )
+        command = [program("nginx"), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
+        with started(command, port):
+            asyncio.run(judged_by_a_client(f"http://127.0.0.1:{port}", behind, status))
+
+
+def test_clients_behind_varnish_have_what_is_true(tmp_path):
+    """As it is installed, it keeps nothing that is private, and passes conditions on or judges them itself."""
+    with served(SETTINGS) as (_, behind):
+        port = free_port()
+        command = [program("varnishd"), "-F", "-j", "none", "-n", str(tmp_path / "varnish")]
+        command += ["-a", f"127.0.0.1:{port}", "-b", f"127.0.0.1:{behind}"]
+        with started(command, port):
+            asyncio.run(judged_by_a_client(f"http://127.0.0.1:{port}", behind, 304))
+
+
+async def judged_by_a_client(url: str, behind: int, status: int) -> None:
+    """Play a world through a proxy at `url`; then a condition that holds is answered with `status`."""
+    world = World(7, EVENT_QUERIES)
+    direct = httpx.AsyncClient(base_url=f"http://127.0.0.1:{behind}", timeout=WAIT_S)
+    async with httpx.AsyncClient(base_url=url, timeout=WAIT_S) as http, direct:
+        await world.begin(http, direct)
+        await played(world)
+        for query_id in world.query_ids:
+            path = f"/v1/queries/{query_id}/results"
+            first = await http.get(path)
+            assert first.headers.get("x-cache", "MISS") == "MISS", "a private answer was not kept"
+            tag = first.headers["etag"]
+            assert tag == (await direct.get(path)).headers["etag"]
+            again = await http.get(path, headers={"If-None-Match": tag})
+            assert (status, tag) == (again.status_code, again.headers["etag"])
+
+
+async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> None:
+    """Play a world on a service that is killed so often."""
+    world = World(seed, (*EVENT_QUERIES, *CLOCK_QUERIES))
+    service = Process("serve", None, folder, lease_s=LEASE_S)
+    try:
+        for life in range(kills + 1):
+            service.start("--port", "0")
+            url = service.wait_for("listening")["url"]
+            async with httpx.AsyncClient(base_url=url, timeout=WAIT_S) as http:
+                if life:
+                    world.http = world.direct = http
+                else:
+                    await world.begin(http)
+                resets = world.seen["reset"]
+                await world.all_come_back()
+                assert life == 0 or resets == world.seen["reset"], (
+                    "a kill is no reason to begin again"
+                )
+                await played(world, steps)
+            service.send(signal.SIGKILL)
+            service.wait()
+    finally:
+        service.close()
+    assert world.seen["delta"] > world.seen["reset"]
+
+
+async def played(world: World, steps: int = STEPS) -> None:
+    for _ in range(steps):
+        await world.step()
+    await world.all_come_back()
+
+
+class Gets(Between):
+    """Lets requests that only read go by a proxy, and the others by the side of it."""
+
+    def __init__(self, proxy: Between, behind: httpx.AsyncBaseTransport) -> None:
+        super().__init__(behind)
+        self._proxy = proxy
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return await self._proxy.handle_async_request(request)
+        return await self.forward(request)
+
+
+@asynccontextmanager
+async def through(transport: httpx.AsyncBaseTransport) -> AsyncIterator[httpx.AsyncClient]:
+    """Yield a client that goes by `transport`; what that goes by is left open."""
+    yield httpx.AsyncClient(transport=transport, base_url="http://localhost")
+
+
+@contextmanager
+def started(command: list[str], port: int) -> Iterator[None]:
+    """Run a proxy meanwhile; it listens on `port`."""
+    process = subprocess.Popen(command)
+    try:
+        wait_until(lambda: process.poll() is not None or listens(port), "the proxy listens")
+        assert None is process.poll(), "the proxy runs"
+        yield
+    finally:
+        process.terminate()
+        process.wait(WAIT_S)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def program(name: str) -> str:
+    """Return the path of a program; skip the test where there is none."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed here: what passes through it was not checked")
+    return path
