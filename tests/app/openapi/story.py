@@ -109,12 +109,19 @@ _QUERIES: Final = (
          query={"stream": "trades", "label": "user:42"}),
     Step("register_queries", "two", "One that stands, one that is refused", "POST",
          "/v1/batch/queries", 200, media=NDJSON, body=LINES),
-    Step("invoke_query", "rows", "Rows as objects", "GET", RESULTS, 200),
+    Step("invoke_query", "rows", "Rows as objects", "GET", RESULTS, 200, keep=("cursor", "cursor")),
     Step("invoke_query", "columns", "Names once", "GET", RESULTS, 200, query={"shape": "columns"}),
     Step("invoke_query", "count", "How many", "GET", RESULTS, 200, query={"count": "only"}),
     Step("invoke_query", "csv", "As CSV", "GET", RESULTS, 200, query={"format": "csv"}),
+    Step("append_rows", "later", "", "POST", ROWS, 200, body=[trade(7, "ACME", 45.0)], is_shown=False),
+    Step("invoke_query", "changes", "What has changed since", "GET", RESULTS, 200,
+         query={"cursor": "{cursor}"}),
+    Step("invoke_query", "operations", "The same as operations", "GET", RESULTS, 200,
+         query={"cursor": "{cursor}", "format": "ndjson"}),
     Step("invoke_queries", "two", "One that stands, one that nobody knows", "POST", "/v1/invoke", 200,
          body={"queries": ["{query}", UNKNOWN], "limit": 2}),
+    Step("invoke_queries", "cursors", "What has changed since", "POST", "/v1/invoke", 200,
+         body={"queries": [{"query": "{query}", "cursor": "{cursor}"}]}),
 )  # fmt: skip
 _REFUSED: Final = (
     Step("register_query", "syntax", "", "POST", "/v1/queries", 422, body={"sql": "SELEC * FROM trades"}),
@@ -178,11 +185,11 @@ async def told(api: Api) -> list[tuple[Step, httpx.Response, Example]]:
     kept: dict[str, str] = {}
     found = []
     for step in STORY:
-        path, body = filled(step.path, kept), filled(step.body, kept)
+        path, query, body = (filled(one, kept) for one in (step.path, step.query, step.body))
         text = body if isinstance(body, bytes | str | None) else orjson.dumps(body)
         headers = dict(step.headers) | ({} if body is None else {"Content-Type": step.media})
         answer = await api.send(
-            step.method, path, params=step.query or None, content=text, headers=headers
+            step.method, path, params=query or None, content=text, headers=headers
         )
         if step.keep is not None and answer.is_success:
             member, name = step.keep
@@ -191,11 +198,13 @@ async def told(api: Api) -> list[tuple[Step, httpx.Response, Example]]:
                 value = value[key]
             kept[name] = value
         assert step.status == answer.status_code, (step, answer.text)
-        found.append((step, answer, example(step, path, body, answer)))
+        found.append((step, answer, example(step, path, query, body, answer)))
     return found
 
 
-def example(step: Step, path: str, body: Any, answer: httpx.Response) -> Example:
+def example(
+    step: Step, path: str, query: Mapping[str, str], body: Any, answer: httpx.Response
+) -> Example:
     """Return what a step shows: not what is binary, and of the meters nothing, as they are many."""
     media = answer.headers.get("content-type", JSON).partition(";")[0]
     value: Any = None
@@ -209,7 +218,7 @@ def example(step: Step, path: str, body: Any, answer: httpx.Response) -> Example
         summary=step.summary,
         status=step.status,
         path=path_values(step.path, path),
-        query=step.query,
+        query=query,
         headers=step.headers,
         media=step.media,
         body=None if isinstance(body, bytes) else body,
