@@ -136,6 +136,8 @@ def enveloped(
     answer = found.answer
     if not following.at_now:  # a page's position does not say that its instant was asked for
         answer = replace(answer, stands=None)
+    if answer.keep is not None and not answer.keep.shape[-1]:  # these rows and no others
+        answer = replace(answer, reset=True, removed=None, keep=None)
 
     def encode(part: Answer, rows: RowSet) -> Envelope:
         cursor = cursor_of(call, part, counted=shown.count_only)

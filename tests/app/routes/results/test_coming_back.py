@@ -226,6 +226,20 @@ async def test_rows_that_retention_drops_are_forgotten(api: Api):
         assert answer["complete_from"] is not None
 
 
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "arrow"])
+async def test_client_that_keeps_nothing_is_told_to_begin_again(api: Api, form):
+    """Where more went than a page may name, and nothing of it stayed: columns cannot say `keep` of no row."""
+    path = await filled(api, 6, sql="SELECT qty FROM trades", retention={"rows": 2})
+    client = Client()
+    client.take(await asked(api, path), asked=None)
+    await api.rows([row(10 + i, qty=10 + i) for i in range(6)])
+    answer = await asked(api, path, client.cursor, limit=1, format=form)
+    while answer is not None:
+        client.take(answer, asked=client.cursor)
+        answer = read(await api.get(answer["next"])) if answer["next"] else None
+    assert [14, 15] == sorted(int(one["qty"]) for one in client.rows.values())
+
+
 @pytest.mark.services
 async def test_distinct_rows_are_known_by_their_values(api: Api):
     """`_id` stays the same when the first of the equal rows has left, and in each format."""
