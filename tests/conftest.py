@@ -12,6 +12,7 @@ from hypothesis.internal.conjecture import engine as hypothesis_engine
 
 from tests.children import heed_ignored_signals
 from tests.spark_session import spark  # noqa: F401 - a fixture for tests/spark and tests/agreement
+from tests.tracing import Tracing
 
 TESTS = Path(__file__).resolve().parent
 DATA = TESTS.parents[1] / "shared" / "data"
@@ -61,6 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile: new examples where the slow tests were asked for, else the same ones. Log plainly."""
     log_plainly()
+    if config.pluginmanager.hasplugin("_cov"):
+        config.pluginmanager.register(Tracing(config), "tracing")
     wanted = config.getoption("markexpr") or ""
     settings.load_profile("torture" if "slow" in wanted and "not slow" not in wanted else "suite")
 
