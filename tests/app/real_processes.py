@@ -3,17 +3,19 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.forked import Started, started
 from tests.patience import PATIENT_ENVIRONMENT, wait_until
 
 
 class Process:
     """`psoup engine`, `serve` or `api` over a server, with a folder of its own. Not running until `start`."""
+
+    forked = True
+    """Whether it is forked (`tests.forked`): a test of what the system tells of a process starts it by its command."""
 
     def __init__(
         self,
@@ -31,8 +33,7 @@ class Process:
         folder.mkdir(parents=True, exist_ok=True)
         self._log = folder / "log"
         self._log.touch()
-        self._arguments = [sys.executable, "-m", "psoup", command]
-        self._arguments += ["--log-format", "json"]
+        self._arguments = [command, "--log-format", "json"]
         if url and "store" not in (settings or {}):
             self._arguments += ["--store", url]
         if command != "api":  # workers keep no data
@@ -40,15 +41,19 @@ class Process:
         self._environment = {**os.environ, **PATIENT_ENVIRONMENT, "PSOUP_LEASE_S": str(lease_s)}
         for name, value in (settings or {}).items():
             self._environment[f"PSOUP_{name.upper()}"] = str(value)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
         self._read_from = 0
 
     def start(self, *options: str) -> None:
         """Start it; `options` are further ones of its command line."""
         self._read_from = self._log.stat().st_size
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*self._arguments, *options], stdout=log, stderr=log, env=self._environment
+            self._process = started(
+                "psoup",
+                [*self._arguments, *options],
+                output=log,
+                env=self._environment,
+                forked=self.forked,
             )
 
     @property

@@ -10,17 +10,17 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Final, Literal, Self
+from typing import IO, Final, Literal, Self
 
 from psoup.storage.embedded.server import CONFIGURATION, find_executable
 from psoup.storage.redis.calls.client import RedisClient
 from tests.agreement.service.process import free_port
+from tests.forked import Started, started
 from tests.torture.exchange import BrokenError, Connection, SilentError
 from tests.torture.far import FarStore
 
@@ -71,15 +71,12 @@ class Ended:
 class Child:
     """One process of a deployment and its descendants."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], log: Path, env: Mapping[str, str]
-    ) -> None:
-        """Do not start it yet. Its output goes to the end of `log`."""
+    def __init__(self, name: str, log: Path, start: Callable[[IO[bytes]], Started]) -> None:
+        """Do not start it yet. `start` starts it, at the head of a group of its own; it is given the end of `log`."""
         self.name = name
         self.log = log
-        self._command = command
-        self._env = {**os.environ, **env}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._start = start
+        self._process: Started | None = None
         self._said_before = 0
         self.wanted = False
         """Whether it is to be started again when it ends."""
@@ -91,17 +88,10 @@ class Child:
         return self._process.pid
 
     def start(self) -> None:
-        """Start it, at the head of a group of its own."""
+        """Start it."""
         with self.log.open("ab") as log:
             self._said_before = log.tell()
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=self._env,
-                start_new_session=True,
-            )
+            self._process = self._start(log)
         self.wanted = True
 
     def code(self) -> int | None:
@@ -160,7 +150,18 @@ class Redis(Child):
         executable = find_executable() if kind == "valkey" else shutil.which("redis-server")
         assert executable is not None, "there is no redis-server on PATH"
         arguments = [text for name, value in settings.items() for text in (f"--{name}", value)]
-        super().__init__("redis", [str(executable), *arguments], folder / "redis.log", {})
+        command = [str(executable), *arguments]
+        super().__init__(
+            "redis",
+            folder / "redis.log",
+            lambda log: subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            ),
+        )
 
     @property
     def url(self) -> str:
@@ -343,9 +344,11 @@ class Deployment:
         settings = dict(self.shape.settings)
         if self.shape.engines:
             settings["PSOUP_LEASE_S"] = str(self.shape.lease_s)
-        log = self.folder / f"{name}.log"
+        module, env = "tests.torture.changeable", {**os.environ, **settings}
         return Child(
-            name, [sys.executable, "-m", "tests.torture.changeable", *command], log, settings
+            name,
+            self.folder / f"{name}.log",
+            lambda log: started(module, command, output=log, env=env, start_new_session=True),
         )
 
     async def _supervise(self) -> None:

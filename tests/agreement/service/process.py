@@ -4,12 +4,11 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 
+from tests.forked import Started, started
 from tests.patience import PATIENT_ENVIRONMENT, wait_until
 
 
@@ -29,17 +28,16 @@ class ServiceProcess:
         self.data = folder / "data"
         self.log = folder / "service.log"
         self.url = ""
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Started | None = None
 
     def start(self) -> None:
         """Start the service on a free port and wait until it is ready."""
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "psoup", "serve"]
-        command += ["--data", str(self.data), "--port", str(port)]
+        arguments = ["serve", "--data", str(self.data), "--port", str(port)]
         environment = {**os.environ, **PATIENT_ENVIRONMENT}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            self._process = started("psoup", arguments, output=log, env=environment)
         self._wait_ready()
 
     def kill(self) -> None:

@@ -30,7 +30,14 @@ def guarded(attacked_server):
     attacked_server.client.fetch_one("ACL", "DELUSER", "guarded")
 
 
+@pytest.fixture
+def command_lines(monkeypatch):
+    """Let processes be started by their commands: a forked one has no command line of its own."""
+    monkeypatch.setattr(Process, "forked", False)
+
+
 @pytest.mark.parametrize(("kind", "way"), [("serve", "environment"), ("worker", "file")])
+@pytest.mark.usefixtures("command_lines")
 def test_password_of_the_store_is_seen_nowhere(attacked_server, guarded, tmp_path, kind, way):
     """A service that gives it to the store works; no command line, log line or answer has it."""
     plain, whole = guarded
