@@ -30,7 +30,7 @@ class Zygote:
     """The process that others are forked from."""
 
     def __init__(self) -> None:
-        """Start it; it is imported while the first process is asked for."""
+        """Start it: it imports what it needs while the first process is asked for."""
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         self._numbers = itertools.count()
