@@ -99,6 +99,9 @@ def costs_of(text: str) -> dict[str, list[tuple[str, float]]]:
         if cost := _TIMES.fullmatch(line):
             times = float(cost["times"]) * (1e3 if cost["letter"] else 1.0)
             found.setdefault(group, []).append((cost["request"], times))
+        elif line and not line.startswith(" "):
+            group = line
+    return found
 
 
 def rates_of(text: str) -> dict[str, list[tuple[int, float]]]:
