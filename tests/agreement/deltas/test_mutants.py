@@ -93,11 +93,6 @@ MUTANTS: dict[str, Patch] = {
     "a row of DISTINCT leaves with the first of its equals": setting(
         changes, "last_leaving", first_leaving
     ),
-    "rows to come are looked for from the oldest row shown on": setting(
-        stream_invocation.Invocation,
-        "_oldest_rows",
-        lambda self, oldest, _: (self._at.parts[0].past_row if oldest is None else oldest,),
-    ),
 }
 
 

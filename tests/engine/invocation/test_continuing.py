@@ -6,9 +6,11 @@ import pytest
 
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PartPosition, Request
+from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import invoke_many
 from psoup.engine.limits import CHUNK_ROWS, SECOND_US
 from psoup.engine.log.operation import Materialize
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.tuples.schema import ClockKind
 from tests.engine.batches import schema_keeping
 from tests.engine.one_stream import SLIDING, T0, ask, send, world_of
@@ -133,6 +135,19 @@ def test_pages_of_changes_say_once_what_is_forgotten_and_once_where_the_client_s
     assert [True, False, False, False] == [page.reset for page in pages]
     assert [None, None, None] == [page.stands for page in pages[:-1]]
     assert pages[-1].stands == first.stands
+
+
+def test_pages_whose_order_is_not_kept_tell_alike_when_the_clock_changes_the_answer():
+    """A row that is to come may be older than all that are shown: the page needs it as well."""
+    world = world_of()
+    query_id = world.register("SELECT ts FROM s BEGIN (NOW - 0.000020) END (NOW - 0.000005)")
+    send(world, *[(T0 + after, 1) for after in (8, 10, 1, 2)])
+    first = ask(world, query_id, limit=1)
+    assert first.changes_us == T0 + 8 + 5
+    world.cache = InvocationCache(BoundQueries())
+    last = ask(world, query_id, limit=1, position=first.next)
+    assert last.stands is not None
+    assert (last.state, last.stands.changes_us) == (first.state, first.changes_us)
 
 
 def closed_world(time):
