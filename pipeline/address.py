@@ -6,7 +6,7 @@ from psoup.pipeline.errors import AddressError
 
 
 def checked_url(given: str) -> str:
-    """Return the URL without a slash at its end.
+    """Return the URL without a slash at its end, and without the /v1 that every path of the service begins with.
 
     Raises:
         AddressError: it is not the URL of a service.
@@ -26,7 +26,7 @@ def checked_url(given: str) -> str:
         )
     if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65_535:
         raise AddressError(f"{given!r} is not the URL of a service: {expected}.")
-    return given.rstrip("/")
+    return given.rstrip("/").removesuffix("/v1")
 
 
 def is_same_origin(one: httpx.URL, other: httpx.URL) -> bool:

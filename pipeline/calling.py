@@ -16,7 +16,12 @@ import httpx
 import orjson
 
 from psoup.pipeline.address import checked_token, checked_url, is_same_origin
-from psoup.pipeline.errors import ForeignAddressError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.errors import (
+    ForeignAddressError,
+    ProblemRequest,
+    ServiceProblem,
+    ServiceUnreachableError,
+)
 
 JsonObject = dict[str, Any]
 
@@ -137,7 +142,7 @@ class Caller:
         started_s = self._retry.clock()
         attempt = 0
         while True:
-            failure, retry_after = self._attempt(send, repeatable=repeatable)
+            failure, retry_after = self._attempt(send, json or {}, repeatable=repeatable)
             if isinstance(failure, httpx.Response):
                 return failure
             pause_s = self._retry.pause_s(attempt, retry_after)
@@ -151,7 +156,7 @@ class Caller:
             attempt += 1
 
     def _attempt(
-        self, send: httpx.Request, *, repeatable: bool
+        self, send: httpx.Request, members: Mapping[str, object], *, repeatable: bool
     ) -> tuple[httpx.Response | ServiceProblem | ServiceUnreachableError, str | None]:
         """Return the answer, or the error with its `Retry-After`."""
         try:
@@ -164,9 +169,9 @@ class Caller:
         self._answered = True
         if answer.is_success:
             return answer, None
-        return ServiceProblem(answer.status_code, _problem(answer)), answer.headers.get(
-            "Retry-After"
-        )
+        refused = ProblemRequest(send.url.path, dict(send.url.params), members)
+        problem = ServiceProblem(answer.status_code, _problem(answer), request=refused)
+        return problem, answer.headers.get("Retry-After")
 
     def _unreachable(self, error: Exception, hint: str) -> ServiceUnreachableError:
         reason = str(error).rstrip(".") or type(error).__name__

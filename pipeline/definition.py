@@ -1,8 +1,9 @@
 """The definition of a stream, as the body of `PUT /v1/streams/{name}`: from options, a file, or a description."""
 
 import dataclasses
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,6 +98,9 @@ def definition_from(
     )
     named = {name: value for name, value in members.items() if value is not None}
     time = named.get("time", given.get("time"))
+    if time is not None:
+        names = [column.name for column in columns_of(given)]
+        named["time"] = time = column_named(str(time), names, option="--time")
     declared = columns_of({**given, "time": time})
     unknown = [name for name in not_null if name not in {column.name for column in declared}]
     if unknown:
@@ -118,6 +122,26 @@ def _column_option(given: str) -> dict[str, str]:
     if not (name and colon and kind):
         raise DefinitionError(f"--column is {given!r}: expected name:type, such as ts:timestamp.")
     return {"name": name, "type": kind.strip()}
+
+
+def column_named(given: str, names: Iterable[str], *, option: str) -> str:
+    """Return the column that an option names, in any case where that is clear, as in SQL.
+
+    Raises:
+        DefinitionError: there is no such column; names the nearest, and all.
+    """
+    listed = list(names)
+    if given in listed:
+        return given
+    alike = [name for name in listed if name.casefold() == given.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    folded = {name.casefold(): name for name in listed}
+    near = difflib.get_close_matches(given.casefold(), folded, n=1)
+    meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    raise DefinitionError(
+        f"There is no column {given!r} for {option}.{meant} The columns are {', '.join(listed)}."
+    )
 
 
 def columns_of(definition: Mapping[str, Any]) -> tuple[ColumnSchema, ...]:

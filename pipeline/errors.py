@@ -4,6 +4,7 @@ Their root is not `EngineError`: the service never answers with one of them.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import ClassVar, Self
 
@@ -157,15 +158,27 @@ class ForeignAddressError(ServiceUnreachableError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ProblemRequest:
+    """The request that a problem answers: its path without escapes, its parameters, the members of a JSON body."""
+
+    path: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    members: Mapping[str, object] = field(default_factory=dict)
+
+
 class ServiceProblem(PipelineError):  # noqa: N818 - named after what it carries, a problem body
     """The service refused a request, or failed at it; carries the problem body of its answer."""
 
     code = "service-problem"
 
-    def __init__(self, status: int, body: Mapping[str, object]) -> None:
-        """Keep the HTTP status and the members of the problem body."""
+    def __init__(
+        self, status: int, body: Mapping[str, object], *, request: ProblemRequest | None = None
+    ) -> None:
+        """Keep the HTTP status, the members of the problem body, and the request where it is known."""
         self.status = status
         self.body = body
+        self.request = request or ProblemRequest()
         super().__init__(f"{status} {self.problem}: {self.detail}")
 
     @property

@@ -121,12 +121,12 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _ended(code: ExitCode, error: BaseException) -> typer.Exit:
-    from psoup.app.cli.terminal import output
+    from psoup.app.cli.terminal import output, problems
     from psoup.pipeline.errors import ServiceProblem
 
     console = output.standard_error()
     if isinstance(error, ServiceProblem):
-        console.print(output.problem(error))
+        console.print(problems.problem(error))
     elif isinstance(error, KeyboardInterrupt):
         console.print("interrupted", style=output.QUIET)
     else:

@@ -46,10 +46,14 @@ class Caller:
         Raises:
             ScopeMissingError: says which scope is needed.
         """
-        if self.scopes is None or _has(self.scopes, scope, stream):
+        if self.allows(scope, stream=stream):
             return
         needed = f"{INGEST}:{stream or '*'}" if scope == INGEST else scope
         raise ScopeMissingError("The key lacks the scope this request needs.", scope=needed)
+
+    def allows(self, scope: str, *, stream: str | None = None) -> bool:
+        """Return whether the caller has a scope; `ingest` is that of a stream, or of any if none is named."""
+        return self.scopes is None or _has(self.scopes, scope, stream)
 
 
 def _has(scopes: frozenset[str], scope: str, stream: str | None) -> bool:

@@ -36,6 +36,15 @@ class UnknownFieldProblem(Problem):
     nearest: str | None = Field(description="The name that may have been meant.")
 
 
+class NotFoundProblem(Problem):
+    """There is no such stream, query or path."""
+
+    stream: str | None = Field(default=None, description="The name that no stream has.")
+    nearest: str | None = Field(
+        default=None, description="The declared name that may have been meant."
+    )
+
+
 class ScopeProblem(Problem):
     """The key lacks a scope."""
 
@@ -221,6 +230,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "bad-body": BadBodyProblem,
     "unknown-field": UnknownFieldProblem,
     "scope-missing": ScopeProblem,
+    "not-found": NotFoundProblem,
     "not-acceptable": SupportedProblem,
     "unsupported-media": SupportedProblem,
     "stream-differs": StreamDiffersProblem,

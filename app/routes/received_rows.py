@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from psoup.app.backend.catalogue import Declaration
 from psoup.app.errors import BodyTooLargeError
 from psoup.app.routes.endpoint import Call, server_timing
+from psoup.app.routes.stream_names import found_stream
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from psoup.app.wire.rows.warnings import row_warnings
 from psoup.engine import limits
@@ -179,7 +180,7 @@ async def declaration(call: Call, name: str) -> Declaration:
         return known
     # Not where answers are made: invocations that take long do not hold rows up.
     return await call.service.parsing.run(
-        functools.partial(call.service.catalogue.stream, name),
+        functools.partial(found_stream, call, call.service.catalogue.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
 

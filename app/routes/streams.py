@@ -10,6 +10,7 @@ from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
+from psoup.app.routes.stream_names import found_stream
 from psoup.app.wire.models.streams import (
     StreamAnswer,
     StreamBody,
@@ -115,7 +116,7 @@ def removed(submitted: Submitted) -> Response:
 def _removal(call: Call, name: str, *, cascade: bool) -> Drop:
     """Return the removal of the stream in force under `name` and, for a cascade, of all queries that read it."""
     results = call.service.results
-    stream = results.stream(name)
+    stream = found_stream(call, results.stream, name)
     # Not of one instant: a query that comes or goes in between makes the log refuse the removal as stale.
     readers = results.readers(stream.stream_id) if cascade else ()
     queries = tuple(one.query_id for one in readers)
@@ -127,7 +128,7 @@ async def stream_record(call: Call, name: str) -> StreamRecord:
     if not STREAM_NAME.fullmatch(name):
         raise NotFoundError(NO_STREAM)
     return await call.service.answering.run(
-        functools.partial(call.service.results.stream, name),
+        functools.partial(found_stream, call, call.service.results.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
 

@@ -8,7 +8,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeVar, get_args
+from typing import Final, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,6 +23,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]|-?[0-9][0-9.eE+-]*|NaN|-?Inf
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})
 BOM = b"\xef\xbb\xbf"
+_SYNONYMS: Final = {"query": "sql", "statement": "sql", "schema": "columns", "fields": "columns"}
+"""Names that other services give to members of ours, and that are not like them."""
 
 
 def parse_json(body: bytes) -> object:
@@ -82,7 +84,10 @@ def read_model(body: bytes, model: type[Model]) -> Model:
 def nearest(name: str, known: Sequence[str]) -> str | None:
     """Return the known name most like `name`, if one is like it at all."""
     close = difflib.get_close_matches(name, known, n=1)
-    return close[0] if close else None
+    if close:
+        return close[0]
+    meant = _SYNONYMS.get(name)
+    return meant if meant in known else None
 
 
 def _scan(text: str) -> None:

@@ -17,7 +17,11 @@ import orjson
 from psoup.engine.limits import BATCH_ROWS_MAX
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.definition import check_stream_name, columns_of, definition_body
+from psoup.pipeline.definition import (
+    check_stream_name,
+    columns_of,
+    definition_body,
+)
 from psoup.pipeline.errors import DataFileError, DefinitionError, NoRowsError
 from psoup.pipeline.files.columns.kinds import InferredColumn
 from psoup.pipeline.files.data_file import DataFile
@@ -25,6 +29,12 @@ from psoup.pipeline.files.merging import agree_on_dates, check_headers, merge_co
 from psoup.pipeline.files.notes import notes_on
 from psoup.pipeline.files.options import BATCH_ROWS_DEFAULT, ReadOptions
 from psoup.pipeline.load.sources import Source
+from psoup.pipeline.load.time_column import (
+    check_time,
+    time_as_written,
+    with_time,
+    with_time_renamed,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +172,12 @@ def plan_load(
     time = named_time or (existing or {}).get("time")
     opened = _open(files, dataclasses.replace(request.read, time=time))
     check_headers([(source.name, data) for source, data in opened])
+    if request.read.time is not None:
+        time = time_as_written(request.read, [data for _, data in opened])
+        if existing is not None and not request.replace:
+            check_time(time, request.stream, existing)
+    if time != opened[0][1].options.time:
+        opened = _open(files, with_time_renamed(request.read, time))
     declared = _declared(request, time, existing)
     if declared is not None:
         _check_columns(declared, opened, request.read)
@@ -172,7 +188,7 @@ def plan_load(
     if columns is None:
         if not named_time and time not in {column.name for column in inferred}:
             time = None  # it is the time column of a stream that the load drops
-        columns = _with_time(_as_columns(inferred, time, existing), time)
+        columns = with_time(_as_columns(inferred, time, existing), time)
     if request.sort and time is None:
         raise DefinitionError("--sort needs to know the time column: pass --time COLUMN.")
     types = {column.name: column.type for column in inferred}
@@ -218,10 +234,10 @@ def _declared(
     """Return the columns of `--schema`, else of a stream that is not replaced; None: the columns are inferred."""
     given = request.schema or {}
     if "columns" in given:
-        return _with_time(columns_of({**given, "time": time}), time)
+        return with_time(columns_of({**given, "time": time}), time)
     if existing is None or request.replace:
         return None
-    return _with_time(columns_of(existing), time)
+    return with_time(columns_of(existing), time)
 
 
 def _check_columns(
@@ -323,19 +339,6 @@ def _stat(source: Source) -> os.stat_result:
 
 def _version(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
-
-
-def _with_time(columns: tuple[ColumnSchema, ...], time: str | None) -> tuple[ColumnSchema, ...]:
-    """Return the columns with the time column not nullable, as every stream declares it."""
-    if time is None:
-        return columns
-    if time not in {column.name for column in columns}:
-        listed = ", ".join(column.name for column in columns)
-        raise DefinitionError(f"There is no column {time!r} for --time: the columns are {listed}.")
-    return tuple(
-        dataclasses.replace(column, nullable=False) if column.name == time else column
-        for column in columns
-    )
 
 
 def _body(

@@ -280,7 +280,7 @@ def _with_hint(problem: ServiceProblem, stream: str) -> ServiceProblem:
         f"Leave out the options that differ; or pass --replace, which drops all rows of {stream} before the load."
         f" psoup drop {stream} removes the stream."
     )
-    return ServiceProblem(problem.status, {**problem.body, "hint": hint})
+    return ServiceProblem(problem.status, {**problem.body, "hint": hint}, request=problem.request)
 
 
 _HINTS: Final = {

@@ -20,14 +20,14 @@ def csv_file(tmp_path):
 
 
 def test_query_refused_ends_with_1_and_shows_the_place(psoup, csv_file):
-    """A refused query prints code, excerpt with its caret, and hint to standard error."""
+    """A refused query prints code, advice and excerpt with its caret to standard error."""
     psoup("load", csv_file, "--stream", "s", "--time", "ts")
     result = psoup("query", "SELECT * FROM s WHERE nn > 1", code=ExitCode.REFUSED)
     assert "unknown-column" in result.stderr
     lines = result.stderr.splitlines()
     caret = next(i for i, line in enumerate(lines) if "^" in line)
     assert "nn" == lines[caret - 1][lines[caret].index("^") :].split()[0]
-    assert "hint" in result.stderr
+    assert "Did you mean n?" in result.stderr
     assert "" == result.stdout
 
 

@@ -25,6 +25,13 @@ def test_url_of_a_service_is_taken(url):
         assert url.rstrip("/") == service.url
 
 
+@pytest.mark.parametrize("url", ["http://h/v1", "http://h/v1/", "http://h/below/v1"])
+def test_url_without_the_version_of_its_paths(url):
+    """Every path begins with it: given with the URL it is the same."""
+    with PsoupClient(url) as service:
+        assert url.rstrip("/").removesuffix("/v1") == service.url
+
+
 @pytest.mark.parametrize("token", ["é", "a b", "a\r\nX: y", "\x7f"])
 def test_token_that_no_header_carries_is_refused_and_not_shown(token):
     """Other characters than ASCII signs are refused; the message does not hold the secret."""

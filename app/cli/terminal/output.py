@@ -1,4 +1,4 @@
-"""Output for people: problems, tables of rows, lists, progress.
+"""Output for people: warnings, tables of rows, lists, progress.
 
 Renderables and the two consoles; what is printed when is the caller's affair. Values come from users and
 services, so they are never read as markup.
@@ -9,10 +9,9 @@ services, so they are never read as markup.
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from http import HTTPStatus
 from typing import IO, Any, Final
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -24,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from psoup.pipeline.errors import ServiceProblem
+from psoup.app.cli.terminal.phrases import in_command_words
 
 ACCENT: Final = "cyan"
 QUIET: Final = "dim"
@@ -137,30 +136,14 @@ def plain_table(
     return table
 
 
-def problem(found: ServiceProblem) -> Group:
-    """Return a refusal: its detail, the excerpt with a caret, and the hint."""
-    body = found.body
-    lines: list[RenderableType] = [
-        Text.assemble(("refused ", "bold red"), (found.problem, "bold"), f"  {found.detail}")
-    ]
-    excerpt = body.get("excerpt")
-    if isinstance(excerpt, str):
-        lines += [Text(f"  {line}", style=_excerpt_style(line)) for line in excerpt.split("\n")]
-    if isinstance(body.get("hint"), str) and str(body["hint"]) not in found.detail:
-        lines.append(Text.assemble(("hint ", f"bold {ACCENT}"), str(body["hint"])))
-    if found.status == HTTPStatus.UNAUTHORIZED:
-        lines.append(Text("Commands take a key from PSOUP_TOKEN, or from --token.", style=QUIET))
-    lines += [Text(f"  {line}") for line in _details(body)]
-    if found.retryable:
-        lines.append(Text("The same request may succeed later.", style=QUIET))
-    return Group(*lines)
-
-
 def warnings(found: Iterable[Mapping[str, Any]]) -> Group:
     """Return the warnings that came with a query."""
     return Group(
         *(
-            Text.assemble(("warning ", "bold yellow"), f"{one.get('code')}: {one.get('detail')}")
+            Text.assemble(
+                ("warning ", "bold yellow"),
+                f"{one.get('code')}: {in_command_words(str(one.get('detail')))}",
+            )
             for one in found
         )
     )
@@ -169,45 +152,6 @@ def warnings(found: Iterable[Mapping[str, Any]]) -> Group:
 def failure(sentence: str) -> Text:
     """Return an error that has no problem body."""
     return Text.assemble(("error ", "bold red"), sentence)
-
-
-def _excerpt_style(line: str) -> str:
-    return "bold red" if line.strip() and not line.strip().strip("^~") else ""
-
-
-def _details(body: Mapping[str, object]) -> list[str]:
-    """Return since when and why a query is suspended, and the entries of `errors` and `diff`, one line each."""
-    errors = body.get("errors")
-    diff = body.get("diff")
-    since = body.get("since_seq")
-    return [
-        *([] if since is None else [f"since operation {since}: {body.get('reason')}"]),
-        *(
-            " ".join(f"{name}={value}" for name, value in one.items())
-            for one in (errors if isinstance(errors, list) else [])
-        ),
-        *(line for one in (diff if isinstance(diff, list) else []) for line in _differences(one)),
-    ]
-
-
-def _differences(one: Mapping[str, Any]) -> list[str]:
-    """Return in what a member of a declaration differs, one line each: of columns those that do."""
-    member, declared, given = one.get("member"), one.get("declared"), one.get("given")
-    if member != "columns" or not (isinstance(declared, list) and isinstance(given, list)):
-        return [f"{member}: declared {declared}, given {given}"]
-    before, after = ({c["name"]: _column(c) for c in columns} for columns in (declared, given))
-    if before == after:
-        return ["columns: declared in another order"]
-    return [
-        f"column {name}: declared {before.get(name, 'nothing')}, given {after.get(name, 'nothing')}"
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
-    ]
-
-
-def _column(column: Mapping[str, Any]) -> str:
-    unit = f" in {column['unit']}" if column.get("unit") else ""
-    return f"{column['type']}{unit}{'' if column['nullable'] else ' not null'}"
 
 
 def files_bar(console: Console, *, done: str, stays: bool = True) -> Progress:

@@ -87,6 +87,23 @@ async def test_refused_url_says_what_is_expected(api: Api, path, part):
     assert "zebra" not in body["detail"]
 
 
+async def test_stream_that_is_misspelt_is_answered_with_the_one_that_may_be_meant(api: Api):
+    """Whoever reads, drops or sends rows; the sentence itself quotes nothing."""
+    await api.declare()
+    path = "/v1/streams/trade"
+    for method, place in (("GET", ""), ("DELETE", ""), ("POST", "/rows"), ("POST", "/stages")):
+        options = {"json": [{"px": 1.0}]} if method == "POST" else {}
+        body = (await api.send(method, path + place, **options)).json()
+        assert ("not-found", "trade", "trades") == (body["code"], body["stream"], body["nearest"])
+        assert "trade" not in body["detail"].replace("/v1/streams", "")
+
+
+async def test_member_that_other_services_know_is_answered_with_ours(api: Api):
+    """`query` is not like `sql`, and means it."""
+    body = (await api.send("POST", "/v1/queries", json={"query": "SELECT 1"})).json()
+    assert ("unknown-field", "sql") == (body["code"], body["nearest"])
+
+
 @pytest.mark.parametrize(
     ("path", "body", "part"),
     [
