@@ -1,4 +1,4 @@
-"""Questions before something is removed for good."""
+"""Questions before something is done that cannot be undone."""
 
 import sys
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def require_consent(what: str, *, yes: bool) -> None:
     """Return once the user agrees; without a terminal only `--yes` counts.
 
     Args:
-        what: a sentence that says what is removed.
+        what: a sentence that says what would be done.
         yes: whether `--yes` was passed.
 
     Raises:

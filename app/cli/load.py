@@ -143,6 +143,10 @@ Epoch = Annotated[
 Sort = Annotated[
     bool, typer.Option("--sort", help="Send in order of --time.", rich_help_panel=_READING)
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show the columns and the notes, and store nothing."),
+]
 BatchRows = Annotated[
     int, typer.Option(help="Rows sent at once. Keep it when a load is repeated.", min=1)
 ]
@@ -182,6 +186,7 @@ def load(
     compress: Compress = None,
     producer: Producer = None,
     replace: Replace = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     url: Url = URL_DEFAULT,
     token: Token = None,
@@ -222,4 +227,4 @@ def load(
         producer=producer,
         replace=replace,
     )
-    run(request, files, yes=yes, url=url, token=token)
+    run(request, files, yes=yes, dry_run=dry_run, url=url, token=token)

@@ -7,7 +7,7 @@ exactly this file (`docs/decisions/0028-a-file-is-loaded-once.md`).
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,13 +22,11 @@ from psoup.pipeline.errors import (
     ServiceProblem,
     ServiceUnreachableError,
 )
-from psoup.pipeline.load.batches import LoadBatch, batches_of, empty_body, read_ahead
-from psoup.pipeline.load.plan import LoadFile, LoadPlan
-from psoup.pipeline.wording import counted
+from psoup.pipeline.load.batches import LoadBatch, batches_of, read_ahead
+from psoup.pipeline.load.plan import LoadPlan
 
 ALL_BUT_DONE: Final = 0.99
 """The largest fraction shown before everything is acknowledged."""
-_FILES_NAMED: Final = 3
 
 LoadWarning = Mapping[str, str]
 """A warning in the form of the service: `code` and `detail`."""
@@ -60,7 +58,7 @@ def run_load(
     Args:
         service: the service.
         plan: of `plan_load`.
-        on_progress: called after the declaration, the check for known files, each batch, and the end.
+        on_progress: called after the declaration, each batch, and the end.
 
     Raises:
         DataFileError: a value does not fit its column, or the service rejected a row; names the line.
@@ -98,14 +96,12 @@ class _Load:
         self._progress = LoadProgress()
 
     def prepare(self) -> None:
-        """Drop and declare the stream as planned, and warn of files that are new to it."""
+        """Drop and declare the stream as planned."""
         plan = self._plan
         if plan.replaces and plan.existing is not None:
             drop_as_seen(self._service, plan.existing)
         if plan.body is not None:
             self._step(warnings=self._declare(plan.body))
-        if plan.rows_before:
-            self._check_known_files()
 
     def send(self, batch: LoadBatch) -> None:
         """Append a batch, or a file's end."""
@@ -180,41 +176,6 @@ class _Load:
                 raise _with_hint(problem, name) from problem
         return tuple(described.get("warnings", ()))
 
-    def _check_known_files(self) -> None:
-        """Warn of files that are new to the stream, before a row is stored.
-
-        Raises:
-            AlreadyLoadedError: the stream has the rows of a file in the other order.
-        """
-        seq = int(self._append_nothing(None)["seq"])
-        new = [file for file in self._plan.files if not self._is_known(file.app, seq)]
-        for file in new:
-            if self._is_known(file.other_app, seq):
-                raise AlreadyLoadedError(file.source.name, self._plan.request.stream)
-        if new and self._plan.request.producer is None:
-            self._step(warnings=(_new_files(self._plan, new),))
-
-    def _is_known(self, app: str, seq: int) -> bool:
-        """Return whether the stream has rows of a producer. `seq` is the present position of the log.
-
-        Appends empty batches with the versions `seq` and `seq` + 1, which are higher than those of earlier checks. Both
-        are duplicates only if the producer has stored a batch, because the versions of batches are higher than all
-        positions. One duplicate alone may be the request itself, sent again because its answer was lost.
-        """
-        return all(
-            self._append_nothing(Txn(app, version)).get("duplicate") for version in (seq, seq + 1)
-        )
-
-    def _append_nothing(self, txn: Txn | None) -> JsonObject:
-        """Append a batch without rows; return the receipt."""
-        return self._service.append(
-            self._plan.request.stream,
-            empty_body(self._plan),
-            content_type=ARROW_STREAM,
-            txn=txn,
-            encoding=self._plan.request.encoding,
-        )
-
     def _end(self, end: LoadBatch) -> None:
         """Append a file's end, or verify that the service has it.
 
@@ -257,19 +218,6 @@ class _Load:
             if problem.problem == "rows-rejected":
                 raise _rejected(self._plan, batch, problem) from problem
             raise
-
-
-def _new_files(plan: LoadPlan, files: Sequence[LoadFile]) -> LoadWarning:
-    """Return the warning that files are new to a stream with rows: a file that has grown would be stored twice."""
-    named = ", ".join(file.source.name for file in files[:_FILES_NAMED])
-    more = len(files) - _FILES_NAMED
-    names = f"{named} and {more:,} more files" if more > 0 else named
-    detail = (
-        f"{plan.request.stream} already holds {counted(plan.rows_before, 'row')}, none of them from {names}. A file that"
-        " has changed or grown since it was loaded comes in as a whole, in addition to its earlier rows;"
-        " --replace drops all earlier rows first."
-    )
-    return {"code": "new-file", "detail": detail}
 
 
 def _with_hint(problem: ServiceProblem, stream: str) -> ServiceProblem:

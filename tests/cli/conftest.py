@@ -25,11 +25,10 @@ class Psoup:
 
     url: str
 
-    def __call__(self, *arguments: object, code: int = 0) -> Any:
-        """Run a command and check its exit code; return typer's result."""
-        result = CliRunner().invoke(
-            application, [str(one) for one in arguments], env={"PSOUP_URL": self.url}
-        )
+    def __call__(self, *arguments: object, code: int = 0, typed: str = "") -> Any:
+        """Run a command, given what is typed, and check its exit code; return typer's result."""
+        words = [str(one) for one in arguments]
+        result = CliRunner().invoke(application, words, input=typed, env={"PSOUP_URL": self.url})
         assert code == result.exit_code, result.output + repr(result.exception)
         return result
 

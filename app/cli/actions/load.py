@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from rich.console import Console
+from rich.text import Text
 
 from psoup.app.cli.consent import require_consent, what_is_dropped
 from psoup.app.cli.terminal.load import (
@@ -20,8 +21,15 @@ from psoup.app.cli.terminal.load import (
     show_summary,
     warnings_of,
 )
-from psoup.app.cli.terminal.output import Output, discard, standard_error, standard_output
+from psoup.app.cli.terminal.output import (
+    QUIET,
+    Output,
+    discard,
+    standard_error,
+    standard_output,
+)
 from psoup.pipeline.client import PsoupClient
+from psoup.pipeline.load.known_files import new_files
 from psoup.pipeline.load.plan import LoadPlan, LoadRequest, SurveyProgress, plan_load
 from psoup.pipeline.load.sources import sources
 from psoup.pipeline.load.transfer import LoadProgress, run_load
@@ -29,14 +37,21 @@ from psoup.pipeline.wording import counted
 
 
 def run(
-    request: LoadRequest, files: Sequence[str], *, yes: bool, url: str, token: str | None
+    request: LoadRequest,
+    files: Sequence[str],
+    *,
+    yes: bool,
+    dry_run: bool,
+    url: str,
+    token: str | None,
 ) -> None:
     """Load files and print what happens to standard output, or to standard error once that is closed.
 
     Args:
         request: what is asked for.
         files: paths and patterns, `-` for standard input.
-        yes: whether to replace a stream without asking.
+        yes: whether to replace a stream, or to add files to one with rows, without asking.
+        dry_run: whether to end once the columns and the notes are shown.
         url: where the service is.
         token: for it.
 
@@ -54,10 +69,25 @@ def run(
         show_plan(console, plan)
         for note in notes_of(plan):
             standard_error().print(note)
-        dropped = plan.existing if plan.replaces else None
+        dropped = plan.existing if plan.replaces and not dry_run else None
         if dropped is not None and (dropped["rows"] or dropped["queries"]):
             require_consent(what_is_dropped(dropped), yes=yes)
+        if dry_run:
+            console.print("nothing was stored: --dry-run", style=QUIET)
+            return
+        _ask_about_new_files(service, plan, yes=yes)
         _load(service, plan, console)
+
+
+def _ask_about_new_files(service: PsoupClient, plan: LoadPlan, *, yes: bool) -> None:
+    """Return once rows may be added to those of other files. What goes on after an interruption is not asked about."""
+    new = new_files(service, plan)
+    if new is None:
+        return
+    if new.goes_on or yes:
+        standard_error().print(Text.assemble(("warning ", "bold yellow"), new.sentence))
+        return
+    require_consent(new.sentence, yes=yes)
 
 
 def _load(service: PsoupClient, plan: LoadPlan, console: Output) -> None:

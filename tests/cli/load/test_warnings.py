@@ -2,6 +2,7 @@
 
 import pytest
 
+from psoup.app.cli import consent
 from psoup.app.cli.common import ExitCode
 
 
@@ -12,18 +13,62 @@ def csv_file(tmp_path):
     return path
 
 
-def test_load_of_a_file_that_has_grown_says_so_before_its_first_batch(psoup, csv_file):
-    """The stream has rows and none of this content: said before one is stored, as the figure shows."""
+def test_load_of_a_file_that_has_grown_is_refused_without_yes(psoup, csv_file):
+    """The stream has rows and none of this content. Where nobody can be asked nothing is stored."""
     command = ("load", csv_file, "--stream", "s", "--batch-rows", 10)
     assert "already holds" not in psoup(*command).stderr
     assert "already holds" not in psoup(*command).stderr
     with csv_file.open("a") as file:
         file.write("2024-01-02T00:00:00Z,100\n")
-    result = psoup(*command)
-    assert f"s already holds 100 rows, none of them from {csv_file}" in result.stderr
-    assert "--replace" in result.stderr
+    refused = psoup(*command, code=ExitCode.USAGE).stderr
+    assert f"s already holds 100 rows, none of them from {csv_file}" in refused
+    assert "--replace" in refused
+    assert "Pass --yes" in refused
+    assert 100 == psoup.rows("s")
+    result = psoup(*command, "--yes")
     assert 1 == result.stderr.count("warning")
     assert 201 == psoup.rows("s")
+    assert "" == psoup(*command).stderr
+
+
+def test_load_of_a_file_that_has_grown_asks_on_a_terminal(psoup, csv_file, monkeypatch):
+    """Only yes adds the rows; anything else stores nothing."""
+    command = ("load", csv_file, "--stream", "s")
+    psoup(*command)
+    with csv_file.open("a") as file:
+        file.write("2024-01-02T00:00:00Z,100\n")
+    monkeypatch.setattr(consent, "_is_terminal", lambda _: True)
+    for answer, code, rows in (("n", ExitCode.REFUSED, 100), ("y", ExitCode.DONE, 201)):
+        result = psoup(*command, code=code, typed=f"{answer}\n")
+        assert "Go on? [y/N]" in result.stderr
+        assert rows == psoup.rows("s")
+
+
+def test_load_of_several_files_that_was_interrupted_goes_on_without_a_question(psoup, csv_file):
+    """Its first files are known, the others are new: as an interruption leaves them. A known one behind is no such."""
+    second, third = (csv_file.with_name(name) for name in ("b.csv", "c.csv"))
+    second.write_text("ts,n\n2024-01-02T00:00:00Z,100\n")
+    third.write_text("ts,n\n2024-01-03T00:00:00Z,101\n")
+    psoup("load", csv_file, "--stream", "s")
+    assert "already holds" in psoup("load", csv_file, second, "--stream", "s").stderr
+    assert 101 == psoup.rows("s")
+    psoup("load", csv_file, third, second, "--stream", "s", code=ExitCode.USAGE)
+    assert 101 == psoup.rows("s")
+
+
+def test_dry_run_shows_the_columns_and_the_notes_and_stores_nothing(psoup, csv_file):
+    """The columns, what was decided, exit code 0; neither declared nor dropped, and nobody is asked."""
+    csv_file.write_text("ts,n\n2024-01-01,NA\n2024-01-02,7\n")
+    command = ("load", csv_file, "--stream", "s", "--time", "ts")
+    result = psoup(*command, "--dry-run")
+    assert "the tuple time" in result.stdout
+    assert "nothing was stored" in result.stdout
+    assert "NA is NULL in n" in result.stderr
+    with psoup.service() as service:
+        assert service.stream("s") is None
+    psoup(*command)
+    psoup(*command, "--replace", "--dry-run")
+    assert 2 == psoup.rows("s")
 
 
 def test_load_going_on_after_an_interruption_does_not_warn(psoup, csv_file):
