@@ -18,7 +18,10 @@ _COLUMN: Final = re.compile(
     r"""\s+(?P<type>[A-Za-z0-9_]+)(?P<required>\s+not\s+null)?\s*(?:,|$)""",
     re.IGNORECASE,
 )
-_FORM: Final = 'Write it as "ts timestamp, id string, mag float64", or name a JSON file as in PUT.'
+_FORM: Final = (
+    'Write it as "ts timestamp, id string, mag float64"; a name with blanks or signs stands in double quotes within it:'
+    " '\"Total (USD)\" float64'."
+)
 _SQL_TYPES: Final = {kind.sql_name.lower(): kind for kind in ColumnType}
 _SQL_TYPES["text"] = ColumnType.STRING
 

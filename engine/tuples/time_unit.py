@@ -1,6 +1,7 @@
 """Units in which a sender may count an instant since the epoch, and their exact conversion to microseconds."""
 
 from enum import StrEnum
+from typing import Final
 
 from psoup.engine import limits
 
@@ -35,6 +36,24 @@ _SPOKEN = {
     TimeUnit.US: "microseconds",
     TimeUnit.NS: "nanoseconds that make whole microseconds",
 }
+
+
+_THIS_CENTURY_S: Final = (946_684_800, 4_102_444_800)
+"""Seconds since the epoch from 2000 to 2100: what senders of the present count."""
+
+
+def likely_unit(least: int, most: int) -> TimeUnit | None:
+    """Return the unit in which counts from `least` to `most` are all of this century; None: in none."""
+    begin_s, end_s = _THIS_CENTURY_S
+    counts = {TimeUnit.S: 1, TimeUnit.MS: 10**3, TimeUnit.US: 10**6, TimeUnit.NS: 10**9}
+    return next(
+        (
+            u
+            for u, of_one_s in counts.items()
+            if begin_s * of_one_s <= least <= most <= end_s * of_one_s
+        ),
+        None,
+    )
 
 
 def instant_of(count: int, unit: TimeUnit) -> int | None:

@@ -16,7 +16,7 @@ from psoup.pipeline.files.columns.decisions import wanted_types
 from psoup.pipeline.files.columns.kinds import InferredColumn
 from psoup.pipeline.files.columns.readings import Reading, given_reading
 from psoup.pipeline.files.notes import ambiguity
-from psoup.pipeline.files.opening import ByteCount, digest_of, format_of
+from psoup.pipeline.files.opening import ByteCount, digest_of, format_of, refuse_binary
 from psoup.pipeline.files.options import FileFormat, ReadOptions
 from psoup.pipeline.files.readers.csv_rows import CsvRows
 from psoup.pipeline.files.readers.geojson import format_of_json
@@ -72,6 +72,8 @@ class DataFile:
             ) from error
         self._count = ByteCount()
         self.format = options.format or format_of(path)
+        if self.format is not FileFormat.PARQUET:
+            refuse_binary(path, charset=options.charset)
         if options.format is None and self.format is FileFormat.JSON:
             self.format = format_of_json(path, options.charset)
         self.options = zeek_options(path, options) if self.format is FileFormat.ZEEK else options
@@ -147,7 +149,11 @@ class DataFile:
         times = [c for c in columns if types[c.name] is ColumnType.TIMESTAMP]
         for column in times:
             if column.ambiguous:
-                raise DataFileError(ambiguity(column), file=str(self.path), column=column.name)
+                raise DataFileError(
+                    ambiguity(column, time=self.options.time),
+                    file=str(self.path),
+                    column=column.name,
+                )
         time = self.options.time
         if any(c.misfits for c in times) or (time in types and self._lacks_times(columns)):
             # Read the file before anything is sent: the error names the value and its line.

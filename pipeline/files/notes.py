@@ -1,24 +1,42 @@
 """Notes for the user before the first row is sent: which words are read as NULL, and in which format times are read."""
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
+from psoup.engine.query.canonical import sql_name
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.files.columns.decisions import written_as
 from psoup.pipeline.files.columns.kinds import InferredColumn
 from psoup.pipeline.files.times.forms import ISO
 
+_NAMES_SHOWN: Final = 8
+_WORD: Final = re.compile(r"\w+")
+
 
 def notes_on(columns: Sequence[InferredColumn]) -> tuple[str, ...]:
     """Return sentences about decisions for columns; a marker is named once, with all its columns."""
-    return (*_markers(columns), *_times(columns), *(c.warning for c in columns if c.warning))
-
-
-def ambiguity(column: InferredColumn) -> str:
-    """Return why the times of a column are ambiguous, and the options that decide."""
-    ways = " or ".join(f"'{written_as(form, column.sample)}'" for form in column.ambiguous)
     return (
-        f"no value tells the day from the month, as in {column.sample!r}: pass --time-format {ways},"
-        f" for a column that is not --time with {column.name}= in front"
+        *_markers(columns),
+        *_times(columns),
+        *(c.warning for c in columns if c.warning),
+        *_quoted(columns),
+    )
+
+
+def _quoted(columns: Sequence[InferredColumn]) -> list[str]:
+    """Return a sentence about names with dots, blanks or signs, which SQL reads in double quotes alone."""
+    names = [sql_name(c.name) for c in columns if not _WORD.fullmatch(c.name)]
+    listed = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+    return [f"in SQL these names stand in double quotes: {listed}"] if names else []
+
+
+def ambiguity(column: InferredColumn, *, time: str | None) -> str:
+    """Return why the times of a column are ambiguous, and the options that decide. `time` is the column of --time."""
+    name = "" if column.name == time else f"{column.name}="
+    ways = " or ".join(f"'{name}{written_as(form, column.sample)}'" for form in column.ambiguous)
+    return (
+        f"no value tells the day from the month, as in {column.sample!r}: pass --time-format {ways}"
     )
 
 
@@ -29,7 +47,7 @@ def _markers(columns: Sequence[InferredColumn]) -> list[str]:
     for column in columns:
         where = kept if column.type is ColumnType.STRING else empty
         for marker, count in column.markers.items():
-            where.setdefault(marker, []).append(f"{column.name} ({count:,})")
+            where.setdefault(marker, []).append(f"{sql_name(column.name)} ({count:,})")
     sentences = []
     for marker, places in sorted(empty.items()):
         sentence = (

@@ -42,6 +42,20 @@ _MARKS: Final = {
 """Byte order marks. A mark that begins with another one stands before it."""
 _COMPRESSED_SUFFIXES: Final = frozenset({".gz", ".xz", ".bz2", ".zst", ".zstd"})
 
+_START_BYTES: Final = 512
+_SAVE_AS_CSV: Final = "Save the sheet as CSV (UTF-8), and load that file."
+_WORKBOOKS: Final = frozenset({".xlsx", ".xlsm", ".xls", ".ods"})
+_OTHERS: Final = {
+    b"PK\x03\x04": (
+        "it is a workbook or a ZIP archive, not text",
+        f"{_SAVE_AS_CSV} Unpack an archive first.",
+    ),
+    b"\xd0\xcf\x11\xe0": ("it is a workbook of an old Excel, not text", _SAVE_AS_CSV),
+    b"PAR1": ("it is Parquet, not text", "Pass --input-format parquet."),
+    b"%PDF": ("it is a PDF, not text", "Export the table as CSV."),
+    b"SQLite format 3": ("it is a database of SQLite, not text", "Export the table as CSV."),
+}
+"""First bytes of files that are often given a name of text, what they are, and what to do."""
 
 _FORMATS: Final = {
     ".csv": FileFormat.CSV,
@@ -72,14 +86,36 @@ def format_of(path: Path) -> FileFormat:
     Raises:
         DataFileError: the suffix is unknown.
     """
+    suffix = plain_suffix(path)
+    if suffix in _WORKBOOKS:
+        raise DataFileError("it is a workbook", file=str(path), hint=_SAVE_AS_CSV)
     try:
-        return _FORMATS[plain_suffix(path)]
+        return _FORMATS[suffix]
     except KeyError:
         raise DataFileError(
             "its name does not tell the format",
             file=str(path),
             hint=f"Pass --input-format {'|'.join(FileFormat)}.",
         ) from None
+
+
+def refuse_binary(path: Path, *, charset: str | None) -> None:
+    """Refuse a file whose first bytes are those of no text.
+
+    Raises:
+        DataFileError: it is of another format, or its first line holds NUL and no `charset` is given.
+    """
+    with open_bytes(path, ByteCount()) as plain:
+        start = plain.read(_START_BYTES)
+    for magic, (what, hint) in _OTHERS.items():
+        if start.startswith(magic):
+            raise DataFileError(what, file=str(path), hint=hint)
+    if charset is None and b"\x00" in start.split(b"\n")[0] and not start.startswith(tuple(_MARKS)):
+        raise DataFileError(
+            "it is no text: its first line holds NUL",
+            file=str(path),
+            hint="Load a file of text; if it is UTF-16 or UTF-32, pass --charset.",
+        )
 
 
 class ByteCount:

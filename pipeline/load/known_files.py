@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from psoup.pipeline.client import ARROW_STREAM, JsonObject, PsoupClient, Txn
-from psoup.pipeline.errors import AlreadyLoadedError
+from psoup.pipeline.errors import AlreadyLoadedError, ServiceProblem
 from psoup.pipeline.load.batches import empty_body
 from psoup.pipeline.load.plan import LoadFile, LoadPlan
 from psoup.pipeline.wording import counted
@@ -36,7 +36,12 @@ def new_files(service: PsoupClient, plan: LoadPlan) -> NewFiles | None:
     """
     if not plan.rows_before:
         return None
-    seq = int(_append_nothing(service, plan, None)["seq"])
+    try:
+        seq = int(_append_nothing(service, plan, None)["seq"])
+    except ServiceProblem as problem:
+        if problem.problem == "rows-rejected":
+            return None  # the options ask for other columns: the declaration is refused, and says which
+        raise
     known = [_is_known(service, plan, file.app, seq) for file in plan.files]
     new = [file for file, is_known in zip(plan.files, known, strict=True) if not is_known]
     for file in new:

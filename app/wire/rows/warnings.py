@@ -5,14 +5,11 @@ from typing import Final
 import pyarrow as pa
 
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
-from psoup.engine.tuples.time_unit import TimeUnit
+from psoup.engine.tuples.time_unit import TimeUnit, likely_unit
 
 TIMESTAMP_UNIT: Final = "timestamp-unit"
-_PLAUSIBLE_S: Final = (946_684_800, 4_102_444_800)
-"""Seconds since the epoch from 2000 to 2100: what senders of the present count."""
-_FINER: Final = {TimeUnit.S: 1, TimeUnit.MS: 1_000}
-
-
+_COARSER: Final = frozenset({TimeUnit.S, TimeUnit.MS})
+"""Units whose counts of this century are dates of early 1970, read as microseconds."""
 _WRITTEN_OUT: Final = (b"1970-0", b"1969-12")
 """How a text of one of these instants begins: early 1970 in UTC, and to the west of it."""
 
@@ -51,12 +48,5 @@ def _likely_unit(values: pa.Array) -> TimeUnit | None:
     if values.null_count == len(values):
         return None
     us = values.drop_null().view(pa.int64()).to_numpy()
-    least, most = int(us.min()), int(us.max())
-    return next(
-        (
-            unit
-            for unit, of_one_s in _FINER.items()
-            if _PLAUSIBLE_S[0] * of_one_s <= least <= most <= _PLAUSIBLE_S[1] * of_one_s
-        ),
-        None,
-    )
+    unit = likely_unit(int(us.min()), int(us.max()))
+    return unit if unit in _COARSER else None

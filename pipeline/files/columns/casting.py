@@ -4,7 +4,6 @@ NULL stays NULL. Whitespace around numbers, booleans and timestamps is ignored.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,9 +12,8 @@ from psoup.engine.limits import STRING_BYTES_MAX, TIMESTAMP_US_MAX, TIMESTAMP_US
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.files.columns.markers import without_markers
 from psoup.pipeline.files.columns.readings import Reading
-from psoup.pipeline.files.times.forms import ISO, TimeForm
-
-_NUMERAL: Final = r"^[+-]?\d+(\.\d*)?$"
+from psoup.pipeline.files.times.advice import time_advice
+from psoup.pipeline.files.times.forms import TimeForm
 
 
 class Misfit(Exception):  # noqa: N818 - a position, which a reader turns into an error with a line
@@ -139,11 +137,7 @@ def _timestamps(array: pa.Array, form: TimeForm) -> pa.Array:
     try:
         return checked_times(_cast(array, form.parse, f"expected {form.text} (timestamp)"))
     except Misfit as misfit:
-        hint = ""
-        if form is ISO and pc.match_substring_regex(array[misfit.index], _NUMERAL).as_py():
-            hint = "If it counts from 1970, pass --epoch s|ms|us|ns."
-        elif misfit.hint == "":
-            hint = "If times have another format, pass it by --time-format, as of strptime."
+        hint = time_advice(array[misfit.index].as_py(), form)
         raise Misfit(misfit.index, misfit.reason, hint) from None
 
 

@@ -185,10 +185,21 @@ def _field_names(
         what = (
             f"two columns are called {twice[0]!r}" if twice and twice[0] else "a column has no name"
         )
+        numbered = _numbered(names)
         raise refuse(
-            what, f"Pass --columns {_suggested(names, len(names))} with names of your own."
+            what, f"Pass --columns {_suggested(numbered, len(names))} with names of your own."
         )
     return names
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return the names with a number behind those that came before: `v`, `v_2`."""
+    numbered: list[str] = []
+    for name in names:
+        again = sum(earlier == name for earlier in names[: len(numbered)])
+        own = f"{name}_{again + 1}" if again and name not in {"", SKIPPED} else name
+        numbered.append(own)
+    return numbered
 
 
 def _suggested(names: Sequence[str], fields: int) -> str:

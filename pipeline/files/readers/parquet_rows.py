@@ -179,7 +179,9 @@ class ParquetRows:
             with plain_file(self._path, self._count) as plain, pq.ParquetFile(plain) as file:
                 yield file
         except (*DAMAGE, pa.ArrowInvalid) as error:
-            raise DataFileError(f"it is not Parquet: {error}", file=str(self._path)) from error
+            raise DataFileError(
+                f"it is not Parquet: {str(error).rstrip('.')}", file=str(self._path)
+            ) from error
 
 
 def _column_of(block: pa.RecordBatch, name: str) -> pa.Array:

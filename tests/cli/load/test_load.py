@@ -94,10 +94,10 @@ def test_load_into_a_declared_stream_takes_its_columns(psoup, tmp_path):
         psoup, "SELECT * FROM s"
     )
     path.write_text('{"n":5}\n')
-    result = psoup("load", path, "--stream", "s")
+    result = psoup("load", path, "--stream", "s", "--yes")
     assert "as declared" in result.stdout
     path.write_text('{"z":1}\n')
-    psoup("load", path, "--stream", "s", code=ExitCode.DATA_FILE)
+    psoup("load", path, "--stream", "s", "--yes", code=ExitCode.DATA_FILE)
     assert 3 == psoup.rows("s")
 
 

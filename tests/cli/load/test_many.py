@@ -127,7 +127,7 @@ def test_standard_input_is_loaded_and_resumed_as_a_file_of_the_same_bytes(psoup,
     with path.open("rb") as file:
         assert b"loaded 0 rows" in run(psoup, "load", "/dev/stdin", *arguments, stdin=file).stdout
     assert "loaded 0 rows" in psoup("load", path, *arguments).stdout
-    done = run(psoup, "load", "-", *arguments, input=b"ts,n\n2024-01-01,x\n")
+    done = run(psoup, "load", "-", *arguments, "--yes", input=b"ts,n\n2024-01-01,x\n")
     assert ExitCode.DATA_FILE == done.returncode
     assert b"standard input:2: column 'n'" in done.stderr
 

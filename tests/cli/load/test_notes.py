@@ -40,7 +40,7 @@ def test_load_of_another_file_into_the_stream_reads_it_alike(psoup, csv_file):
     options = ("--stream", "s", "--time", "when", "--decimal-comma")
     psoup("load", csv_file, *options)
     csv_file.write_text("when,n,x\n2025-03-15,-,4\n")
-    assert "note - is NULL in n (1)" in psoup("load", csv_file, *options).stderr
+    assert "note - is NULL in n (1)" in psoup("load", csv_file, *options, "--yes").stderr
     assert 3 == psoup.rows("s")
     result = psoup("load", csv_file, *options, "--types", "n float64", code=ExitCode.USAGE)
     assert "declares column 'n' as int64, and --types names" in result.stderr

@@ -180,7 +180,7 @@ def test_question_whether_a_file_is_known_leaves_no_answer_behind(psoup, csv_fil
     other = csv_file.with_name("b.csv")
     other.write_text("ts,n\n2024-01-02T00:00:00Z,1\n")
     psoup("load", csv_file, "--stream", "s", "--time", "ts")
-    command = ("load", other, "--stream", "s", "--time", "ts")
+    command = ("load", other, "--stream", "s", "--time", "ts", "--yes")
     with monkeypatch.context() as patch:
         interrupt_after(patch, 0)
         for _ in range(2):
@@ -198,7 +198,7 @@ def test_question_whether_a_file_is_known_leaves_no_answer_behind(psoup, csv_fil
             return append(self, *arguments, txn=txn, **options)
 
         patch.setattr(PsoupClient, "append", append_lost)
-        result = psoup("load", third, "--stream", "s", "--time", "ts")
+        result = psoup("load", third, "--stream", "s", "--time", "ts", "--yes")
     assert "none of them from" in result.stderr
     psoup(*command, "--sort")
     assert 302 == psoup.rows("s")
