@@ -479,7 +479,7 @@ SELECT sym FROM trades WHERE px = sym
 SELECT sym FROM trades WHERE ts > 5
 --> type-mismatch 1:35:1 5
 --> TIMESTAMP does not compare with BIGINT constant 5.
---> write a time: TIMESTAMP '2014-01-05 12:00:00'
+--> write a time in quotes, TIMESTAMP '2014-01-05 12:00:00': without them 2014-01-05 is a subtraction
 
 SELECT sym FROM trades WHERE ts > 'yesterday'
 --> type-mismatch 1:35:11 'yesterday'
@@ -776,7 +776,7 @@ SELECT px FROM trades, nowhere WHERE sym = id
 SELECT px FROM trades, arrivals WHERE trades.sym = arrivals.sym
 --> unsupported-sql 1:24:8 arrivals
 --> Streams of unlike clocks do not join: trades has the clock high-water, arrivals server.
---> declare both streams with the same clock
+--> give each row of arrivals one old date such as 2000-01-01, declare the stream anew with that column as its time, and write arrivals [RANGE INTERVAL '36500' DAY]
 
 SELECT t.px FROM trades t, Quotes q
 --> unsupported-sql 1:28:6 Quotes

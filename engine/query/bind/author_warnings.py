@@ -4,7 +4,9 @@ What a query is kept as has neither: texts that mean the same are one query, wit
 """
 
 import dataclasses
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.binder import bind_syntax
@@ -12,35 +14,84 @@ from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.query_warnings import NEVER_TRUE, is_never_true
 from psoup.engine.query.bind.scope import Scope, Streams
+from psoup.engine.query.canonical import sql_name, sql_text
 from psoup.engine.query.clause import BoundQuery, QueryWarning
 from psoup.engine.query.factor import AttributeFactor, BooleanFactor
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused, Span, excerpt_of, position_of
-from psoup.engine.query.text.syntax import ExpressionSyntax, LogicalSyntax, QuerySyntax
+from psoup.engine.query.text.syntax import (
+    ExpressionSyntax,
+    LogicalSyntax,
+    QuerySyntax,
+    StarSyntax,
+    StringSyntax,
+    operands,
+)
 from psoup.engine.query.values.expression import Expression, column_refs
+
+TEXT_LIKE_COLUMN: Final = "text-like-column"
+_TEXT: Final = re.compile(r"'((?:[^']|'')*)'")
 
 
 def written_warnings(text: str, streams: Streams, bound: BoundQuery) -> tuple[QueryWarning, ...]:
     """Return the warnings of `bound`, which `text` is bound to over `streams`, in the words of the text.
 
-    Cost: that of binding where there are warnings of a join, or a condition that is never TRUE; else none.
+    Cost: that of binding where there are warnings of a join, a condition that is never TRUE, or a text that is
+    called as a column; else one pass over a text with single quotes.
     """
     is_join = len(bound.clause.sources) > 1
-    if not any(is_join or one.code == NEVER_TRUE for one in bound.warnings):
+    columns = _columns_like_texts(text, streams, bound)
+    if not columns and not any(is_join or one.code == NEVER_TRUE for one in bound.warnings):
         return bound.warnings
     syntax = parse(text)
+    texts = tuple(_text_warnings(text, syntax, columns))
     scope = Scope(syntax.sources, streams, written=True)
     try:
         found = bind_syntax(syntax, scope)
     except Refused:  # its own aliases make the text too long
-        return bound.warnings
+        return (*bound.warnings, *texts)
+    if not any(one.code == NEVER_TRUE for one in found.warnings):
+        return (*found.warnings, *texts)
     place = _never_true_span(syntax, scope, found.clause.factors)
-    return tuple(
+    never_true = tuple(
         dataclasses.replace(one, position=position_of(text, place), excerpt=excerpt_of(text, place))
         if one.code == NEVER_TRUE
         else one
         for one in found.warnings
     )
+    return (*never_true, *texts)
+
+
+def _columns_like_texts(text: str, streams: Streams, bound: BoundQuery) -> dict[str, str]:
+    """Return the columns that a text in single quotes may mean, by their name in lower case."""
+    written = {one.casefold() for one in _TEXT.findall(text)} if "'" in text else set()
+    if not written:
+        return {}
+    return {
+        column.name.casefold(): column.name
+        for source in bound.clause.sources
+        for column in streams[source.stream][1].columns
+        if column.name.casefold() in written
+    }
+
+
+def _text_warnings(
+    text: str, syntax: QuerySyntax, columns: Mapping[str, str]
+) -> Iterator[QueryWarning]:
+    """Yield a warning for each text of an expression that is written as a column is called."""
+    pending = [one.what for one in syntax.outputs if not isinstance(one.what, StarSyntax)]
+    pending += [one.on for one in syntax.sources if one.on is not None]
+    pending += [] if syntax.where is None else [syntax.where]
+    while pending:
+        expression = pending.pop(0)
+        pending += operands(expression)
+        if isinstance(expression, StringSyntax) and expression.value.casefold() in columns:
+            column = sql_name(columns[expression.value.casefold()])
+            detail = f"{sql_text(expression.value)} is a text; the column is written {column}"
+            place = expression.span
+            yield QueryWarning(
+                TEXT_LIKE_COLUMN, detail, position_of(text, place), excerpt_of(text, place)
+            )
 
 
 def _never_true_span(syntax: QuerySyntax, scope: Scope, factors: tuple[BooleanFactor, ...]) -> Span:

@@ -255,6 +255,8 @@ def _comparison_remedy(left: Expression, right: Expression) -> str:
             return "compare with TRUE or FALSE"
         if other.type in _NUMBERS:
             return "write a number, without quotes"
+        if constant.type in _NUMBERS:
+            return "write a time in quotes, TIMESTAMP '2014-01-05 12:00:00': without them 2014-01-05 is a subtraction"
         return "write a time: TIMESTAMP '2014-01-05 12:00:00'"
     return "compare values of one type; numbers compare with numbers"
 

@@ -8,7 +8,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnknownStreamError, UnsupportedSqlError
@@ -114,6 +114,7 @@ class Scope:
 
     def _column(self, syntax: ColumnSyntax, entries: tuple[_Entry, ...]) -> ColumnRef:
         if syntax.qualifier is not None:
+            _check_pointed_name(syntax.qualifier, syntax.name, entries)
             entries = (self._meant(syntax.qualifier, entries),)
         name = syntax.name
         if len(entries) > 1:
@@ -146,6 +147,23 @@ class Scope:
             quoting=f"FROM brings no {qualifier.text[:_NAME_SHOWN_LENGTH_MAX]!r}{up_to}",
             hint=hint,
         )
+
+
+def _check_pointed_name(qualifier: Name, name: Name, entries: tuple[_Entry, ...]) -> None:
+    """Refuse a name with a point in it that stands without quotes, unless a source has the name before the point."""
+    if _resolve(qualifier, [entry.name for entry in entries]) is not None:
+        return
+    written = Name(f"{qualifier.text}.{name.text}", quoted=False, span=qualifier.span)
+    for entry in entries:
+        meant = _resolve(written, entry.columns.refs)
+        if meant is not None:
+            raise Refused(
+                UnknownColumnError,
+                "The point is part of the column's name.",
+                qualifier.span.to(name.span),
+                "write the whole name in double quotes",
+                hint=f"write {sql_name(meant)[:_NAME_SHOWN_LENGTH_MAX]}",
+            )
 
 
 def _declared(stream: Name, streams: Streams) -> str:
@@ -205,14 +223,30 @@ def _check_clocks(syntax: Sequence[SourceSyntax], entries: Sequence[_Entry]) -> 
     first = entries[0].schema
     for source, entry in zip(syntax, entries, strict=True):
         if entry.schema.clock is not first.clock:
+            untimed = [one.schema.name for one in entries if one.schema.time is None]
+            timed = len(untimed) < len(entries)
             raise Refused(
                 UnsupportedSqlError,
                 f"Streams of unlike clocks do not join: this one has {entry.schema.clock}, the first {first.clock}.",
                 source.stream.span,
-                "declare both streams with the same clock",
+                _TABLE if untimed and timed else "declare both streams with the same clock",
                 quoting=f"Streams of unlike clocks do not join: {first.name} has the clock {first.clock}, "
                 f"{entry.schema.name} {entry.schema.clock}.",
+                hint=_table_hint(untimed[0]) if untimed and timed else None,
             )
+
+
+_TABLE: Final = (
+    "a table to look things up in needs a time column as well: give each of its rows one old date, declare it anew with"
+    " that column as its time, and write [RANGE INTERVAL '36500' DAY] behind it in FROM"
+)
+
+
+def _table_hint(stream: str) -> str:
+    return (
+        f"give each row of {stream[:_NAME_SHOWN_LENGTH_MAX]} one old date such as 2000-01-01, declare the stream anew with"
+        f" that column as its time, and write {sql_name(stream)} [RANGE INTERVAL '36500' DAY]"
+    )
 
 
 def _among(name: Name, entries: tuple[_Entry, ...]) -> ColumnRef:

@@ -104,7 +104,7 @@ def name(reader: TokenReader, what: str) -> Name:
             f"Expected {what}, found the keyword {token.keyword}.",
             token.span,
             AS_NAME,
-            hint=f'{AS_NAME}: "{token.text}"',
+            hint=f'{AS_NAME}: "{_whole_name(reader)}"',
         )
     if (kind is not _WORD and kind is not _QUOTED) or not token.text:
         text = kind is TokenKind.STRING
@@ -114,7 +114,9 @@ def name(reader: TokenReader, what: str) -> Name:
             token.span,
             "single quotes make a text: a name stands without quotes, or in double ones"
             if text
-            else f"write {what} here",
+            else f"write {what} here"
+            if token.text != "["
+            else "brackets quote nothing: a name with blanks stands in double quotes",
             quoting=f"Expected {what}, found {shown(token)}.",
             hint=f"single quotes make a text, a name is written {sql_name(token.text[:_TEXT_SHOWN_MAX])}"
             if text
@@ -122,6 +124,16 @@ def name(reader: TokenReader, what: str) -> Name:
         )
     reader.take()
     return Name(token.text, kind is _QUOTED, token.span)
+
+
+def _whole_name(reader: TokenReader) -> str:
+    """Return the keyword that is the next token, with the word behind it that may be of the same name: Order ID."""
+    word, following = reader.token, reader.following
+    is_named = following.kind is _WORD and following.keyword not in dialect.RESERVED
+    # In capitals it is meant as the keyword.
+    if not is_named or word.text.isupper() or following.span.start != word.span.past + 1:
+        return word.text
+    return f"{word.text} {following.text}"
 
 
 def alias(reader: TokenReader) -> Name | None:
@@ -180,6 +192,13 @@ def _rest_remedy(reader: TokenReader, expected: str) -> tuple[str, str | None]:
                 f"the word before it may be a misspelt {near[0]}",
                 f"did you mean {near[0]} in place of {word}?",
             )
+    if last.kind is _WORD and token.kind is TokenKind.NUMBER and token.span.start == last.span.past:
+        return (
+            "a name with a point stands in double quotes",
+            f'a name with a point stands in double quotes: "{last.text}{token.text}"'[
+                : _TEXT_SHOWN_MAX * 3
+            ],
+        )
     if token.keyword == "," and last.kind is TokenKind.NUMBER and expected == END_OF_QUERY:
         return "a decimal number has a point: 1.5", None
     known = dialect.RESTS.get(token.keyword)

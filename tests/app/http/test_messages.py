@@ -53,6 +53,11 @@ QUERIES = [
     ("TOP 5 sym FROM trades", "TOP is not offered", "limit="),
     ("_id FROM trades", "every row of an answer has _id", "leave it out"),
     ("sym FROM trades WHERE sym CONTAINS 'zebra'", "LIKE '%text%'", "LIKE"),
+    ("t.Order Zebra FROM trades t", "double quotes", '"Order Zebra"'),
+    ("t.[Zebra One] FROM trades t", "brackets quote nothing", "double quotes"),
+    ("zebra2.5 FROM trades", "a name with a point stands in double quotes", '"zebra2.5"'),
+    ("sym FROM trades WHERE zebra2.5 > 1", "a name with a point", '"zebra2.5"'),
+    ("sym FROM trades WHERE ts > 2016-12-29", "without them 2014-01-05 is a subtraction", "quotes"),
 ]
 
 
@@ -85,6 +90,58 @@ async def test_refused_url_says_what_is_expected(api: Api, path, part):
     body = (await api.get(path)).json()
     assert part in body["detail"]
     assert "zebra" not in body["detail"]
+
+
+async def test_column_with_a_point_is_asked_for_in_double_quotes(api: Api):
+    """The column is there: its name stands in double quotes, in whatever case it was written."""
+    columns = [{"name": "id.orig_h", "type": "string"}, {"name": "n", "type": "int64"}]
+    await api.send("PUT", "/v1/streams/tls", json={"columns": columns})
+    for text in ("SELECT id.orig_h FROM tls", "SELECT n FROM tls WHERE ID.Orig_H = 'a'"):
+        body = (await api.send("POST", "/v1/queries", json={"sql": text})).json()
+        assert "unknown-column" == body["code"]
+        assert '"id.orig_h"' in body["hint"]
+        assert "orig" not in body["detail"]
+
+
+async def test_table_without_times_is_joined_as_the_refusal_says(api: Api):
+    """A stream that dates its rows and one that does not: an old date in each row, and a window of its own."""
+    await api.declare()
+    names = {"columns": [{"name": "sym", "type": "string"}, {"name": "home", "type": "string"}]}
+    await api.send("PUT", "/v1/streams/names", json=names)
+    text = "SELECT t.px, n.home FROM trades t, names n WHERE t.sym = n.sym"
+    body = (await api.send("POST", "/v1/queries", json={"sql": text})).json()
+    assert "table to look things up in needs a time column" in body["detail"]
+    assert "names [RANGE INTERVAL '36500' DAY]" in body["hint"]
+    dated = {
+        "columns": [{"name": "since", "type": "timestamp"}, *names["columns"]],
+        "time": "since",
+    }
+    await api.send("PUT", "/v1/streams/dated", json=dated)
+    old = {"since": "2000-01-01T00:00:00Z", "sym": "ACME", "home": "DE"}
+    await api.send("POST", "/v1/streams/dated/rows", json=[old])
+    await api.rows([row(sym="ACME", px=1.0)])
+    text = (
+        "SELECT t.px, n.home FROM trades t, dated AS n [RANGE INTERVAL '36500' DAY] WHERE t.sym = n.sym"
+        " BEGIN (NOW - INTERVAL '1' DAY) END (NOW)"
+    )
+    query = (await api.send("POST", "/v1/queries", json={"sql": text})).json()
+    answer = (await api.get(f"/v1/queries/{query['id']}/results?meta=0")).json()
+    assert [{"px": 1.0, "home": "DE"}] == answer["rows"]
+
+
+async def test_text_that_is_called_as_a_column_is_warned_of(api: Api):
+    """Single quotes make a text of what was meant as a column; a text that is no column's name is not warned of."""
+    columns = [{"name": "Order ID", "type": "string"}, {"name": "n", "type": "int64"}]
+    await api.send("PUT", "/v1/streams/orders", json={"columns": columns})
+    text = "SELECT 'order id' AS a, n FROM orders WHERE n > 1 AND \"Order ID\" <> 'n' AND 'zebra' <> 'n'"
+    body = (await api.send("POST", "/v1/queries", json={"sql": text})).json()
+    details = [one["detail"] for one in body["warnings"] if one["code"] == "text-like-column"]
+    assert "'order id' is a text; the column is written \"Order ID\"" in details
+    assert "'n' is a text; the column is written n" in details
+    first = next(one for one in body["warnings"] if "order id" in one["detail"])
+    assert (1, 8, 10) == tuple(first["position"][part] for part in ("line", "column", "length"))
+    text = "SELECT n FROM orders WHERE \"Order ID\" = 'zebra'"
+    assert [] == (await api.send("POST", "/v1/queries", json={"sql": text})).json()["warnings"]
 
 
 async def test_stream_that_is_misspelt_is_answered_with_the_one_that_may_be_meant(api: Api):
