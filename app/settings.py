@@ -5,6 +5,7 @@ else from its default. Numbers that protect the service have a hard ceiling as w
 """
 
 import dataclasses
+import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
@@ -261,12 +262,19 @@ def load_settings(environment: Mapping[str, str], **given: object) -> Settings:
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
         if name not in SETTINGS:
-            raise SettingError(f"{variable} is in the environment, and psoup has no such setting.")
+            near = difflib.get_close_matches(name, SETTINGS, n=1)
+            meant = f" Did you mean {ENVIRONMENT_PREFIX}{near[0].upper()}?" if near else ""
+            raise SettingError(
+                f"{variable} is in the environment, and psoup has no such setting.{meant}"
+            )
         try:
             values[name] = SETTINGS[name].parse(text)
         except (ValueError, KeyError) as error:
-            expected = SETTINGS[name].unit
-            raise SettingError(f"{variable} is {text!r}: expected {expected}.") from error
+            setting = SETTINGS[name]
+            within = "" if setting.bounds is None else " from {} to {}".format(*setting.bounds)
+            raise SettingError(
+                f"{variable} is {text!r}: expected {setting.unit}{within}."
+            ) from error
     values |= {name: value for name, value in given.items() if value is not None}
     settings = Settings(**values)
     check_settings(settings)
@@ -321,12 +329,12 @@ def _check_door(settings: Settings) -> None:
         if not settings.open_bind:
             raise SettingError(
                 f"host is {settings.host!r}, reachable from elsewhere, and there are no keys: give"
-                " keys_file, or open_bind where a proxy in front asks for them."
+                " --keys-file (PSOUP_KEYS_FILE), or --open-bind (PSOUP_OPEN_BIND=on) where a proxy in front asks for them."
             )
     elif settings.tls_cert_file is None and not settings.behind_proxy:
         raise SettingError(
             f"host is {settings.host!r}, reachable from elsewhere, and keys would travel there unencrypted:"
-            " give tls_cert_file and tls_key_file, or behind_proxy where a proxy in front ends TLS."
+            " give --tls-cert-file and --tls-key-file, or --behind-proxy (PSOUP_BEHIND_PROXY=on) where a proxy in front ends TLS."
         )
 
 

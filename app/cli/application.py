@@ -14,6 +14,7 @@ from psoup.app.cli.common import URL_DEFAULT, ExitCode, Handle, ListFormat, Toke
 from psoup.app.cli.define import declare, drop, register
 from psoup.app.cli.key import key
 from psoup.app.cli.load import load
+from psoup.app.cli.one_text import OneTextCommand
 from psoup.app.cli.pipeline import pipeline
 from psoup.app.cli.query import invoke, query
 from psoup.app.operate.child_python import keep_out_current_folder
@@ -290,11 +291,12 @@ def status(
 
 @exits
 def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> None:
-    """Remove a standing query by its handle."""
+    """Remove a standing query by its handle or name."""
+    from psoup.app.cli.actions.handles import query_of
     from psoup.pipeline.client import PsoupClient
 
     with PsoupClient(url, token=token) as service:
-        service.remove(handle)
+        service.remove(handle if handle.startswith("q_") else query_of(service, handle)["id"])
 
 
 def fsck(
@@ -333,7 +335,7 @@ COMMANDS = (
     *(declare, load, drop, register, query, invoke, streams, queries, status, remove, key),
 )
 for command in COMMANDS:
-    application.command()(command)
+    application.command(cls=OneTextCommand if command in (register, query) else None)(command)
 application.add_typer(pipeline)
 
 

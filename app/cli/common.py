@@ -60,16 +60,7 @@ Token = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-def _handle(given: str) -> str:
-    """Return a handle unchanged. Raises BadParameter for anything else, such as a query's name."""
-    if not given.startswith("q_"):
-        raise typer.BadParameter(
-            f"{given!r} is not a handle: a handle begins with q_. `psoup queries` lists names and handles."
-        )
-    return given
-
-
-Handle = Annotated[str, typer.Argument(help="A query's handle: q_...", callback=_handle)]
+Handle = Annotated[str, typer.Argument(help="A query's handle, q_..., or its name.")]
 URL_DEFAULT = "http://127.0.0.1:8000"
 
 

@@ -19,7 +19,7 @@ Now = Annotated[
     str | None,
     typer.Option(
         help="The answer at another instant, as SQL writes one: 2014-01-05, '2014-01-05 12:00:00' (UTC),"
-        " 2014-01-05T12:00:00+02:00."
+        " 2014-01-05T12:00:00+02:00; an integer counts microseconds since 1970."
     ),
 ]
 Limit = Annotated[
@@ -88,7 +88,8 @@ def invoke(
     url: Url = URL_DEFAULT,
     token: Token = None,
 ) -> None:
-    """Invoke a standing query by its handle and print the answer."""
+    """Invoke a standing query by its handle or name and print the answer."""
+    from psoup.app.cli.actions.handles import query_of
     from psoup.app.cli.actions.query import View, show
     from psoup.pipeline.client import PsoupClient
 
@@ -96,4 +97,4 @@ def invoke(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
     with PsoupClient(url, token=token) as service:
-        show(service, service.query(handle), view)
+        show(service, query_of(service, handle), view)

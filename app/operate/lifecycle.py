@@ -16,6 +16,7 @@ from psoup.app.settings import Settings, check_settings
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.store.address import StoreUrlError, read_store_address
+from psoup.engine.store.errors import StoreUnavailableError
 
 EXIT_OK = 0
 EXIT_SETTINGS = 2
@@ -25,6 +26,12 @@ EXIT_FENCED = 5
 EXIT_INTERRUPTED = 130
 
 _NEW_OBJECTS_PER_LOOK: Final = 50_000
+
+_START_STORE: Final = (
+    "Start it, redis-server --appendonly yes --appendfsync always, or correct --store (PSOUP_STORE); without --store, psoup"
+    " serve brings a store of its own."
+)
+"""What to do where the server of --store does not answer."""
 
 _LOG = structlog.get_logger("psoup.process")
 
@@ -80,7 +87,10 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
     except KeyboardInterrupt as interrupt:
         code = start.code_of(interrupt)
     except EngineError as error:
-        _LOG.error("not-started", code=error.code, detail=error.detail, store=_named(settings))
+        detail = error.detail
+        if isinstance(error, StoreUnavailableError) and settings.store is not None:
+            detail = f"{detail} {_START_STORE}"
+        _LOG.error("not-started", code=error.code, detail=detail, store=_named(settings))
         wrong_settings = isinstance(error, SettingError | StoreUrlError)
         return EXIT_SETTINGS if wrong_settings else EXIT_STORE
     except ListenError as error:

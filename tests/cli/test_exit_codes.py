@@ -53,10 +53,30 @@ def test_command_line_that_cannot_be_ends_with_2(psoup, arguments):
 
 @pytest.mark.parametrize("command", ["invoke", "remove"])
 def test_name_in_the_place_of_a_handle_ends_with_2_and_says_where_handles_are(psoup, command):
-    """A query is known by its handle alone: its name is refused before anything is asked of the service."""
+    """A name that no query has: the nearest one, and where names and handles are."""
+    psoup("declare", "s", "--column", "n:int64")
+    psoup("register", "SELECT n FROM s", "--name", "warmer")
     result = psoup(command, "warm", code=ExitCode.USAGE)
-    assert "'warm' is not a handle" in result.stderr
+    assert "No query is called 'warm', and it is not a handle" in result.stderr
+    assert "Did you mean warmer?" in result.stderr
     assert "psoup queries" in result.stderr
+
+
+def test_query_is_invoked_and_removed_by_its_name(psoup):
+    """The name of its registration stands for its handle."""
+    psoup("declare", "s", "--column", "n:int64")
+    psoup("register", "SELECT n FROM s", "--name", "late")
+    assert "0 rows" in psoup("invoke", "late", "--format", "table").stdout
+    psoup("remove", "late")
+    with psoup.service() as service:
+        assert [] == list(service.queries())
+
+
+@pytest.mark.parametrize("command", ["query", "register"])
+def test_query_in_several_words_is_asked_for_in_double_quotes(psoup, command):
+    """What the shell has split: nothing is asked of the service."""
+    result = psoup(command, "SELECT", "n", "FROM", "s", code=ExitCode.USAGE)
+    assert "double quotes" in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_service_that_does_not_answer_ends_with_3(psoup, nowhere):

@@ -65,6 +65,22 @@ def test_url_of_another_place_says_which_option_is_wrong(psoup):
     assert "--url" in refused
 
 
+def test_instant_that_counts_another_unit_or_lies_before_all_rows_is_told(psoup):
+    """An integer is microseconds: seconds and milliseconds of this century are an answer without rows."""
+    psoup("declare", "s", "-c", "ts:timestamp", "--time", "ts")
+    with psoup.service() as service:
+        service.append("s", b'{"ts":"2026-04-01T10:00:00Z"}', content_type="application/json")
+    handle = psoup("register", "SELECT ts FROM s", "--name", "all").stdout.strip()
+    for now, said in (
+        ("1774958400", "looks like seconds: write --now '2026-03-31 12:00:00'"),
+        ("1774958400000", "looks like milliseconds: write --now '2026-03-31 12:00:00'"),
+        ("1990-01-01", "before every row that is kept: the oldest is of 2026-04-01 10:00:00"),
+    ):
+        assert said in psoup("invoke", handle, "--now", now).stderr
+    assert "" == psoup("invoke", handle, "--now", "2026-04-01 10:00:00").stderr
+    assert "" == psoup("invoke", handle, "--now", "1775037600000000").stderr
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -12,6 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from psoup.app.cli.actions.instants import notes_on_now
 from psoup.app.cli.actions.newest_rows import NewestRows, newest_rows
 from psoup.app.cli.common import OutputFormat, write_bytes, write_line
 from psoup.app.cli.terminal.answer_screen import AnswerScreen
@@ -80,6 +81,9 @@ def register_and_show(
 
 def show(service: PsoupClient, described: Mapping[str, Any], view: View) -> None:
     """Print the answer of a standing query, once or again and again."""
+    if view.now is not None:
+        for note in notes_on_now(service, dict(described), view.now):
+            standard_error().print(note)
     console = standard_output()
     output = view.output or (OutputFormat.TABLE if console.is_terminal else OutputFormat.NDJSON)
     if output is not OutputFormat.TABLE:
