@@ -278,6 +278,9 @@ def status(
     json: Annotated[
         bool, typer.Option("--json", help="Raw, as one JSON object; as --format ndjson.")
     ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every figure, by its name in --json.")
+    ] = False,
     url: Url = URL_DEFAULT,
     token: Token = None,
 ) -> None:
@@ -286,7 +289,7 @@ def status(
     from psoup.pipeline.client import PsoupClient
 
     with PsoupClient(url, token=token) as service:
-        show_status(service, ListFormat.NDJSON if json else output)
+        show_status(service, ListFormat.NDJSON if json else output, every=every)
 
 
 @exits

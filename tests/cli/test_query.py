@@ -254,4 +254,4 @@ def test_query_over_two_streams_shows_the_rows_of_both(loaded, tmp_path):
     assert "2 rows" in table
     refused = loaded("query", "SELECT s.n FROM s, labels AS l", code=ExitCode.REFUSED)
     assert "Nothing joins" in refused.stderr
-    assert "joins.groups" in loaded("status", "--format", "table").stdout
+    assert "joins.groups" in loaded("status", "--all", "--format", "table").stdout

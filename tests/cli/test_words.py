@@ -52,6 +52,17 @@ def test_name_that_is_taken_is_told_with_its_handle(psoup):
     assert "psoup remove late" in refused
 
 
+def test_status_shows_what_is_asked_for_most(psoup):
+    """Some twenty lines for people; every figure by --all, and as data."""
+    short = psoup("status", "--format", "table").stdout.splitlines()
+    assert 15 <= len(short) <= 25
+    assert "psoup status --all" in short[-1]
+    every = psoup("status", "--all", "--format", "table").stdout.splitlines()
+    assert 40 < len(every)
+    assert any(line.startswith("counters.appends ") for line in every)
+    assert '"counters"' in psoup("status", "--json").stdout
+
+
 def test_url_with_the_version_of_its_paths_is_the_same_service(psoup):
     """The base of every path in the documentation of HTTP is taken as well."""
     psoup("declare", "s", "-c", "n:int64")

@@ -7,12 +7,20 @@ from typing import Any, Final
 from rich.console import Console
 
 from psoup.app.cli.common import ListFormat, write_line
-from psoup.app.cli.terminal.output import instant, plain_table, standard_output
+from psoup.app.cli.terminal.output import QUIET, instant, plain_table, standard_output
 from psoup.app.units import spoken_number, spoken_seconds, spoken_size
 from psoup.pipeline.client import JsonObject, PsoupClient
 
 _NAMES: Final = frozenset({"gen"})
 """Numbers that identify something: they are shown without separators."""
+_ASKED_MOST: Final = (
+    *("version", "ready", "now", "durability", "applied", "backlog"),
+    *("streams", "rows", "queries"),
+    *("memory.store_bytes", "memory.store_bytes_max", "memory.streams_bytes", "memory.hit_bytes"),
+    *("memory.index_bytes", "store.disk.used_percent", "store.disk.free_bytes"),
+    *("rates.60s.tuples_per_s", "rates.60s.operations_per_s", "rates.60s.invocations_per_s"),
+)
+"""Figures of `psoup status` without --all."""
 
 
 def show_streams(service: PsoupClient, output: ListFormat | None) -> None:
@@ -57,14 +65,24 @@ def show_queries(service: PsoupClient, output: ListFormat | None) -> None:
     console.print(plain_table(("handle", "name", "window", "state", "query"), rows))
 
 
-def show_status(service: PsoupClient, output: ListFormat | None) -> None:
-    """Print the service's figures, whatever they are: names and values, in units for people unless they are data."""
+def show_status(service: PsoupClient, output: ListFormat | None, *, every: bool = False) -> None:
+    """Print the service's figures in units for people, unless they are data: those asked for most, or every one."""
     console = standard_output()
     figures = service.status()
-    if not _written(console, output, [figures]):
-        now = figures.get("now")
-        rows = ((name, spoken_figure(name, value, now)) for name, value in _flat(figures))
-        console.print(plain_table(("figure", "value"), rows))
+    if _written(console, output, [figures]):
+        return
+    now = figures.get("now")
+    flat = dict(_flat(figures))
+    streams = figures.get("streams", [])
+    counts = {"streams": len(streams), "rows": sum(one["rows"] for one in streams)}
+    shown = flat if every else {**flat, **counts}
+    names = flat if every else [name for name in _ASKED_MOST if name in shown]
+    # What is not in order stands first.
+    wrong = [] if every else [name for name in flat if name.startswith(("reasons", "warnings"))]
+    rows = ((name, spoken_figure(name, shown[name], now)) for name in [*wrong, *names])
+    console.print(plain_table(("figure", "value"), rows))
+    if not every:
+        console.print("psoup status --all shows every figure", style=QUIET)
 
 
 def _written(console: Console, output: ListFormat | None, entries: Iterable[JsonObject]) -> bool:

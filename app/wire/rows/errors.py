@@ -36,7 +36,7 @@ WrongValue = tuple[int, str, object]
 
 _COMPARED_LENGTH_MAX: Final = 32
 """Characters of a name of which it is asked which column may be meant."""
-_RFC3339: Final = "timestamp: RFC 3339 with offset, at most six decimals"
+_RFC3339: Final = "timestamp: RFC 3339 with offset (add Z for UTC), at most six decimals"
 EXPECTED: Final = {
     ColumnType.INT64: "int64",
     ColumnType.FLOAT64: "float64, finite; an integer only up to 2^53",

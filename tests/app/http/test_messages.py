@@ -155,6 +155,13 @@ async def test_stream_that_is_misspelt_is_answered_with_the_one_that_may_be_mean
         assert "trade" not in body["detail"].replace("/v1/streams", "")
 
 
+async def test_time_without_a_zone_is_answered_with_how_utc_is_written(api: Api):
+    """A row's text has to say its zone: the one letter that does is named."""
+    await api.declare()
+    body = (await api.rows([{"ts": "2026-03-02T09:11:00", "sym": "a"}])).json()
+    assert "add Z for UTC" in body["errors"][0]["expected"]
+
+
 async def test_member_that_other_services_know_is_answered_with_ours(api: Api):
     """`query` is not like `sql`, and means it."""
     body = (await api.send("POST", "/v1/queries", json={"query": "SELECT 1"})).json()
