@@ -203,7 +203,8 @@ def test_streams_as_a_table_says_from_when_it_is_complete_where_rows_were_droppe
 def test_status_as_a_table_is_in_units_for_people_and_raw_as_json(loaded):
     """Sizes in binary units, separators of thousands, three digits; --json has the figures as the service does."""
     table = dict(
-        line.split(maxsplit=1) for line in loaded("status", "--format", "table").stdout.splitlines()
+        line.split(maxsplit=1)
+        for line in loaded("status", "--all", "--format", "table").stdout.splitlines()
     )
     raw = orjson.loads(loaded("status", "--format", "table", "--json").stdout_bytes)
     assert "6 GiB" == table["memory.hit_bytes_max"].strip()

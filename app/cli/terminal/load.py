@@ -4,6 +4,7 @@ Where nobody watches (no terminal) the bar is a line now and then.
 """
 
 import math
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +16,12 @@ from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from psoup.app.cli.terminal.output import ACCENT, QUIET, files_bar, plain_table
+from psoup.app.cli.terminal.phrases import in_command_words
 from psoup.pipeline.load.plan import LoadPlan, SurveyProgress
 from psoup.pipeline.load.transfer import LoadProgress
 from psoup.pipeline.wording import counted
 
+_UNIT: Final = re.compile(r'"unit": "(\w+)"')
 LOOK_EVERY_S: Final = 0.1
 """Between two steps of the bar while files are looked at."""
 LINE_EVERY_S: Final = 2.0
@@ -164,10 +167,13 @@ def warnings_of(plan: LoadPlan, done: LoadProgress) -> list[Text]:
         if one["code"] == "timestamp-unit":
             if plan.request.read.epoch is None:
                 continue
-            detail = f"{detail}. The file's numbers were read by --epoch {plan.request.read.epoch}: pass the unit they count"
+            seen, _, advice = detail.partition(". Declare ")
+            unit = _UNIT.search(advice)
+            passed = f"--epoch {unit[1]}" if unit else "the unit they count"
+            detail = f"{seen}. The file's numbers were read by --epoch {plan.request.read.epoch}: pass {passed}"
         elif one["code"] == "no-time-column":
             detail = f"{detail}, or pass --time to psoup load"
-        found.append(Text.assemble(("warning ", "bold yellow"), detail))
+        found.append(Text.assemble(("warning ", "bold yellow"), in_command_words(detail)))
     return found
 
 

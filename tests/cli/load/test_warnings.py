@@ -125,7 +125,8 @@ def test_load_in_another_unit_shows_the_warning_of_the_service_once(psoup, tmp_p
     assert "1970" not in psoup(*command[:3], "t", *command[4:], "--epoch", "ms").stderr
     said = psoup(*command, "--epoch", "us").stderr
     assert "look like milliseconds" in said
-    assert "read by --epoch us" in said
+    assert "read by --epoch us: pass --epoch ms" in said
+    assert "Declare" not in said
     assert 1 == said.count("look like")
 
 
