@@ -191,10 +191,7 @@ def load(
     url: Url = URL_DEFAULT,
     token: Token = None,
 ) -> None:
-    """Load files into a stream, declaring the stream where it does not exist.
-
-    Interrupted at any moment and repeated with the same options, it loads nothing twice.
-    """
+    """Load files into a stream, declared if there is none. Repeated with the same options it loads nothing twice."""
     from psoup.app.cli.actions.load import run
     from psoup.pipeline.definition import read_definition
     from psoup.pipeline.files import option_texts
