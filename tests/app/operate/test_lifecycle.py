@@ -17,6 +17,7 @@ from psoup.app.operate.lifecycle import (
     run_process,
 )
 from psoup.app.settings import Settings
+from psoup.engine.store.errors import StoreUnavailableError
 
 SETTINGS = Settings(store="memory://")
 
@@ -33,6 +34,19 @@ def test_what_the_system_refuses_is_not_blamed_on_the_address(said):
     assert "address" not in line
     assert "No space left on device" in line["detail"]
     assert "/tmp/psoup-api-1" in line["detail"]
+
+
+def test_store_that_does_not_answer_is_told_with_how_one_is_started(said):
+    """For the server of --store; the embedded store is psoup's own affair."""
+
+    def work(_: object) -> int:
+        raise StoreUnavailableError("No answer.")
+
+    assert EXIT_STORE == run_process(SETTINGS, work)
+    assert EXIT_STORE == run_process(Settings(), work)
+    served, embedded = said
+    assert served["detail"].startswith("No answer. Start it, redis-server --appendonly yes")
+    assert "No answer." == embedded["detail"]
 
 
 def test_a_process_without_files_for_its_clients_is_not_begun(said, monkeypatch):
