@@ -1,0 +1,73 @@
+"""Worlds that are no drawing's affair: cursors that no answer gave, and rows that the service's clock moves."""
+
+from typing import Any
+
+from conformance.model import SECOND, Bound, Query, Service, Stream, Window
+from conformance.recording import World
+
+STRANGE_CURSORS = ("", "AQAAAA", "nonsense", "%00é", "x" * 1_000)
+
+
+def strange_cursors(start: int) -> World:
+    """Return a world in which a client comes with cursors that no answer of this query gave: each is a first load."""
+    window = Window(Bound(True, 20 * SECOND), Bound(True, 0))
+    world = World(
+        "select-sliding-strange-cursors",
+        "a cursor that is empty, unreadable or another query's is a first load, and no error",
+        Query("select", window),
+        Service({"a": Stream()}),
+    )
+    world.append("a", [(start + second * SECOND, 1, second) for second in (1, 2, 4)])
+    for text in STRANGE_CURSORS:
+        world.ask(text=text)
+        world.apply("ann", f"a{len(world.stands)}")
+    answer = world.ask(text_of="SELECT n FROM {a} WHERE k = 1")
+    world.apply("ann", answer)
+    world.compare("ann")
+    return world
+
+
+def by_the_clock() -> list[dict[str, Any]]:
+    """Return worlds whose NOW is the service's clock: rows leave without a byte, and enter without a new row."""
+    sliding = "BEGIN (NOW - INTERVAL '2' SECOND) END (NOW)"
+    delayed = "BEGIN (NOW - INTERVAL '3' SECOND) END (NOW - INTERVAL '1' SECOND)"
+    landmark = "BEGIN (TIMESTAMP '2020-01-01 00:00:00') END (NOW)"
+    return [
+        _clocked("clock-sliding", "rows leave and enter by the clock alone", sliding, 0, 2_000),
+        _clocked("clock-delayed", "rows enter a second after their time", delayed, 1_000, 2_000),
+        _clocked("clock-landmark", "rows dated ahead enter, and none leaves", landmark, 0, None),
+    ]
+
+
+def _clocked(
+    name: str, says: str, window: str, delay_ms: int, stays_ms: int | None
+) -> dict[str, Any]:
+    def rows(*enter_ms: int) -> list[dict[str, int | None]]:
+        return [
+            {"in_ms": one, "out_ms": None if stays_ms is None else one + stays_ms}
+            for one in enter_ms
+        ]
+
+    steps: list[dict[str, Any]] = [
+        {"do": "append", "stream": "a", "rows": rows(-1_400, -1_000, 0, 400, 700)},
+        {"do": "ask", "answer": "a1", "cursor": None},
+        {"do": "ask", "answer": "a2", "cursor": "a1"},
+        {"do": "wait", "until_ms": 700},
+        {"do": "ask", "answer": "a3", "cursor": "a2"},
+        {"do": "append", "stream": "a", "rows": rows(500, 1_900)},
+        {"do": "ask", "answer": "a4", "cursor": "a3"},
+        {"do": "ask", "answer": "a5", "cursor": "a1"},
+        {"do": "wait", "until_ms": 2_700},
+        {"do": "ask", "answer": "a6", "cursor": "a4"},
+        {"do": "ask", "answer": "a7", "cursor": "a6"},
+    ]
+    columns = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]
+    return {
+        "world": name,
+        "says": says,
+        "clock": "server",
+        "streams": {"a": {"columns": columns, "time": "ts", "clock": "server"}},
+        "sql": f"SELECT n FROM {{a}} {window}",
+        "delay_ms": delay_ms,
+        "steps": steps,
+    }
