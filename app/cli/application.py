@@ -12,6 +12,7 @@ import typer
 
 from psoup.app.cli.common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
 from psoup.app.cli.define import declare, drop, register
+from psoup.app.cli.follow import follow
 from psoup.app.cli.key import key
 from psoup.app.cli.load import load
 from psoup.app.cli.one_text import OneTextCommand
@@ -335,7 +336,7 @@ def fsck(
 
 COMMANDS = (
     *(serve, engine, api, fsck, demo),
-    *(declare, load, drop, register, query, invoke, streams, queries, status, remove, key),
+    *(declare, load, drop, register, query, invoke, follow, streams, queries, status, remove, key),
 )
 for command in COMMANDS:
     application.command(cls=OneTextCommand if command in (register, query) else None)(command)

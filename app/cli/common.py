@@ -40,6 +40,14 @@ class ListFormat(StrEnum):
     NDJSON = "ndjson"
 
 
+class FollowFormat(StrEnum):
+    """Formats of what changes in an answer."""
+
+    SCREEN = "screen"
+    LINES = "lines"
+    NDJSON = "ndjson"
+
+
 class Materialize(StrEnum):
     """Values of --materialize. They repeat the engine's, so that --help loads no engine."""
 
@@ -62,6 +70,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 Handle = Annotated[str, typer.Argument(help="A query's handle, q_..., or its name.")]
 URL_DEFAULT = "http://127.0.0.1:8000"
+WATCH_RETRY_S = 2.0
+"""Who watches sees after so long that the service does not answer, and it is asked again for ever."""
 
 
 def exits(command: Callable[P, R]) -> Callable[P, R]:

@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from psoup.app.cli.common import URL_DEFAULT, Handle, Materialize, OutputFormat, Token, Url, exits
+from psoup.app.cli.common import (
+    URL_DEFAULT,
+    WATCH_RETRY_S,
+    Handle,
+    Materialize,
+    OutputFormat,
+    Token,
+    Url,
+    exits,
+)
 
 Sql = Annotated[str, typer.Argument(help="SELECT ... FROM ... WHERE ... BEGIN (...) END (...)")]
 Name = Annotated[str | None, typer.Option(help="Name the query; implies --keep.")]
@@ -58,12 +67,13 @@ def query(
 ) -> None:
     """Register a query, invoke it and print the answer; remove it again unless --keep."""
     from psoup.app.cli.actions.query import View, register_and_show
-    from psoup.pipeline.client import PsoupClient
+    from psoup.pipeline.client import PsoupClient, RetryPolicy
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
-    with PsoupClient(url, token=token) as service:
+    retry = RetryPolicy(budget_s=WATCH_RETRY_S) if watch else None
+    with PsoupClient(url, token=token, retry=retry) as service:
         register_and_show(
             service,
             sql,
@@ -91,10 +101,11 @@ def invoke(
     """Invoke a standing query by its handle or name and print the answer."""
     from psoup.app.cli.actions.handles import query_of
     from psoup.app.cli.actions.query import View, show
-    from psoup.pipeline.client import PsoupClient
+    from psoup.pipeline.client import PsoupClient, RetryPolicy
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
-    with PsoupClient(url, token=token) as service:
+    retry = RetryPolicy(budget_s=WATCH_RETRY_S) if watch else None
+    with PsoupClient(url, token=token, retry=retry) as service:
         show(service, query_of(service, handle), view)

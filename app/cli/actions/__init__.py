@@ -1,6 +1,7 @@
 """The work of commands: loaded when a command is run, not when its options are shown.
 
 Reading order: `define` (declare, drop, register), `load` (look at files, send batches), `query` (an answer as a
-table or as data), `newest_rows` (the last rows of an answer), `lists` (streams, queries, status), `key` (make a
-key), `pipeline` (around a Spark job), `fsck` (a store against its tuples).
+table or as data), `newest_rows` (the last rows of an answer), `watched_rows` (these, kept up to date by a cursor),
+`following` (what enters and what leaves), `lists` (streams, queries, status), `key` (make a key), `pipeline` (around
+a Spark job), `fsck` (a store against its tuples).
 """

@@ -1,4 +1,4 @@
-"""The newest rows of an answer, which are its last: `--watch` shows them."""
+"""The newest rows of an answer, which are its last, and the cursor of the whole answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PAGES_ASKED_MAX: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NewestRows:
-    """An answer's envelope (without its `rows`) and its last rows, oldest first."""
+    """An answer's envelope (without its `rows`, with the cursor of the whole) and its last rows, oldest first."""
 
     envelope: JsonObject
     rows: list[JsonObject]
@@ -38,19 +38,24 @@ def newest_rows(
     page_rows = max(count, -(-int(envelope["count"]) // PAGES_ASKED_MAX))
     envelope = service.answer_pages(query_id, **{**parameters, "limit": page_rows})
     rows: list[JsonObject] = []
-    for address in reversed(envelope.get("pages") or []):
-        rows = _page(service, address) + rows
+    cursor = envelope["cursor"]
+    for number, address in enumerate(reversed(envelope.get("pages") or [])):
+        more, cursor_of_page = _page(service, address)
+        rows = more + rows
+        if not number:
+            cursor = cursor_of_page  # the last page has the cursor
         if len(rows) >= count:
             break
-    return NewestRows(envelope, rows[-count:])
+    return NewestRows({**envelope, "cursor": cursor}, rows[-count:])
 
 
-def _page(service: PsoupClient, address: str) -> list[JsonObject]:
-    """Return the rows of one page, which comes in several parts where its bytes are too many for one."""
+def _page(service: PsoupClient, address: str) -> tuple[list[JsonObject], str | None]:
+    """Return the rows and the cursor of one page, which comes in parts where its bytes are too many for one."""
     rows: list[JsonObject] = []
     following: Any = address
+    cursor: str | None = None
     while following is not None:
         part = json_object(service.request("GET", following))
         rows += part["rows"]
-        following = part["next"]
-    return rows
+        following, cursor = part["next"], part["cursor"]
+    return rows, cursor

@@ -3,37 +3,30 @@
 import csv
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 from rich.console import Console, Group
-from rich.live import Live
 from rich.text import Text
 
+from psoup.app.cli.actions.following import SCREEN_ROWS_MAX, LiveAnswer, Pace
 from psoup.app.cli.actions.instants import notes_on_now
 from psoup.app.cli.actions.newest_rows import NewestRows, newest_rows
+from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.common import OutputFormat, write_bytes, write_line
-from psoup.app.cli.terminal.answer_screen import AnswerScreen
+from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
 from psoup.app.cli.terminal.output import (
-    QUIET,
-    instant,
     rows_table,
     standard_error,
     standard_output,
     warnings,
 )
 from psoup.pipeline.client import JsonObject, PsoupClient
-from psoup.pipeline.wording import counted
 
 TABLE_ROWS_DEFAULT: Final = 100
 PAGE_ROWS: Final = 10_000
-SCREEN_ROWS_MAX: Final = 500
-"""More than any terminal has lines: it may grow between two looks."""
-RESIZED_LOOK_S: Final = 0.1
-"""Between two looks at the size of the terminal."""
-_IDS: Final = ({"name": "_id", "type": "string"}, {"name": "_x", "type": "timestamp"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,72 +93,38 @@ def show(service: PsoupClient, described: Mapping[str, Any], view: View) -> None
     elif console.is_terminal and not console.is_dumb_terminal:
         _watch(console, service, described, view)
     else:
-        for found in _looks(service, described, view, view.limit or TABLE_ROWS_DEFAULT):
+        for found in _looks(service, described, view):
             console.print(_table(described, view, found.envelope, found.rows, part="newest"))
 
 
 def _watch(
     console: Console, service: PsoupClient, described: Mapping[str, Any], view: View
 ) -> None:
-    """Keep the newest rows on the whole terminal up to date; leave what was seen last when watching ends."""
-    seen: AnswerScreen | None = None
-    try:
-        with Live(console=console, auto_refresh=False, screen=True) as live:
-            size = console.size
-
-            def wait(seconds: float) -> None:
-                """Wait for the next look; draw the last one anew where the terminal has another size meanwhile."""
-                nonlocal size
-                latest_s = time.monotonic() + seconds
-                while (left_s := latest_s - time.monotonic()) > 0:
-                    time.sleep(min(left_s, RESIZED_LOOK_S))
-                    if console.size != size:
-                        size = console.size
-                        live.refresh()
-
-            most = view.limit or SCREEN_ROWS_MAX
-            for found in _looks(service, described, view, most, wait=wait):
-                seen = AnswerScreen(
-                    _columns(described, view),
-                    found.rows,
-                    count=found.envelope["count"],
-                    caption=_caption(found.envelope),
-                )
-                live.update(seen, refresh=True)
-    except KeyboardInterrupt:
-        pass  # the way to stop watching, so no failure
-    finally:
-        if seen is not None:
-            console.print(seen)
+    """Keep the newest rows on the whole terminal up to date, with what enters and what leaves."""
+    most = min(view.limit or SCREEN_ROWS_MAX, PAGE_ROWS)
+    now = {} if view.now is None else {"now": view.now}
+    rows = WatchedRows(service, str(described["id"]), most=most, **now)
+    pace = Pace(every_s=view.every_s or 0.0, times=view.times)
+    LiveAnswer(console, columns_of(described, ids=view.ids), caption_of).run(rows, pace)
 
 
-def _looks(
-    service: PsoupClient,
-    described: Mapping[str, Any],
-    view: View,
-    rows: int,
-    *,
-    wait: Callable[[float], None] = time.sleep,
-) -> Iterator[NewestRows]:
-    """Yield look after look at the newest `rows` rows of the answer, until those asked for have been had."""
+def _looks(service: PsoupClient, described: Mapping[str, Any], view: View) -> Iterator[NewestRows]:
+    """Yield look after look at the newest rows of the answer, until those asked for have been had."""
     looks = 0
+    rows = view.limit or TABLE_ROWS_DEFAULT
     while True:
         yield newest_rows(service, str(described["id"]), min(rows, PAGE_ROWS), _parameters(view))
         looks += 1
-        if not _look_again(view, looks, wait):
+        if not _look_again(view, looks):
             return
 
 
-def _look_again(view: View, looks: int, wait: Callable[[float], None] = time.sleep) -> bool:
+def _look_again(view: View, looks: int) -> bool:
     """Return whether to look again, having waited for the moment."""
     if view.every_s is None or (view.times is not None and looks >= view.times):
         return False
-    wait(view.every_s)
+    time.sleep(view.every_s)
     return True
-
-
-def _columns(described: Mapping[str, Any], view: View) -> list[Mapping[str, Any]]:
-    return [*(_IDS if view.ids else ()), *described["columns"]]
 
 
 def _table(
@@ -179,21 +138,9 @@ def _table(
     """Return rows of an answer with their caption; `part` says which they are where they are not all."""
     count = envelope["count"]
     shown = None if len(rows) == count else f"{part} {len(rows):,} of {count:,} rows (--limit)"
-    return Group(rows_table(_columns(described, view), rows), _caption(envelope, shown=shown))
-
-
-def _caption(envelope: Mapping[str, Any], *, shown: str | None = None) -> Text:
-    """Return one line about an answer: how many rows, or which of them are shown; of which window, as of when."""
-    count = envelope["count"]
-    window = envelope["window"]
-    parts = [shown or counted(count, "row")]
-    if window["begin"] or window["end"]:
-        parts.append(f"window {instant(window['begin'])} to {instant(window['end'])}")
-    parts.append(f"now {instant(envelope['now'])}")
-    parts.append(f"seq {envelope['seq']}")
-    if envelope.get("complete_from"):
-        parts.append(f"complete from {instant(envelope['complete_from'])}")
-    return Text("  ".join(parts), style=QUIET)
+    return Group(
+        rows_table(columns_of(described, ids=view.ids), rows), caption_of(envelope, shown=shown)
+    )
 
 
 def _write(service: PsoupClient, query_id: str, output: OutputFormat, view: View) -> None:

@@ -6,6 +6,7 @@ services, so they are never read as markup.
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,6 +101,7 @@ def rows_table(
     rows: Iterable[Mapping[str, Any]],
     *,
     moment: Callable[[object], str] = instant,
+    styles: Iterable[str] = (),
 ) -> Table:
     """Return rows of an answer as a table.
 
@@ -107,6 +109,7 @@ def rows_table(
         columns: name and type of each, as the query's description has them.
         rows: of the answer, as objects.
         moment: how a timestamp is written.
+        styles: those of the first rows, in order; rows without one have none.
     """
     table = Table(header_style=f"bold {ACCENT}", pad_edge=False, box=None)
     for column in columns:
@@ -115,10 +118,11 @@ def rows_table(
             justify="right" if column.get("type") in _NUMERIC else "left",
             no_wrap=True,
         )
-    for row in rows:
+    for row, style in zip(rows, itertools.chain(styles, itertools.repeat("")), strict=False):
         values = ((column.get("type"), row.get(column["name"])) for column in columns)
         table.add_row(
-            *(cell(moment(one) if kind == "timestamp" and one else one) for kind, one in values)
+            *(cell(moment(one) if kind == "timestamp" and one else one) for kind, one in values),
+            style=style,
         )
     return table
 

@@ -1,0 +1,203 @@
+"""What `psoup follow` and `--watch` on a terminal do: show what enters an answer and what leaves it, for ever."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from psoup.app.cli.actions.watched_rows import Look, WatchedRows
+from psoup.app.cli.common import FollowFormat, write_bytes, write_line
+from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
+from psoup.app.cli.terminal.answer_screen import AnswerScreen
+from psoup.app.cli.terminal.output import QUIET, cell, instant, standard_error, standard_output
+from psoup.app.cli.terminal.row_changes import RowChanges
+from psoup.pipeline.client import JsonObject, PsoupClient
+from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+
+SCREEN_ROWS_MAX: Final = 500
+"""More than any terminal has lines: it may grow between two looks."""
+RESIZED_LOOK_S: Final = 0.1
+"""Between two looks at the size of the terminal."""
+_META: Final = ("_id", "_x")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a query is asked. `sleep` waits seconds; tests pass their own.
+
+    Attributes:
+        every_s: seconds between two looks.
+        times: looks after which all ends; None = never.
+    """
+
+    every_s: float
+    times: int | None = None
+    sleep: Callable[[float], None] = time.sleep
+
+
+def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Iterator[Look]:
+    """Yield look after look. A service that does not answer is asked again for ever, once it has answered.
+
+    Args:
+        rows: which are kept up to date.
+        pace: how often, and how many times.
+        absent: told why where there was no answer to a look.
+
+    Raises:
+        ServiceProblem: the service refused for good: the query was removed.
+        ServiceUnreachableError: nothing has answered the first look.
+    """
+    done = 0
+    while True:
+        try:
+            look = rows.look()
+        except (ServiceUnreachableError, ServiceProblem) as error:
+            may_come_back = isinstance(error, ServiceUnreachableError) or error.retryable
+            if not done or not may_come_back:
+                raise
+            absent(str(error))
+        else:
+            done += 1
+            yield look
+        if pace.times is not None and done >= pace.times:
+            return
+        pace.sleep(pace.every_s)
+
+
+def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: bool) -> None:
+    """Write a line for each row that has left and for each that has entered.
+
+    Args:
+        rows: which are kept up to date.
+        pace: how often, and how many times.
+        as_json: NDJSON, else `+` or `-`, NOW, and the values by their names.
+        only_new: nothing about the rows that are there at the beginning.
+    """
+    notes = standard_error()
+    told: list[str] = []
+
+    def absent(why: str) -> None:
+        if not told:
+            notes.print(Text(f"{why} Asking again.", style=QUIET))
+        told.append(why)
+
+    for number, look in enumerate(looks(rows, pace, absent)):
+        if told:
+            notes.print(Text("The service answers again.", style=QUIET))
+            told.clear()
+        for row in look.left:
+            _write_change("left", row, look.envelope, as_json=as_json)
+        for row in () if only_new and not number else look.entered:
+            _write_change("entered", row, look.envelope, as_json=as_json)
+
+
+def _write_change(change: str, row: JsonObject, envelope: JsonObject, *, as_json: bool) -> None:
+    values = {name: value for name, value in row.items() if name not in _META}
+    if as_json:
+        meta = {name: row[name] for name in _META}
+        place = {name: envelope[name] for name in ("seq", "now")}
+        write_line({"change": change, **place, **meta, "row": values})
+        return
+    sign = "+" if change == "entered" else "-"
+    texts = (f"{name}={cell(value)}" for name, value in values.items())
+    write_bytes(f"{sign} {instant(envelope['now'])}  {'  '.join(texts)}\n".encode())
+
+
+def follow_query(
+    service: PsoupClient,
+    described: Mapping[str, Any],
+    pace: Pace,
+    *,
+    output: FollowFormat | None,
+    only_new: bool,
+) -> None:
+    """Show what changes in the answer of a standing query; `output` None: as suits where it goes."""
+    console = standard_output()
+    is_screen = console.is_terminal and not console.is_dumb_terminal
+    output = output or (FollowFormat.SCREEN if is_screen else FollowFormat.LINES)
+    query_id = str(described["id"])
+    if output is FollowFormat.SCREEN:
+        rows = WatchedRows(service, query_id, most=SCREEN_ROWS_MAX)
+        LiveAnswer(console, columns_of(described, ids=False), caption_of).run(rows, pace)
+        return
+    rows = WatchedRows(service, query_id, most=None)
+    write_changes(rows, pace, as_json=output is FollowFormat.NDJSON, only_new=only_new)
+
+
+class LiveAnswer:
+    """An answer on the whole terminal; what was seen last stays on it at the end."""
+
+    def __init__(
+        self,
+        console: Console,
+        columns: list[Mapping[str, Any]],
+        caption: Callable[[Mapping[str, Any]], Text],
+    ) -> None:
+        """Draw nothing yet.
+
+        Args:
+            console: a terminal.
+            columns: name and type of each.
+            caption: one line about an answer, given its envelope.
+        """
+        self._console = console
+        self._columns = columns
+        self._caption = caption
+        self._changes = RowChanges()
+        self._envelope: JsonObject | None = None
+        self._absent_since_s: float | None = None
+        self._size = console.size
+
+    def run(self, rows: WatchedRows, pace: Pace) -> None:
+        """Show look after look, drawn anew for another size of the terminal, until interrupted or all were had."""
+        try:
+            with Live(console=self._console, auto_refresh=False, screen=True) as live:
+                patient = Pace(
+                    every_s=pace.every_s,
+                    times=pace.times,
+                    sleep=lambda seconds: self._wait(live, seconds),
+                )
+                for number, look in enumerate(looks(rows, patient, lambda _: self._miss(live))):
+                    entered = look.entered if number else ()
+                    self._changes.note(rows.rows, entered, look.left, time.monotonic())
+                    self._envelope, self._absent_since_s = look.envelope, None
+                    live.update(self._screen(), refresh=True)
+        except KeyboardInterrupt:
+            pass  # the way to stop watching, so no failure
+        finally:
+            if self._envelope is not None:
+                self._console.print(self._screen())
+
+    def _screen(self) -> AnswerScreen:
+        assert self._envelope is not None  # noqa: S101 (what cannot happen)
+        caption = self._caption(self._envelope)
+        if self._absent_since_s is not None:
+            seconds = time.monotonic() - self._absent_since_s
+            caption = Text.assemble((f"no answer for {seconds:.0f} s  ", "bold yellow"), caption)
+        shown = self._changes.shown(time.monotonic())
+        return AnswerScreen(
+            self._columns,
+            [row for row, _ in shown],
+            count=self._envelope["count"],
+            caption=caption,
+            marks=[mark for _, mark in shown],
+        )
+
+    def _miss(self, live: Live) -> None:
+        """Show that a look has had no answer."""
+        if self._absent_since_s is None:
+            self._absent_since_s = time.monotonic()
+        live.update(self._screen(), refresh=True)
+
+    def _wait(self, live: Live, seconds: float) -> None:
+        """Wait for the next look; draw the last one anew where the terminal has another size meanwhile."""
+        latest_s = time.monotonic() + seconds
+        while (left_s := latest_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, RESIZED_LOOK_S))
+            if self._console.size != self._size:
+                self._size = self._console.size
+                live.refresh()

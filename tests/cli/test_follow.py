@@ -1,0 +1,189 @@
+"""`psoup follow`: what enters an answer and what leaves it, by lines and on a terminal."""
+
+import json
+import sys
+
+import httpx
+import pytest
+
+from psoup.app.cli.actions.following import Pace, looks
+from psoup.app.cli.actions.watched_rows import WatchedRows
+from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges
+from psoup.pipeline.client import PsoupClient, RetryPolicy
+from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+from tests.terminals import terminal
+
+COLUMNS = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]
+SLIDING = "SELECT n FROM s BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)"
+
+
+def soon(times=None):
+    return Pace(every_s=1, times=times, sleep=lambda _: None)
+
+
+def row(second: int) -> dict[str, object]:
+    return {"ts": f"2026-01-05T10:00:{second:02}Z", "n": second}
+
+
+@pytest.fixture
+def stream(psoup):
+    with psoup.service() as service:
+        service.declare("s", {"columns": COLUMNS, "time": "ts"})
+        yield service
+
+
+def send(service, *seconds):
+    body = json.dumps([row(second) for second in seconds]).encode()
+    service.append("s", body, content_type="application/json")
+
+
+def changes(look):
+    return [row["n"] for row in look.entered], [row["n"] for row in look.left]
+
+
+@pytest.mark.parametrize("most", [None, 3, 500])
+def test_looks_at_a_moving_window_say_what_entered_and_left(stream, most):
+    """However many rows are held, each look tells of the rows that came and went since the last."""
+    rows = WatchedRows(stream, stream.register(SLIDING)["id"], most=most)
+    send(stream, 1, 2)
+    assert ([1, 2], []) == changes(rows.look())
+    assert ([], []) == changes(rows.look())
+    send(stream, 12)
+    assert ([12], [1]) == changes(rows.look())
+    send(stream, 5, 40)
+    assert ([40], [2, 12]) == changes(rows.look())
+    assert [40] == [row["n"] for row in rows.rows.values()]
+
+
+def test_looks_at_more_rows_than_are_held_keep_the_newest(stream):
+    """The rows held are the last that entered, and no look tells of those that were let go."""
+    rows = WatchedRows(stream, stream.register("SELECT n FROM s")["id"], most=2)
+    send(stream, 1, 2, 3)
+    assert ([2, 3], []) == changes(rows.look())
+    send(stream, 4)
+    assert ([4], []) == changes(rows.look())
+    assert [3, 4] == [row["n"] for row in rows.rows.values()]
+
+
+def test_looks_at_rows_that_retention_drops_say_that_they_left(psoup):
+    """However the service tells of them, they are not held any more."""
+    with psoup.service() as service:
+        service.declare("s", {"columns": COLUMNS, "time": "ts", "retention": {"rows": 2}})
+        rows = WatchedRows(service, service.register("SELECT n FROM s")["id"], most=None)
+        send(service, 1, 2)
+        rows.look()
+        send(service, 3)
+        assert ([3], [1]) == changes(rows.look())
+
+
+def answers_by(*replies):
+    """Return a client whose requests meet these replies, and then the last one for ever."""
+    left = list(replies)
+
+    def handle(_request):
+        reply = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    transport = httpx.MockTransport(handle)
+    return PsoupClient("http://x", transport=transport, retry=RetryPolicy(budget_s=0))
+
+
+def envelope(*numbers, **members):
+    rows = [{"_id": str(one), "_x": None, "n": one} for one in numbers]
+    whole = {"reset": True, "rows": rows, "count": len(rows), "seq": 1, "now": "2026"}
+    return httpx.Response(200, json={**whole, "next": None, "cursor": "c", **members})
+
+
+def test_looks_over_a_service_that_goes_away_go_on():
+    """No answer and a refusal that may pass are told, and asked again; the cursor is still good then."""
+    gone = httpx.ConnectError("gone")
+    later = httpx.Response(503, json={"code": "recovering", "retryable": True})
+    delta = envelope(2, reset=False, count=2)
+    with answers_by(envelope(1), gone, later, delta) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        told: list[str] = []
+        seen = [changes(look) for look in looks(rows, soon(2), told.append)]
+    assert [([1], []), ([2], [])] == seen
+    assert 2 == len(told)
+
+
+@pytest.mark.parametrize(
+    ("replies", "error"),
+    [
+        ([httpx.ConnectError("gone")], ServiceUnreachableError),
+        ([envelope(1), httpx.Response(404, json={"code": "not-found"})], ServiceProblem),
+    ],
+)
+def test_looks_end_where_there_never_was_a_service_and_where_the_query_was_removed(replies, error):
+    """What asking again cannot mend is an error."""
+    with answers_by(*replies) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        with pytest.raises(error):
+            list(looks(rows, soon(), lambda _: None))
+
+
+def test_looks_whose_count_differs_read_the_answer_anew():
+    """A delta that does not fit what is held is not believed."""
+    delta = envelope(3, reset=False, count=7)
+    with answers_by(envelope(1), delta, envelope(1, 2, 3)) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        rows.look()
+        assert ([2, 3], []) == changes(rows.look())
+
+
+def test_changes_age_and_go():
+    """A row that entered is marked with its age for a minute, one that left is still there for three seconds."""
+    seen = RowChanges()
+    rows = {key: {"_id": key} for key in "abc"}
+    seen.note({key: rows[key] for key in "ab"}, [], [], 0.0)
+    seen.note({key: rows[key] for key in "bc"}, [rows["c"]], [rows["a"]], 10.0)
+    shown = {row["_id"]: mark for row, mark in seen.shown(11.0)}
+    assert {"a": "-1s", "b": "", "c": "+1s"} == {key: mark.text for key, mark in shown.items()}
+    assert shown["a"].has_left
+    assert "green" in shown["c"].style
+    seen.note({key: rows[key] for key in "bc"}, [], [], 10.0 + NEW_S)
+    assert ["b", "c"] == [row["_id"] for row, _ in seen.shown(10.0 + NEW_S)]
+    seen.note({key: rows[key] for key in "bc"}, [], [], 10.0 + RECENT_S)
+    assert ["", ""] == [mark.text for _, mark in seen.shown(10.0 + RECENT_S)]
+
+
+def test_follow_in_a_pipe_writes_a_line_for_each_change(psoup, stream):
+    """Lines for people by default, NDJSON where it is asked for; `--new` leaves out what is there."""
+    query = stream.register(SLIDING)["id"]
+    send(stream, 1, 2)
+    once = ("--times", 1)
+    text = psoup("follow", query, *once).stdout
+    assert "+ 2026-01-05 10:00:02  n=1\n+ 2026-01-05 10:00:02  n=2\n" == text
+    assert "" == psoup("follow", query, "--new", *once).stdout
+    first, _ = psoup("follow", query, "--format", "ndjson", *once).stdout.splitlines()
+    line = json.loads(first)
+    assert ("entered", {"n": 1}) == (line["change"], line["row"])
+    assert ("2026-01-05T10:00:02.000000Z", "2026-01-05T10:00:11.000001Z") == (
+        line["now"],
+        line["_x"],
+    )
+
+
+def test_follow_of_no_query_is_refused(psoup):
+    """A handle that names nothing ends it with 1, a name with 2."""
+    assert "not-found" in psoup("follow", "q_0000000000000000000000", code=1).stderr
+    assert "is not a handle" in psoup("follow", "alarm", code=2).stderr
+
+
+@pytest.mark.service
+def test_follow_on_a_terminal_marks_what_enters_and_what_leaves(psoup, stream):
+    """The row that came is last, with its age; the one that has left goes after a moment."""
+    query = stream.register(SLIDING)["id"]
+    send(stream, 1, 2)
+    command = [sys.executable, "-P", "-m", "psoup", "follow", query, "--every", "0.1"]
+    with terminal([*command, "--url", psoup.url], width=60, height=12) as followed:
+        followed.wait_for(lambda screen: "2 rows" in screen.text, "the rows are shown")
+        send(stream, 12)
+        followed.wait_for(lambda screen: "+0s  12" in screen.text, "the row that came is marked")
+        assert "-0s   1" in followed.screen.text
+        followed.wait_for(lambda screen: "-" not in screen.shown[1][:1], "the other one goes")
+        followed.type(b"\x03")
+        assert 0 == followed.end()
+        assert "12" in followed.screen.text
