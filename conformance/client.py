@@ -6,6 +6,8 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
+TIMEOUT_S = 30
+
 
 class Mirror:
     """Rows by `_id`, and one cursor. Save both in one file, or the rows before the cursor: each is right."""
@@ -39,7 +41,7 @@ class Mirror:
         self.cursor = answer["cursor"] if is_whole else None
         return is_whole
 
-    def refresh(self, timeout_s: float = 30, **parameters: str) -> None:
+    def refresh(self, **parameters: str) -> None:
         """Ask what has changed, page by page, and apply it. OSError: ask again later, nothing is lost."""
         asked = self.cursor
         given = {**parameters, **({"cursor": asked} if asked else {})}
@@ -47,7 +49,7 @@ class Mirror:
         while address is not None:
             request = urllib.request.Request(address, headers=self.headers)
             try:
-                with urllib.request.urlopen(request, timeout=timeout_s) as reply:
+                with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
                     answer = json.load(reply)
             except urllib.error.HTTPError as error:
                 if (

@@ -38,11 +38,14 @@ class Names:
 class Differences:
     """What is wrong with one answer. `names` knows rows by their ids, and learns those that are new."""
 
-    def __init__(self, expected: Json, given: Json, names: Names, *, distinct: bool) -> None:
+    def __init__(
+        self, expected: Json, given: Json, names: Names, *, distinct: bool, in_order: bool = True
+    ) -> None:
         self._expected = expected
         self._given = given
         self._names = names
         self._distinct = distinct
+        self._in_order = in_order
         self._rows = given.get("rows")
 
     def found(self) -> list[str]:
@@ -68,6 +71,8 @@ class Differences:
         given, names = self._rows or [], self._names
         order = [names.of(row) for row in expected]
         values = [names.of(row) for row in given]
+        if not self._in_order:
+            order, values = sorted(order), sorted(values)
         if exactly and values != order:
             return False
         if len(set(values)) != len(values) or values != [v for v in order if v in set(values)]:

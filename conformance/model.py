@@ -199,14 +199,14 @@ class Change(NamedTuple):
     Attributes:
         rows: in order; of DISTINCT those that may be sent, of other queries exactly those that are.
         dropped: rows that retention has dropped since, and that the window would still show.
-        entered_or_left: whether some row is visible now and was not then, or the other way round.
-        matched: whether any tuple has matched since, visible or not.
+        shows_other_rows: whether the visible rows are others than then, or leave at other instants.
+        is_quiet: whether no tuple has matched since, and none has entered or left, not even for a moment.
     """
 
     rows: list[Shown]
     dropped: list[Values]
-    entered_or_left: bool
-    matched: bool
+    shows_other_rows: bool
+    is_quiet: bool
 
 
 @dataclass
@@ -254,8 +254,13 @@ class Service:
         return Change(
             rows=[row for row in shown if row.values in fresh],
             dropped=sorted(dropped - values),
-            entered_or_left=any(_is_visible(m, since) != _is_visible(m, at) for m in matches),
-            matched=any(m.entered > since.position for m in matches),
+            shows_other_rows=set(shown) != set(self.visible(query, since)),
+            is_quiet=all(
+                m.entered <= since.position
+                and not since.now < m.enters <= at.now
+                and not since.now < m.leaves <= at.now
+                for m in matches
+            ),
         )
 
     def retained_less(self, query: Query, since: Stand, at: Stand) -> bool:

@@ -198,6 +198,7 @@ class Play:
                 stored.envelope,
                 self._names,
                 distinct=self._world["distinct"],
+                in_order=not self._world["distinct"],  # a duplicate may have left meanwhile
             ).found()
             self._fail_all(
                 [f"304 for an earlier answer, where {one}" for one in told],

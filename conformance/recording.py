@@ -109,13 +109,12 @@ class World:
         """Return what is expected of an answer to a cursor, beside what every answer has."""
         change = self.service.change(self.query, before, at)
         dropped = self.service.retained_less(self.query, before, at)
-        quiet = not (change.entered_or_left or change.matched or dropped)
         expected: Step = {"reset": False, "rows": change.rows}
         if before.now == BEFORE_ALL:
             del expected["reset"]  # its cursor may be null, and then the client asks for everything
-        elif quiet:
+        elif change.is_quiet and not dropped:
             expected["same_cursor_as"] = since
-        elif change.entered_or_left:
+        elif change.shows_other_rows:
             expected["other_cursor_than"] = since
         if self.service.retained_less(self.query, self.cursors[since], at):
             expected["dropped"] = [list(values) for values in change.dropped]

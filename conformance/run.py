@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--url", required=True, help="where the service listens")
     parser.add_argument("--key", help="the bearer token, where the service asks for one")
     parser.add_argument(
-        "--worlds", nargs="+", type=Path, default=[FOLDER], help="files, or folders of them"
+        "--worlds", nargs="*", type=Path, default=[FOLDER], help="files, or folders of them"
     )
     parser.add_argument("--drawn", type=int, default=0, help="worlds to draw and play besides")
     parser.add_argument("--seed", type=int, default=0, help="of the first of those")

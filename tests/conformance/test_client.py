@@ -67,7 +67,7 @@ def test_client_behind_a_bad_line_holds_what_the_query_shows(seed):
 @pytest.mark.service
 @pytest.mark.timeout(900)
 def test_client_of_a_service_that_is_killed_goes_on_with_its_cursor(tmp_path):
-    """Behind the same line, over lives of one service that all end by kill -9: nothing is lost, and nothing begins anew."""
+    """Behind the same line, over lives of one service that all end by kill -9, nothing is lost."""
     rng = random.Random(time.monotonic_ns())
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
