@@ -6,8 +6,6 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-TIMEOUT_S = 30
-
 
 class Mirror:
     """Rows by `_id`, and one cursor. Save both in one file, or the rows before the cursor: each is right."""
@@ -49,7 +47,7 @@ class Mirror:
         while address is not None:
             request = urllib.request.Request(address, headers=self.headers)
             try:
-                with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+                with urllib.request.urlopen(request, timeout=30) as reply:
                     answer = json.load(reply)
             except urllib.error.HTTPError as error:
                 if (

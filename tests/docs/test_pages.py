@@ -7,7 +7,7 @@ import pytest
 from tests.docs.blocks import blocks
 from tests.docs.session import PATH, Session, difference
 
-FIRST = ("README.md", "docs/tutorial.md", "docs/recipes.md")
+FIRST = ("README.md", "docs/tutorial.md", "docs/coming_back.md", "docs/recipes.md")
 LATER = ("docs/deployment.md", "docs/troubleshooting.md")
 """Pages for operators, which `make torture` runs."""
 PAGES = (*FIRST, *LATER)
