@@ -33,10 +33,10 @@ _HANDLE = re.compile(r"q_[0-9A-Za-z]{22}")
 class Session(contextlib.ExitStack):
     """A folder with a `.venv`, a terminal, and the service that the page starts. Ends the service when it closes.
 
-    A block `sh service` starts the service, or starts it anew; other `sh` blocks run in a shell that knows the
-    variables of those before. There a refusal of the service fails curl, unless the block is `sh refused`. `python` and
-    `js` run, or are saved where a file name stands behind the language. Any other block with a file name is saved. A
-    line for cron runs once.
+    A block `sh service` starts the service, or starts it anew, `sh service killed` after a kill -9; other `sh` blocks
+    run in a shell that knows the variables of those before. There a refusal of the service fails curl, unless the
+    block is `sh refused`. `python` and `js` run, or are saved where a file name stands behind the language. Any other
+    block with a file name is saved. A line for cron runs once.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -99,7 +99,7 @@ class Session(contextlib.ExitStack):
 
     def _start(self, block: Block) -> None:
         """Start the service as the block says, at a port of its own, over the folder's data."""
-        self._stop()
+        self._stop(signal.SIGKILL if "killed" in block.words else signal.SIGTERM)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -135,9 +135,9 @@ class Session(contextlib.ExitStack):
         except httpx.TransportError:
             return False
 
-    def _stop(self) -> None:
+    def _stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._service is not None:
-            self._service.send_signal(signal.SIGTERM)
+            self._service.send_signal(number)
             self._service.wait(WAIT_S)
             self._service = None
 
