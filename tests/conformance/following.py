@@ -46,7 +46,8 @@ class Follower:
 
     def __init__(self, line: Line, query_id: str, rng: random.Random) -> None:
         self._line = line
-        self._results = f"{line.url}/v1/queries/{query_id}/results"
+        self.path = f"/v1/queries/{query_id}/results"
+        self._results = line.url + self.path
         self._rng = rng
         self.mirror = Mirror(self._results)
         self._saved = Saved({}, None)
@@ -79,7 +80,7 @@ class Follower:
                 self.mirror.refresh()
         finally:
             self._line.is_good = False
-        whole = httpx.get(self._results.replace(self._line.url, url), verify=False).json()
+        whole = httpx.get(url + self.path, verify=False, timeout=90).json()
         assert whole["next"] is None
         now = whole["now"] or ""  # of the clock's queries a moment later
         rows = self.mirror.rows.values()
@@ -126,6 +127,20 @@ class Following:
         for follower in self.followers.values():
             if self._rng.random() < 0.6:
                 follower.look()
+
+    def beginning_anew(self) -> list[str]:
+        """Return the queries whose client has a cursor that the service does not go on from."""
+        asked = {
+            name: f"{self.url}{one.path}?cursor={one.mirror.cursor}"
+            for name, one in self.followers.items()
+            if one.mirror.cursor is not None
+        }
+        assert asked
+        return [
+            name
+            for name, address in asked.items()
+            if httpx.get(address, verify=False, timeout=90).json()["reset"]
+        ]
 
     def differing(self) -> list[str]:
         """Return the queries whose client does not hold what they show, at a moment when nothing arrives."""

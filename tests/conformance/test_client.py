@@ -18,7 +18,7 @@ from tests.patience import PATIENT_ENVIRONMENT
 
 TURNS = 40
 QUIET_EVERY = 8
-SLOW_S = 90.0
+SLOW_S = 150.0
 LIVES = 6
 
 
@@ -81,7 +81,10 @@ def test_client_of_a_service_that_is_killed_goes_on_with_its_cursor(tmp_path):
             environment = {**os.environ, **PATIENT_ENVIRONMENT}
             with child(command, stdout=log, stderr=log, env=environment):
                 wait_answering(url)
-                following = following or Following(url, line, rng)
+                if following is None:
+                    following = Following(url, line, rng)
+                else:
+                    assert [] == following.beginning_anew(), described(following, line)
                 assert [] == following.differing(), described(following, line)
                 until = time.monotonic() + SLOW_S / LIVES
                 while time.monotonic() < until:
