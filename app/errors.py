@@ -162,3 +162,9 @@ class MemoryFullError(StoreFullError):
 
 class DiskFullError(StoreFullError):
     """The disk under the store takes nothing more, and its server has ended. Extra `reason`."""
+
+
+class QueryCompleteError(EngineError):
+    """A query's answer never changes again: nothing more is told of it. Travels as the end of a stream of events."""
+
+    code = "query-complete"

@@ -30,6 +30,7 @@ from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.edge import (
     EXPOSED_HEADERS,
+    WAITED_S,
     Application,
     Edge,
     Receive,
@@ -58,9 +59,10 @@ from psoup.app.routes import (
     tuples,
 )
 from psoup.app.routes.endpoint import Context
-from psoup.app.routes.results import invocations
+from psoup.app.routes.results import events, invocations, sync
 from psoup.app.routes.table import RouteTable
 from psoup.app.settings import Settings, check_settings, shared_store
+from psoup.app.waiting.opening import open_room
 from psoup.app.wire.control import refused_members
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.reasons import reason_of
@@ -78,6 +80,8 @@ ENDPOINTS = (
     *batches.ENDPOINTS,
     *queries.ENDPOINTS,
     *invocations.ENDPOINTS,
+    *events.ENDPOINTS,
+    *sync.ENDPOINTS,
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
 )
@@ -222,18 +226,24 @@ def _application(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[Mapping[str, object]]:
         async with serving(context) as service:
-            context.meters.attach(service, context.front, context.keys.guesses)
+            context.room = room = open_room(service)
+            context.front.slots.when_full(room.relieve)
+            context.front.before_end.append(room.close)
+            context.meters.attach(service, room, context.front, context.keys.guesses)
             context.service = service
             await service.start()
+            room.start()
             sharing = asyncio.create_task(context.meters.share_often())
             try:
                 yield {FRONT: context.front}
             finally:
                 sharing.cancel()
+                await room.stop()
                 await service.stop()
                 context.front.requests.close()
 
     def observe(scope: Scope, status: int, nbytes: int, seconds: float) -> None:
+        seconds -= scope["state"].get(WAITED_S, 0.0)
         context.meters.observe(scope, status, seconds)
         context.front.requests.ended(scope, status, nbytes, seconds)
 
@@ -295,6 +305,7 @@ def slots_of(settings: Settings) -> AdmissionSlots:
         working=settings.requests_in_flight,
         reading=settings.requests_reading,
         waiting=settings.requests_waiting,
+        watching=settings.requests_watching,
         free=PROBES,
     )
 

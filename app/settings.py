@@ -55,6 +55,7 @@ class Settings:
     requests_in_flight: int = limits.REQUESTS_IN_FLIGHT_MAX
     requests_reading: int = limits.REQUESTS_READING_MAX
     requests_waiting: int = limits.REQUESTS_WAITING_MAX
+    requests_watching: int = limits.REQUESTS_WATCHING_MAX
     answer_stall_s: float = limits.ANSWER_STALL_S
     appends_in_flight: int = limits.APPENDS_IN_FLIGHT_MAX
     keep_alive_s: int = 75
@@ -197,6 +198,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "That wait for an operation to be applied, beside those; a client's share is the same.",
         int,
         (1, 4_096),
+    ),
+    "requests_watching": Setting(
+        "requests",
+        "That wait for an answer to change, and streams of events, beside those; a client's share is the same.",
+        int,
+        (1, 100_000),
     ),
     "answer_stall_s": Setting(
         "seconds",

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -135,12 +135,13 @@ def listening(
     log: Path,
     *,
     data: Path,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Service]:
-    """Yield what `psoup <command>` serves on a free port, once it is ready. Ends it."""
+    """Yield what `psoup <command>` serves on a free port, with these settings, once it is ready. Ends it."""
     port = free_port()
     place = ["--host", "127.0.0.1", "--port", str(port)]
     with (
-        started([*command, *place], log) as child,
+        started([*command, *place], log, settings) as child,
         Client(port) as client,
     ):
         service = Service(client, port, child.pid, data)
@@ -149,9 +150,12 @@ def listening(
 
 
 @contextlib.contextmanager
-def started(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield the process of `psoup <command>`, which writes to `log`. Ends it."""
+def started(
+    command: Sequence[str], log: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield the process of `psoup <command>` with these settings, which writes to `log`. Ends it."""
     given = {name: value for name, value in os.environ.items() if name[:6] != "PSOUP_"}
+    given |= {f"PSOUP_{name.upper()}": value for name, value in (settings or {}).items()}
     said = ["--log-level", "warning"]
     with log.open("ab") as written:
         child = subprocess.Popen(

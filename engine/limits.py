@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from psoup.engine.limits_of_waiting import *  # noqa: F403 (they are limits like these)
+
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 SECOND_US: Final = 1_000_000
 DAY_US: Final = 86_400 * SECOND_US
-
 # Tuples in memory. A chunk is the unit of a result page, a segment the unit of expiry.
 CHUNK_ROWS: Final = 4_096
 """The unit of a result page: its bitmap takes 512 bytes."""

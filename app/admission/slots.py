@@ -8,11 +8,14 @@ A request whose body is still arriving, and one that waits for an operation to b
 as long as somebody else likes. They have slots of their own kinds, of which no client gets more than its share, and
 leave the slots for work to requests that work. A request that has begun is never refused for want of a slot: it works
 on when its body has arrived or its waiting is over, and new requests are kept out meanwhile.
+
+One that waits for an answer to change lasts longest. It takes a slot for watching, of which there are many, and keeps
+it to its end: when thousands are woken at once, requests that work find their slots as before.
 """
 
 import contextlib
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -23,11 +26,15 @@ from psoup.engine.errors import OverloadedError
 
 
 class Activity(Enum):
-    """What a request does: its body is arriving, it waits for an operation, or it works; FREE = it needs no slot."""
+    """What a request does: its body is arriving, it waits for an operation or for a change, or it works.
+
+    FREE = it needs no slot.
+    """
 
     FREE = auto()
     READING = auto()
     WAITING = auto()
+    WATCHING = auto()
     WORKING = auto()
 
 
@@ -38,6 +45,7 @@ class SlotStatistics:
     working: int
     reading: int
     waiting: int
+    watching: int
     turned_away: int
 
 
@@ -45,15 +53,27 @@ class AdmissionSlots:
     """The slots of one application. Used in its event loop alone."""
 
     def __init__(
-        self, *, working: int, reading: int, waiting: int, free: Collection[str] = ()
+        self,
+        *,
+        working: int,
+        reading: int,
+        waiting: int,
+        watching: int,
+        free: Collection[str] = (),
     ) -> None:
         """Have so many slots for each activity; requests for the paths in `free`, such as health, need none."""
         self._working_max, self._begun_max = working, working + reading + waiting
         self._free = frozenset(free)
         self._reading, self._waiting = Shares(reading), Shares(waiting)
+        self._watching = Shares(watching)
+        self._on_full: Callable[[], None] = _do_nothing
         self._working = self._expected = self._turned_away = 0
         self._expected_to_read: list[str] = []
         """Clients whose slots for reading are reserved until the turn ends."""
+
+    def when_full(self, relieve: Callable[[], None]) -> None:
+        """Call `relieve` whenever a request is turned away: it may make others give way."""
+        self._on_full = relieve
 
     def expect(self, path: str, client: str, *, reads: bool) -> bool:
         """Return whether a slot is free for a request whose head has been read; reserve it until `end_turn`.
@@ -70,7 +90,7 @@ class AdmissionSlots:
             return True
         full = self._working + self._expected >= self._working_max
         if full or (reads and not self._reading.take(client)):
-            self._turned_away += 1
+            self._turn_away()
             return False
         if reads:
             self._expected_to_read.append(client)
@@ -95,7 +115,7 @@ class AdmissionSlots:
             return Slot(self, client, Activity.FREE)
         full = self._working >= self._working_max
         if full or (reads and not self._reading.has_room(client)):
-            self._turned_away += 1
+            self._turn_away()
             raise no_slot()
         return Slot(self, client, Activity.READING if reads else Activity.WORKING)
 
@@ -109,6 +129,8 @@ class AdmissionSlots:
             return True
         if activity is Activity.READING:
             return self._reading.take(client)
+        if activity is Activity.WATCHING:
+            return self._watching.take(client)
         return activity is Activity.FREE or self._waiting.take(client)
 
     def release(self, activity: Activity, client: str) -> None:
@@ -119,6 +141,8 @@ class AdmissionSlots:
             self._reading.release(client)
         elif activity is Activity.WAITING:
             self._waiting.release(client)
+        elif activity is Activity.WATCHING:
+            self._watching.release(client)
 
     def transfer(self, activity: Activity, client: str, owner: str) -> None:
         """Count a slot of `client` as one of `owner` from now on. For `Slot`.
@@ -129,20 +153,26 @@ class AdmissionSlots:
         self.release(activity, client)  # first: all slots may be taken, and this is one of them
         if not self.take(activity, owner):
             self.take(activity, client)
-            self._turned_away += 1
+            self._turn_away()
             raise no_slot()
 
     def statistics(self) -> SlotStatistics:
         """Return counters."""
         reading, waiting = self._reading.taken, self._waiting.taken
-        return SlotStatistics(self._working, reading, waiting, self._turned_away)
+        watching = self._watching.taken
+        return SlotStatistics(self._working, reading, waiting, watching, self._turned_away)
 
     def check(self) -> None:
         """Raise AssertionError if a counter cannot be. For tests."""
         self._reading.check()
         self._waiting.check()
+        self._watching.check()
         if not 0 <= self._working <= self._begun_max or not self._expected >= 0:
             raise AssertionError(f"{self._expected} expected, {self.statistics()}")
+
+    def _turn_away(self) -> None:
+        self._turned_away += 1
+        self._on_full()
 
 
 class Slot:
@@ -182,6 +212,10 @@ class Slot:
         """Begin to wait for an operation; return False and change nothing where no slot for waiting is free."""
         return self._become(Activity.WAITING)
 
+    def watch(self) -> bool:
+        """Wait for a change from now on, to the end of the request; return False where no slot for that is free."""
+        return self._become(Activity.WATCHING)
+
     def _become(self, activity: Activity) -> bool:
         if activity is not self._activity and self._activity is not Activity.FREE:
             if not self._slots.take(activity, self._client):
@@ -214,7 +248,12 @@ def waiting() -> Iterator[bool]:
 
 def unlimited_slots() -> AdmissionSlots:
     """Return slots that never run out, for an application without a bound on requests."""
-    return AdmissionSlots(working=sys.maxsize, reading=sys.maxsize, waiting=sys.maxsize)
+    most = sys.maxsize
+    return AdmissionSlots(working=most, reading=most, waiting=most, watching=most)
+
+
+def _do_nothing() -> None:
+    """Make nobody give way."""
 
 
 def no_slot() -> OverloadedError:

@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import itertools
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,6 +52,7 @@ class AppliedPosition:
         self._tickets = itertools.count()
         self._waiting: list[tuple[int, int, Mark, asyncio.Future[None]]] = []
         self._announced = threading.Lock()
+        self._watchers: list[Callable[[], None]] = []
 
     @property
     def seq(self) -> Seq:
@@ -61,13 +63,21 @@ class AppliedPosition:
         """Return where it stands: what is appended from now on lies behind it."""
         return self._at
 
+    def watch(self, moved: Callable[[], None]) -> None:
+        """Call `moved` in the event loop whenever the position has moved; what it moved to may be passed by then."""
+        self._watchers.append(moved)
+
+    def unwatch(self, moved: Callable[[], None]) -> None:
+        """Do so no more."""
+        self._watchers.remove(moved)
+
     def advance(self, seq: Seq) -> None:
         """Move to `seq` and wake those it passes. A smaller `seq` than before does nothing."""
         with self._announced:
             if seq <= self._at.seq:
                 return
             self._at = Mark(self._at.history, seq)
-        self._call(self._release)
+        self._call(self._move)
 
     def begin_anew(self, seq: Seq) -> None:
         """Stand at `seq` of another history. Those who wait for operations of the one before are told no."""
@@ -162,7 +172,13 @@ class AppliedPosition:
         heapq.heapify(self._waiting)
         for *_, ticket in ended:
             self._tell(ticket)
+        self._move()
+
+    def _move(self) -> None:
+        """Wake those who wait for what is applied now, and tell those who watch."""
         self._release()
+        for moved in self._watchers:
+            moved()
 
     def _release_all(self) -> None:
         for *_, ticket in self._waiting:

@@ -19,6 +19,7 @@ from psoup.app.connection.lingering import LINGER_S
 from psoup.app.connection.listening import url_of
 from psoup.app.connection.protocol import BoundedProtocol, protocol_class
 from psoup.app.connection.tls import Certificate
+from psoup.app.http.front import FRONT, Front
 from psoup.app.settings import Settings
 
 _TAKEN_AT_ONCE: Final = 32
@@ -86,8 +87,12 @@ class WorkerServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End gracefully. After a second Ctrl-C wait for no request, but let the application end in order all the same.
 
+        Requests that wait for a change are answered now.
         An idle client of TLS that does not see the end of its connection is waited for a little.
         """
+        front: Front | None = self.lifespan.state.get(FRONT)
+        for end in () if front is None else front.before_end:
+            end()
         if self.connections.by_tls:
             loop = asyncio.get_running_loop()
             for one in self.server_state.connections:

@@ -30,6 +30,10 @@ PROBLEM_CODE: Final = "psoup.problem"
 """In a scope's state: the code of the problem that its request is answered with."""
 JOINED: Final = "psoup.joined"
 """In the message that begins an answer: its small body follows at once, and both are written as one piece."""
+IS_HEAD: Final = "psoup.head"
+"""In a scope: the request is a HEAD, though its method says GET."""
+WAITED_S: Final = "psoup.waited"
+"""In a scope's state: for how long its request did nothing but wait for a change, in seconds."""
 EXPOSED_HEADERS: Final = (
     "ETag",
     "Retry-After",
@@ -79,7 +83,9 @@ class Edge:
             check_head(scope)
             self._admit(scope)
             # A HEAD is a GET whose body the server does not write.
-            inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+            inner = scope
+            if scope["method"] == "HEAD":
+                inner = {**scope, "method": "GET", IS_HEAD: True}
             await self._app(inner, answer.receive, answer.send)
         except Exception as error:
             if answer.status:

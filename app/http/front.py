@@ -1,5 +1,6 @@
 """The bounds and the log that an application and its connections share, in one process."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,9 +15,14 @@ FRONT: Final = "psoup.front"
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Shared by the application and its connections."""
+    """Shared by the application and its connections.
+
+    Attributes:
+        before_end: called when the server begins to end, before it waits for requests to be answered.
+    """
 
     slots: AdmissionSlots
     traffic: Traffic
     requests: RequestLog
     ids: RequestIds = field(default_factory=RequestIds)
+    before_end: list[Callable[[], None]] = field(default_factory=list)

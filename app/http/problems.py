@@ -79,6 +79,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "history-taken": ProblemType(409, "The history is not this worker's"),
     "history-parts-missing": ProblemType(409, "The parts of the history do not make an answer"),
     "history-failed": ProblemType(409, "The answer could not be computed from the archive"),
+    "query-complete": ProblemType(410, "The query's window is over"),
     "page-expired": ProblemType(410, "The page token needs what is no longer kept"),
     "body-too-large": ProblemType(413, "The body is over a limit", closes=True),
     "commit-too-large": ProblemType(413, "The parts of the commit are over a limit together"),
@@ -119,6 +120,11 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "store-full": ProblemType(507, "The store is out of memory or disk", retry_after_s=30),
 }
 """Every code a client can meet. Codes are never renamed."""
+
+
+def is_retryable(error: EngineError) -> bool:
+    """Return whether the same request may succeed later."""
+    return PROBLEM_TYPES.get(error.code, PROBLEM_TYPES["internal"]).retryable
 
 
 def problem_body(error: EngineError, *, instance: str) -> dict[str, object]:

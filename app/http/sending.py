@@ -5,6 +5,9 @@ connections share until they are sent, and a client that reads slower than a lea
 """
 
 import asyncio
+import contextlib
+import socket
+import sys
 from typing import Final
 
 from psoup.app.admission.traffic import Traffic
@@ -17,6 +20,8 @@ COUNTED_FROM_BYTES: Final = 64 * limits.KIB
 """Smaller answers are not counted: any connection may hold one."""
 PIECE_BYTES: Final = 64 * limits.KIB
 RETRY_AFTER_S: Final = 5
+UNSENT_BYTES: Final = 16 * limits.KIB
+"""Of a stream, in the system: from so many on it takes no more."""
 
 
 class Sending:
@@ -39,7 +44,7 @@ class Sending:
         self._reserved = self._written = self._sent_before = 0
         self._looking: asyncio.TimerHandle | None = None
         self._is_joining, self._head = False, b""
-        self.ended = False
+        self.ended = self._patient = False
 
     def reserve(self, nbytes: int) -> None:
         """Count an answer of `nbytes` bytes before it is written, until `settle`.
@@ -83,6 +88,25 @@ class Sending:
         for first in range(0, len(data), PIECE_BYTES):
             self._transport.write(whole[first : first + PIECE_BYTES])
 
+    def begin_stream(self) -> None:
+        """Take it that small pieces follow each other for minutes, each when the client has taken the one before it.
+
+        No more than one piece is kept here, and next to nothing in the system, which would queue megabytes. A client
+        that takes its time is no stalled one, for the stream has an end.
+        """
+        self._patient = True
+        self._transport.set_write_buffer_limits(0)
+        connection: socket.socket | None = self._transport.get_extra_info("socket")
+        if connection is not None and sys.platform == "linux":
+            with contextlib.suppress(OSError):  # lost meanwhile
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+
+    def end_stream(self) -> None:
+        """Take it that whole answers follow again."""
+        self._patient = False
+        if not self.ended:
+            self._transport.set_write_buffer_limits(COUNTED_FROM_BYTES)
+
     def watch(self) -> None:
         """Begin to watch whether the client reads; watching ends when it has read everything."""
         if self._looking is None and not self.ended:
@@ -115,7 +139,8 @@ class Sending:
         self._looking = None
         if not self._transport.get_write_buffer_size():
             return
-        if self._sent() - self._sent_before >= self._stall_s * limits.ANSWER_BYTES_PER_SECOND_MIN:
+        least = self._stall_s * limits.ANSWER_BYTES_PER_SECOND_MIN
+        if self._patient or self._sent() - self._sent_before >= least:
             self._look_later()
             return
         self._traffic.stall()

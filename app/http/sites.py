@@ -16,7 +16,7 @@ from psoup.app.errors import ForeignHostError, ForeignOriginError
 from psoup.app.http.edge import Scope
 from psoup.app.settings import Settings, is_any_address, is_loopback
 
-_READS: Final = ("GET", "HEAD", "OPTIONS")
+_READS: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
 _PORTS: Final = {"http": 80, "https": 443}
 _ELSEWHERE: Final = (b"cross-site", b"same-site")
 """Values of `Sec-Fetch-Site` for requests by pages of other origins."""

@@ -109,12 +109,26 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "invoke_query": Operation(
         _RESULTS,
         "Answers the rows that a query's window shows now, or at the instant `now`. All pages of an answer belong to one"
-        " position and instant. `_id` is a row's identity, `_x` the instant at which it leaves the window.",
+        " position and instant. `_id` is a row's identity, `_x` the instant at which it leaves the window. With `wait` it"
+        " is answered when something has changed since `cursor`, or when the time is over.",
     ),
     "invoke_queries": Operation(
         _RESULTS,
         "Answers the first page of many queries, all at one position and one instant. A handle that nobody"
         " knows is answered with a problem in its place.",
+    ),
+    "follow_query": Operation(
+        _RESULTS,
+        "Tells what a query answers, or, with a cursor, what has changed since, and then each change as it happens: a stream"
+        " of server-sent events, each with the envelope of an answer. `Last-Event-ID` goes before `cursor`. What comes"
+        " faster than its client reads is one event. The stream ends after some five minutes, and a browser goes on with"
+        " another; after an event `end`, which holds a problem, nothing will follow.",
+    ),
+    "sync_queries": Operation(
+        _RESULTS,
+        "Answers what has changed in many queries, each since its cursor, all at one position; waits for the first"
+        " change where nothing has, if it is to. With `Accept: text/event-stream` it goes on with each change. It changes"
+        " nothing, so `QUERY` asks the same.",
     ),
     "list_histories": Operation(
         _ARCHIVE, "Lists the answers past memory that clients have asked for, the oldest first."

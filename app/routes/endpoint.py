@@ -4,6 +4,7 @@ The wrapper admits the request (slot, key, scope, rate, state of the service) be
 its parameters, and hands a `Call` to the handler. The OpenAPI is made from the same declaration.
 """
 
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
 from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
 from psoup.app.http.decoding import decoded_body
-from psoup.app.http.edge import Scope
+from psoup.app.http.edge import WAITED_S, Scope
 from psoup.app.http.framing import has_body
 from psoup.app.http.front import Front
 from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
@@ -28,6 +29,7 @@ from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.request_log import KEY_ID
 from psoup.app.http.sending import SENDING, Sending
 from psoup.app.operate.meters.registry import ROUTE, Meters
+from psoup.app.waiting.room import WaitingRoom
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
 from psoup.app.wire.models.queries import read_handle
@@ -45,8 +47,10 @@ from psoup.app.wire.parameters import (
     read_arguments,
 )
 from psoup.app.wire.rows.body import JSON, media_type_of
+from psoup.engine import limits
 from psoup.engine.errors import OverloadedError
 from psoup.engine.log.operation import QueryId
+from psoup.engine.recent import Recent
 
 Result = TypeVar("Result")
 _NO_ARGUMENTS: Final = Arguments()
@@ -82,12 +86,14 @@ BODY_PROBLEMS: Final = (
     "request-timeout",
     "framing",
 )
+QUERY: Final = "QUERY"
+"""A method that is safe to repeat, and has a body (RFC 10008)."""
 CHANGE_PROBLEMS: Final = ("commit-unknown", "store-full", "stale-declaration")
 
 
 @dataclass(slots=True)
 class Context:
-    """What endpoints share. `service` is set while the application runs."""
+    """What endpoints share. `service` and `room` are set while the application runs."""
 
     keys: Keys
     tokens: PageTokens
@@ -97,7 +103,12 @@ class Context:
     front: Front
     address_of: Callable[[Scope], str]
     service: Service | None = None
+    room: WaitingRoom | None = None
     bodies: BodyBudget = field(default_factory=BodyBudget)
+    syncs: Recent[bytes, Any] = field(
+        default_factory=lambda: Recent(limits.SYNC_BODIES_KEPT_BYTES_MAX, threading.Lock())
+    )
+    """Bodies of syncs that were read."""
 
     def caller(self, request: Request) -> Caller:
         """Return who sends the request. Raises what `Keys.caller` does."""
@@ -124,6 +135,23 @@ class Call:
     def answered_by(self) -> float:
         """Return when an answer that only reads has to be there, of `time.monotonic`."""
         return self.begun_s + self.service.settings.invoke_deadline_s
+
+    @property
+    def room(self) -> WaitingRoom:
+        """Return where clients wait for changes."""
+        room = self.context.room
+        if room is None:
+            raise OverloadedError("The service is starting or stopping.", reason="starting")
+        return room
+
+    def waited(self, seconds: float) -> None:
+        """Take it that the request did nothing but wait for so long: it was not slow."""
+        state = self.request.scope["state"]
+        state[WAITED_S] = state.get(WAITED_S, 0.0) + seconds
+
+    def latest(self) -> float:
+        """Return when an answer that is begun now has to be there, of `time.monotonic`."""
+        return time.monotonic() + self.service.settings.invoke_deadline_s
 
     def path(self, name: str) -> str:
         """Return a parameter of the path."""

@@ -202,6 +202,8 @@ async def get_limits(call: Call) -> Response:
             "requests_in_flight_max": slots.working,
             "requests_reading_max": slots.reading,
             "requests_waiting_max": slots.waiting,
+            "requests_watching_max": slots.watching,
+            "watched_queries_max": call.room.statistics().watched,
             "requests_unparsed_bytes_max": traffic.unparsed_bytes,
             "answers_unsent_bytes_max": traffic.unsent_bytes,
         }
@@ -219,6 +221,7 @@ async def get_limits(call: Call) -> Response:
         "requests_in_flight_max": settings.requests_in_flight,
         "requests_reading_max": settings.requests_reading,
         "requests_waiting_max": settings.requests_waiting,
+        "requests_watching_max": settings.requests_watching,
         "answer_stall_s": settings.answer_stall_s,
         "appends_in_flight_max": settings.appends_in_flight,
         "streams_count_max": settings.streams,

@@ -14,6 +14,7 @@ from psoup.app.errors import MethodError
 from psoup.app.http.edge import JOINED, Application, Receive, Scope, Send, problem_answer
 from psoup.app.http.sending import COUNTED_FROM_BYTES
 from psoup.app.routes.endpoint import Context, Endpoint, Serve, served
+from psoup.app.routes.results.event_stream import EventStream
 from psoup.engine.errors import EngineError
 
 _PARAMETER: Final = "{"
@@ -60,7 +61,10 @@ class RouteTable:
             response = await serve(Request(scope, receive))
         except EngineError as error:
             response = problem_answer(scope, error)
-        await _send_whole(response, send)
+        if isinstance(response, EventStream):
+            await response(scope, receive, send)
+        else:
+            await _send_whole(response, send)
 
     def find(self, path: str) -> tuple[Mapping[str, Serve], dict[str, str]] | None:
         """Return what serves `path`, by method, and the values of its parameters; None = it is of no endpoint.

@@ -5,6 +5,7 @@ that is not Unicode. One scan finds depth and literals that are too long before 
 """
 
 import difflib
+import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -27,8 +28,8 @@ _SYNONYMS: Final = {"query": "sql", "statement": "sql", "schema": "columns", "fi
 """Names that other services give to members of ours, and that are not like them."""
 
 
-def parse_json(body: bytes) -> object:
-    """Return what a control body says.
+def parse_json(body: bytes, *, members_max: int = limits.JSON_MEMBERS_MAX) -> object:
+    """Return what a control body says; objects of it have `members_max` members at most.
 
     Raises:
         BadBodyError: it is not the JSON described above; `offset` counts bytes.
@@ -36,7 +37,9 @@ def parse_json(body: bytes) -> object:
     text = decode_text(body)
     _scan(text)
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_float=_finite)
+        return json.loads(
+            text, object_pairs_hook=functools.partial(_object, members_max), parse_float=_finite
+        )
     except json.JSONDecodeError as error:
         offset = len(text[: error.pos].encode())
         reason = error.msg.lower()
@@ -63,15 +66,17 @@ def decode_text(body: bytes) -> str:
         ) from error
 
 
-def read_model(body: bytes, model: type[Model]) -> Model:
-    """Return the body as a `model`.
+def read_model(
+    body: bytes, model: type[Model], *, members_max: int = limits.JSON_MEMBERS_MAX
+) -> Model:
+    """Return the body, with objects of `members_max` members at most, as a `model`.
 
     Raises:
         BadBodyError: not strict JSON.
         UnknownFieldError: a member the model does not have.
         InvalidFieldError: members of a wrong type or value, all at once, 20 at most.
     """
-    value = parse_json(body)
+    value = parse_json(body, members_max=members_max)
     texts = list(_bad_texts(value, ""))
     if texts:
         raise InvalidFieldError("A text holds what no text may hold.", errors=texts)
@@ -110,11 +115,9 @@ def _scan(text: str) -> None:
             raise _too(text, token.start(), "number literal", limits.JSON_NUMBER_LENGTH_MAX)
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len(pairs) > limits.JSON_MEMBERS_MAX:
-        raise BadBodyError(
-            "An object has too many members.", reason="members", limit=limits.JSON_MEMBERS_MAX
-        )
+def _object(members_max: int, pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len(pairs) > members_max:
+        raise BadBodyError("An object has too many members.", reason="members", limit=members_max)
     members = dict(pairs)
     if len(members) < len(pairs):
         raise BadBodyError("An object has a member twice.", reason="duplicate member")

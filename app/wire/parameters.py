@@ -12,6 +12,7 @@ from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
 from psoup.engine.query.time_literals import INSTANT_FORMS, parse_instant
 
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(s|ms|)")
 _INTEGER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -138,6 +139,18 @@ def one_of(*words: str) -> Callable[[str], str]:
         if text not in words:
             raise ValueError(f"expected one of: {', '.join(words)}")
         return text
+
+    return read
+
+
+def seconds_up_to(most: float) -> Callable[[str], float]:
+    """Return a reader of a number of seconds, clipped to `most`: as `25`, `2.5` or `250ms`."""
+
+    def read(text: str) -> float:
+        given = _DURATION.fullmatch(text)
+        if given is None:
+            raise ValueError("expected seconds: 25, 2.5, 25s or 250ms")
+        return min(float(given[1]) * (0.001 if given[2] == "ms" else 1.0), most)
 
     return read
 
@@ -280,6 +293,24 @@ CURSOR = Parameter(
     {"type": "string", "maxLength": limits.CURSOR_LENGTH_MAX},
     "What the last answer gave as `cursor`: what has changed since is answered, or everything, with `reset` true,"
     " where that cannot be told. Empty: the first answer.",
+)
+WAIT = Parameter(
+    "wait",
+    seconds_up_to(limits.WAIT_S_MAX),
+    {"type": "number", "minimum": 0, "default": 0},
+    f"Seconds to wait for a change where there is nothing new, clipped to {limits.WAIT_S_MAX}. Also `Prefer: wait=25`.",
+)
+ON = Parameter(
+    "on",
+    one_of("enter", "any"),
+    {"type": "string", "enum": ["enter", "any"], "default": "enter"},
+    "What ends a wait: `enter`: rows enter the answer, or are taken back; `any`: rows leave, too.",
+)
+LINGER = Parameter(
+    "linger",
+    seconds_up_to(limits.LINGER_S_MAX),
+    {"type": "string", "default": limits.LINGER_S_DEFAULT, "examples": ["250ms", "2s"]},
+    f"What changes within it is one answer: seconds, clipped to {limits.LINGER_S_MAX:g}.",
 )
 HISTORY = Parameter(
     "history",

@@ -13,8 +13,8 @@ import pytest
 from tests.app.support import CHOSEN, INTERFERES, Api, ServiceKind, running
 from tests.stores import SharedServer
 
-SERVICES = ("running", "served", "served_application", "application")
-"""Modules with one of these of tests/app/support.py and serving.py run services."""
+SERVICES = ("running", "served", "served_application", "application", "site")
+"""Modules with one of these of tests/app/support.py, serving.py and routes/results/following.py run services."""
 OWN_STORES = frozenset({"store", "faulty"})
 """Fixtures whose tests interfere with a store of their own."""
 

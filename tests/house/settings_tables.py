@@ -8,11 +8,12 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from tests.house import tree
 
 PAGE = tree.ROOT / "docs" / "settings.md"
-LIMITS = tree.ROOT / "engine" / "limits.py"
+LIMITS = tuple(tree.ROOT / "engine" / f"{name}.py" for name in ("limits", "limits_of_waiting"))
 UNITS = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,11 +29,16 @@ class Limit:
 
 
 def limits() -> Iterator[Limit]:
-    """Yield the bounds of `engine/limits.py` in the order they stand there, units left out."""
+    """Yield the bounds of `engine/limits.py`, and of its part, in the order they stand there, units left out."""
+    for path in LIMITS:
+        yield from _limits_in(path)
+
+
+def _limits_in(path: Path) -> Iterator[Limit]:
     from psoup.engine import limits as module
 
-    source = LIMITS.read_text(encoding="utf-8")
-    statements = tree.syntax_tree(LIMITS).body
+    source = path.read_text(encoding="utf-8")
+    statements = tree.syntax_tree(path).body
     for number, node in enumerate(statements):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
@@ -121,7 +127,7 @@ def _section(lines_above: list[str]) -> str:
     for line in reversed(lines_above):
         if line.startswith("# "):
             return re.split(r"\.(\s|$)", line.removeprefix("# "))[0]
-    message = f"{tree.place(LIMITS)}: a limit stands before the first section (a comment)"
+    message = "a limit stands before the first section (a comment)"
     raise AssertionError(message)
 
 

@@ -26,6 +26,7 @@ from psoup.app.operate.meters.service import (
     read_process,
     read_service,
 )
+from psoup.app.waiting.room import WaitingRoom
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ROUTE = "psoup.route"
@@ -69,11 +70,11 @@ class Meters:
         """What counts an answer, by operation and status: labels are looked up once, and there are few of both."""
         self._rows = Counter("psoup_rows_accepted", "Rows stored.", registry=self._own)
 
-    def attach(self, service: Service, front: Front, guesses: Guesses) -> None:
-        """Read the meters of `service`, `front` and `guesses` at every scrape."""
+    def attach(self, service: Service, room: WaitingRoom, front: Front, guesses: Guesses) -> None:
+        """Read the meters of `service`, `room`, `front` and `guesses` at every scrape."""
 
         def read() -> ProcessReading:
-            return read_process(service, front, guesses)
+            return read_process(service, room, front, guesses)
 
         self._read_process = read
         self._scraped.register(_ServiceCollector(service, None if self._is_shared else read))

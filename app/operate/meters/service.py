@@ -25,6 +25,7 @@ from psoup.app.operate.meters.engine import (
     EngineReading,
 )
 from psoup.app.operate.meters.meter import Kind, Meter, Value, counter, gauge
+from psoup.app.waiting.room import WaitingRoom, WaitingStatistics
 from psoup.engine.engine import CachedTuplesStatistics
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import LogStatistics
@@ -53,6 +54,7 @@ class ProcessReading:
 
     submission: SubmissionStatistics
     slots: SlotStatistics
+    waiting: WaitingStatistics
     traffic: TrafficStatistics
     guesses: GuessStatistics
     invocations: int
@@ -81,11 +83,14 @@ def read_service(service: Service) -> ServiceReading:
     )
 
 
-def read_process(service: Service, front: Front, guesses: Guesses) -> ProcessReading:
+def read_process(
+    service: Service, room: WaitingRoom, front: Front, guesses: Guesses
+) -> ProcessReading:
     """Return what this process has and has counted. Asks no store."""
     return ProcessReading(
         submission=service.submission.statistics(),
         slots=front.slots.statistics(),
+        waiting=room.statistics(),
         traffic=front.traffic.statistics(),
         guesses=guesses.statistics(),
         invocations=service.invoked.count,
@@ -173,6 +178,16 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
         lambda one: one.slots.waiting,
     ),
     gauge(
+        "requests_watching",
+        "Long polls, and streams of events, that wait for a change.",
+        lambda one: one.slots.watching,
+    ),
+    gauge(
+        "watched_queries",
+        "Queries whose answers somebody waits for.",
+        lambda one: one.waiting.lookout.queries,
+    ),
+    gauge(
         "requests_unparsed_bytes",
         "Bytes of requests that clients have sent ahead.",
         lambda one: one.traffic.unparsed_bytes,
@@ -190,6 +205,17 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
         lambda cache: cache.nbytes,
     ),
     counter("invocations", "Queries answered.", lambda one: one.invocations),
+    counter("waits_woken", "Waits that have ended with a change.", lambda one: one.waiting.woken),
+    counter(
+        "waits_shed",
+        "Waits that were ended, or not begun, for want of room.",
+        lambda one: one.waiting.shed,
+    ),
+    counter(
+        "waits_looks",
+        "Looks at the queries that somebody waits for.",
+        lambda one: one.waiting.lookout.looks,
+    ),
     counter(
         "appends_refused",
         "Appends refused for want of a place.",

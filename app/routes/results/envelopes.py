@@ -37,12 +37,14 @@ class Following:
         at_now: the answer is the one at NOW, not one at another instant.
         past: rows of the answer up to which the page may reach; None = as far as the answer.
         listed: the relative URLs of all pages, where they are to be shown.
+        poll_ms: a busy service asks who polls to come back so many milliseconds later; None = it is not busy.
     """
 
     kept: Mapping[str, str] = field(default_factory=dict)
     at_now: bool = True
     past: int | None = None
     listed: Sequence[str] | None = None
+    poll_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,14 @@ class Envelope:
         cursor: where the client stands behind it; None = it stands nowhere, or there are further pages.
         link: the relative URL of the next page; None = it is the last.
         headers: the members of the envelope as headers.
+        answer: the page, as it was cut.
     """
 
     body: bytes
     cursor: str | None
     link: str | None
     headers: Mapping[str, str]
+    answer: Answer
 
 
 def envelope(
@@ -144,8 +148,12 @@ def enveloped(
         link = page_link(
             call, part, at_now=following.at_now, kept=following.kept, past=following.past
         )
-        body = encode_answer(part, rows, shown, cursor=cursor, link=link, pages=following.listed)
-        return Envelope(body, cursor, link, answer_headers(part, cursor=cursor, link=link))
+        poll_ms = following.poll_ms
+        body = encode_answer(
+            part, rows, shown, cursor=cursor, link=link, pages=following.listed, poll_ms=poll_ms
+        )
+        headers = answer_headers(part, cursor=cursor, link=link, poll_ms=poll_ms)
+        return Envelope(body, cursor, link, headers, part)
 
     return fit_page(
         answer,

@@ -8,7 +8,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -25,6 +25,7 @@ from psoup.app.routes.results.caching import (
     not_modified,
 )
 from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
+from psoup.app.routes.results.long_poll import Invoked, check_wait, wait_s, when_changed
 from psoup.app.routes.results.pages import (
     HistoryPage,
     await_applied,
@@ -42,13 +43,16 @@ from psoup.app.wire.parameters import (
     CURSOR,
     FORMAT,
     HISTORY,
+    LINGER,
     META,
     MIN_SEQ,
     NOW,
+    ON,
     PAGE,
     PAGES,
     ROWS_LIMIT,
     SHAPE,
+    WAIT,
 )
 from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
@@ -69,6 +73,7 @@ class Asked:
         lists_pages: the answer is to say where its pages are.
         past_memory: where it is not all in memory, it is to be what a job computes from the archive.
         history_page: the page of such an answer that is asked for.
+        poll_ms: as in `Following`.
     """
 
     request: Request
@@ -77,6 +82,7 @@ class Asked:
     lists_pages: bool = False
     past_memory: bool = False
     history_page: HistoryPage | None = None
+    poll_ms: int | None = None
 
 
 async def get_results(call: Call) -> Response:
@@ -84,6 +90,9 @@ async def get_results(call: Call) -> Response:
     query_id = call.query_id()
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
+    waits = call.arguments.get(WAIT) is not None or call.header("prefer") is not None
+    if waits:
+        check_wait(call)
     service, latest = call.service, call.answered_by
     await service.pending.wait(query_id, timeout_s=latest - time.monotonic())
     if asked.request.min_seq is not None:
@@ -92,10 +101,17 @@ async def get_results(call: Call) -> Response:
     found = await call.answered(
         functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
     )
-    if isinstance(found, Response):
-        return found
-    await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
-    return await call.answered(answer, latest=latest)
+    if isinstance(found, PendingQuery):
+        await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
+        found = await call.answered(answer, latest=latest)
+    if not waits or not asked.at_now or asked.past_memory or wait_s(call) <= 0:
+        return found.response
+
+    def answer_later() -> Invoked:
+        later = replace(asked, poll_ms=call.room.pace.later_ms())
+        return _response(call, query_id, later, shown)
+
+    return await when_changed(call, query_id, found, answer=answer, answer_later=answer_later)
 
 
 def presentation(call: Call) -> Presentation:
@@ -152,7 +168,7 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
     return Asked(request, page.at_now, page.past)
 
 
-def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
+def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Invoked:
     """Return the answer as bytes, cut to a page, or that the client has it. CPU work: runs in a pool.
 
     Raises:
@@ -174,20 +190,20 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
     has_links = answer.next is not None or bool(pages)
     caching = cache_headers(tag, answer, request, has_links=has_links)
     if known and caching["Cache-Control"] == NO_CACHE:
-        return not_modified(caching)
+        return Invoked(not_modified(caching), answer)
     page = enveloped(
         call,
         found,
         shown,
-        Following(kept, asked.at_now, asked.past, pages),
+        Following(kept, asked.at_now, asked.past, pages, asked.poll_ms),
         bytes_max=limits.PAGE_BYTES_MAX,
         rows_min=1,
     )
     if page.link is not None:  # its bytes were too many for one page
         caching = cache_headers(tag, answer, request, has_links=True)
     if known:
-        return not_modified(caching)
-    return encoded_response(
+        return Invoked(not_modified(caching), answer)
+    response = encoded_response(
         call,
         page.body,
         form=shown.format,
@@ -195,11 +211,12 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
         begun_s=begun_s,
         evaluated_s=evaluated_s,
     )
+    return Invoked(response, answer)
 
 
 def _answered_or_pending(
-    call: Call, query_id: QueryId, answer: Callable[[], Response]
-) -> Response | PendingQuery:
+    call: Call, query_id: QueryId, answer: Callable[[], Invoked]
+) -> Invoked | PendingQuery:
     """Return what `answer` returns, or the query where it is not applied. Blocks: runs in a pool."""
     with contextlib.suppress(NotFoundError):
         return answer()
@@ -207,10 +224,10 @@ def _answered_or_pending(
     return call.service.pending.find(query_id) or answer()
 
 
-def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Response:
+def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Invoked:
     """Return the answer from memory, or what a job computes of it. Blocks: runs in a pool."""
     if asked.history_page is not None:
-        return history_page(call, query_id, asked.history_page, asked.request, shown)
+        return Invoked(history_page(call, query_id, asked.history_page, asked.request, shown))
     if not asked.past_memory:
         return answer_response(call, query_id, asked, shown)
     for _ in range(ATTEMPTS_MAX):
@@ -218,7 +235,9 @@ def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) 
             found = history_response(
                 call, query_id, asked.request, shown, lists_pages=asked.lists_pages
             )
-            return found or answer_response(call, query_id, asked, shown)
+            if found is not None:
+                return Invoked(found)
+            return answer_response(call, query_id, asked, shown)
     raise retention_overtakes()
 
 
@@ -288,6 +307,9 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             FORMAT,
             META,
             CURSOR,
+            WAIT,
+            ON,
+            LINGER,
             HISTORY,
         ),
         problems=(

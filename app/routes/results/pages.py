@@ -4,6 +4,8 @@ A page's token holds the position of the page in its answer. A page that was lis
 begins: its token holds that too, and its own `next`, where its bytes were too many, goes no further.
 """
 
+import contextlib
+import functools
 import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -15,7 +17,7 @@ from psoup.app.wire.answers.negotiation import FORMATS, encode_content
 from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
 from psoup.app.wire.parameters import CURSOR, FORMAT, META, ROWS_LIMIT, SHAPE
 from psoup.engine import limits
-from psoup.engine.errors import BadPageError, InvalidFieldError, NotYetVisibleError
+from psoup.engine.errors import BadPageError, InvalidFieldError, NotFoundError, NotYetVisibleError
 from psoup.engine.invoke import Answer, PagePosition
 from psoup.engine.log.operation import QueryId
 from psoup.engine.store.archive_answers import HistoryId
@@ -59,6 +61,22 @@ async def await_applied(call: Call, seq: Seq, *, latest: float) -> None:
             f"Position {seq} is not applied yet, {position.seq} is. Try again shortly.",
             applied=position.seq,
         )
+
+
+async def await_registered(call: Call, query_id: QueryId, *, latest: float) -> None:
+    """Wait until a query that was registered, at whichever process, is applied; one that nobody knows is let pass.
+
+    Raises:
+        QueryFillingError: it is not by `latest`, of `time.monotonic`.
+    """
+    service = call.service
+    await service.pending.wait(query_id, timeout_s=latest - time.monotonic())
+    with contextlib.suppress(NotFoundError):
+        await call.answered(functools.partial(service.results.query, query_id), latest=latest)
+        return
+    found = await call.answered(functools.partial(service.pending.find, query_id), latest=latest)
+    if found is not None:
+        await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
 
 
 def sign_page(call: Call, query_id: QueryId, page: Page) -> str:

@@ -46,6 +46,11 @@ def choose_format(wanted: str | None, accept: str | None) -> str:
     return best
 
 
+def accepts(accept: str | None, media_type: str) -> bool:
+    """Return whether Accept allows a media type, the only one there is."""
+    return not accept or not accept.strip() or _weight_of(media_type, _weights(accept)) > 0
+
+
 def encode_content(body: bytes, accept_encoding: str | None) -> tuple[bytes, str | None]:
     """Return the body in the coding of most weight that is worth it, and the coding; None = as it is.
 

@@ -135,17 +135,20 @@ def encode_answer(
     link: str | None,
     pages: Sequence[str] | None = None,
     history: Mapping[str, Any] | None = None,
+    poll_ms: int | None = None,
 ) -> bytes:
     """Return the body.
 
     `cursor` is the text of where the client stands, `link` the URL of the next page, `pages` are those of all, where
-    they are to be shown; `history` says where an answer that a job has computed comes from.
+    they are to be shown; `history` says where an answer that a job has computed comes from. `poll_ms`: a busy service
+    asks its clients to come back later than `poll_after_ms` says.
 
     Raises:
         NotAcceptableError: as `encode_changes`.
     """
     if shown.format != "json":
-        return _without_envelope(answer, rows, shown, cursor=cursor, link=link)
+        ending = _ending(answer, cursor=cursor, link=link, poll_ms=poll_ms)
+        return _without_envelope(answer, rows, shown, ending)
     body: dict[str, Any] = {
         "query": answer.query.query_id,
         "gen": answer.cut.gen,
@@ -166,7 +169,7 @@ def encode_answer(
     body |= {
         "removed": _id_texts(answer.removed) or [],
         "keep": _id_texts(answer.keep),
-        **_ending(answer, cursor=cursor, link=link),
+        **_ending(answer, cursor=cursor, link=link, poll_ms=poll_ms),
     }
     if pages is not None:
         body["pages"] = pages
@@ -175,14 +178,16 @@ def encode_answer(
     return orjson.dumps(body)
 
 
-def answer_headers(answer: Answer, *, cursor: str | None, link: str | None) -> dict[str, str]:
+def answer_headers(
+    answer: Answer, *, cursor: str | None, link: str | None, poll_ms: int | None = None
+) -> dict[str, str]:
     """Return the headers that carry the envelope, for formats without one: `Psoup-` and the member's name."""
     members = {
         "gen": answer.cut.gen,
         "seq": answer.cut.seq,
         "now": format_instant(answer.now_us),
         "reset": answer.reset,
-        **_ending(answer, cursor=cursor, link=link),
+        **_ending(answer, cursor=cursor, link=link, poll_ms=poll_ms),
     }
     headers = {
         _HEADER_OF[name]: ("true" if value else "false") if isinstance(value, bool) else str(value)
@@ -211,9 +216,7 @@ def _without_envelope(
     answer: Answer,
     rows: RowSet,
     shown: Presentation,
-    *,
-    cursor: str | None,
-    link: str | None,
+    ending: Mapping[str, Any],
 ) -> bytes:
     """Return the body of a format other than JSON: rows alone, or operations."""
     if not shown.changes:
@@ -222,7 +225,7 @@ def _without_envelope(
         "gen": answer.cut.gen,
         "seq": answer.cut.seq,
         "now": format_instant(answer.now_us),
-        **_ending(answer, cursor=cursor, link=link),
+        **ending,
     }
     changes = Changes(
         rows,
@@ -234,7 +237,9 @@ def _without_envelope(
     return encode_changes(changes, shown.format)
 
 
-def _ending(answer: Answer, *, cursor: str | None, link: str | None) -> dict[str, Any]:
+def _ending(
+    answer: Answer, *, cursor: str | None, link: str | None, poll_ms: int | None
+) -> dict[str, Any]:
     """Return the members of the envelope that stand behind the rows."""
     changes_us = answer.changes_us if answer.ticks else None
     if changes_us is not None and changes_us > limits.TIMESTAMP_US_MAX:
@@ -246,7 +251,7 @@ def _ending(answer: Answer, *, cursor: str | None, link: str | None) -> dict[str
         "complete": answer.complete,
         "cursor": cursor,
         "next": link,
-        "poll_after_ms": poll_after_ms(answer),
+        "poll_after_ms": poll_after_ms(answer) if poll_ms is None else poll_ms,
     }
 
 

@@ -182,7 +182,7 @@ HERE, THERE = "10.0.0.1", "10.0.0.2"
 
 def test_places_are_kept_for_those_expected_until_the_turn_ends():
     """Expected ones count, begun ones too, free ones never; what is expected and never begins is forgotten."""
-    slots = AdmissionSlots(working=2, reading=1, waiting=1, free=["/healthz"])
+    slots = AdmissionSlots(working=2, reading=1, waiting=1, watching=1, free=["/healthz"])
     found = [slots.expect(path, HERE, reads=False) for path in ("/a", "/b", "/c", "/healthz")]
     assert [True, True, False, True] == found
     slots.end_turn()
@@ -200,7 +200,7 @@ def test_places_are_kept_for_those_expected_until_the_turn_ends():
 
 def test_those_expected_to_read_and_to_work_keep_each_its_own_kind():
     """Bodies of one turn take no slots for work, nor of another client's share, and nothing else takes theirs."""
-    slots = AdmissionSlots(working=2, reading=8, waiting=1)
+    slots = AdmissionSlots(working=2, reading=8, waiting=1, watching=1)
     found = [slots.expect("/a", f"10.0.0.{number % 2}", reads=True) for number in range(8)]
     assert [True] * 8 == found, "four each, and none of those for work"
     assert not slots.expect("/a", HERE, reads=True)
@@ -218,7 +218,7 @@ def test_those_expected_to_read_and_to_work_keep_each_its_own_kind():
 
 def test_places_for_reading_and_waiting_are_not_those_for_work():
     """A request moves from one to the other; what was begun works on, and keeps new ones out until it has ended."""
-    slots = AdmissionSlots(working=1, reading=4, waiting=4)
+    slots = AdmissionSlots(working=1, reading=4, waiting=4, watching=1)
     slow = [slots.enter("/a", HERE, reads=True) for _ in range(3)]
     assert not slots.expect("/a", HERE, reads=True), "its share is three of four"
     assert slots.expect("/a", THERE, reads=True)
@@ -241,7 +241,7 @@ def test_places_for_reading_and_waiting_are_not_those_for_work():
 
 def test_who_has_its_share_of_those_that_wait_does_without():
     """It goes on with what it has; others may wait, and what is no request."""
-    slots = AdmissionSlots(working=9, reading=1, waiting=4)
+    slots = AdmissionSlots(working=9, reading=1, waiting=4, watching=1)
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(slots.enter("/a", HERE, reads=False))
@@ -260,7 +260,7 @@ def test_who_has_its_share_of_those_that_wait_does_without():
 
 def test_a_key_has_one_share_wherever_it_comes_from():
     """What counted as its address's counts as the key's once that is known."""
-    slots = AdmissionSlots(working=9, reading=4, waiting=1)
+    slots = AdmissionSlots(working=9, reading=4, waiting=1, watching=1)
     for number in range(3):
         slots.enter("/a", f"10.0.0.{number}", reads=True).charge_to("key")
     with slots.enter("/a", HERE, reads=True) as other, pytest.raises(OverloadedError):
@@ -272,12 +272,35 @@ def test_a_key_has_one_share_wherever_it_comes_from():
 
 def test_the_last_place_may_become_that_of_a_key():
     """It is there already: no other is asked for."""
-    slots = AdmissionSlots(working=9, reading=2, waiting=1)
+    slots = AdmissionSlots(working=9, reading=2, waiting=1, watching=1)
     with slots.enter("/a", HERE, reads=True), slots.enter("/a", THERE, reads=True) as last:
         last.charge_to("key")
         assert (0, 2, 0) == counts(slots)
         slots.check()
     assert (0, 0, 0) == counts(slots)
+    slots.check()
+
+
+def test_watching_has_slots_of_its_own_to_the_end_of_a_request():
+    """No client has more than its share, those that work are as many as before, and all is released."""
+    slots = AdmissionSlots(working=1, reading=1, waiting=1, watching=4)
+    refused: list[str] = []
+    slots.when_full(lambda: refused.append("full"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            slot = stack.enter_context(slots.enter("/a", HERE, reads=False))
+            assert slot.watch()
+        fourth = stack.enter_context(slots.enter("/a", HERE, reads=False))
+        assert not fourth.watch(), "its share is three of four"
+        assert (1, 0, 0) == counts(slots)
+        assert 3 == slots.statistics().watching
+        assert [] == refused
+        with pytest.raises(OverloadedError):
+            slots.enter("/a", THERE, reads=False)
+        assert ["full"] == refused
+        slots.check()
+    assert (0, 0, 0) == counts(slots)
+    assert 0 == slots.statistics().watching
     slots.check()
 
 

@@ -124,6 +124,16 @@ _QUERIES: Final = (
          body={"queries": [{"query": "{query}", "cursor": "{cursor}"}]}),
 )  # fmt: skip
 _REFUSED: Final = (
+    Step("sync_queries", "gone", "One that nobody knows", "POST", "/v1/sync", 200,
+         body={"queries": {UNKNOWN: {}}, "max_bytes": 65_536}),
+    Step("declare_stream", "clicks", "", "PUT", "/v1/streams/clicks", 201, is_shown=False,
+         body={"columns": [{"name": "page", "type": "string"}]}),
+    Step("register_query", "over", "", "POST", "/v1/queries", 201, keep=("id", "over"), is_shown=False,
+         body={"sql": "SELECT page FROM clicks BEGIN ('2020-01-01') END ('2020-01-02')"}),
+    Step("invoke_query", "over", "", "GET", "/v1/queries/{over}/results", 200, keep=("cursor", "all"),
+         is_shown=False),
+    Step("follow_query", "over", "Its window is over", "GET", "/v1/queries/{over}/events?cursor={all}", 204),
+    Step("follow_query", "unknown", "", "GET", f"/v1/queries/{UNKNOWN}/events", 404),
     Step("register_query", "syntax", "", "POST", "/v1/queries", 422, body={"sql": "SELEC * FROM trades"}),
     Step("register_query", "column", "", "POST", "/v1/queries", 422,
          body={"sql": "SELECT price FROM trades"}),

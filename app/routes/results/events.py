@@ -1,0 +1,200 @@
+"""What a query answers, as a stream of events: each says what has changed since the one before it."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+from psoup.app.errors import NotAcceptableError, QueryCompleteError
+from psoup.app.http.keys import READ
+from psoup.app.routes.endpoint import Call, Endpoint, Shown
+from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
+from psoup.app.routes.results.event_stream import EventStream, Told, end_event
+from psoup.app.routes.results.pages import await_registered
+from psoup.app.waiting.standing import Standing, standing_of
+from psoup.app.waiting.watch import On
+from psoup.app.wire.answers.event_stream import MEDIA_TYPE, event
+from psoup.app.wire.answers.negotiation import accepts
+from psoup.app.wire.models.invocations import Presentation, ResultsAnswer
+from psoup.app.wire.parameters import COUNT, CURSOR, LINGER, META, ON, SHAPE
+from psoup.engine import limits
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.invocation.answer import PagePosition, Since
+from psoup.engine.invoke import Request
+from psoup.engine.log.operation import QueryId
+
+LAST_EVENT_ID: Final = "last-event-id"
+
+
+class Event(NamedTuple):
+    """One page of what has changed, as an event.
+
+    Attributes:
+        written: the event; b"" where nothing has changed.
+        standing: where the answer was looked at; None for a page behind the first.
+        since: where the client stands behind it; None where there are further pages.
+        next: the position of the next page.
+        complete: nothing will follow.
+    """
+
+    written: bytes
+    standing: Standing | None
+    since: Since | None
+    next: PagePosition | None
+    complete: bool
+
+
+@dataclass(slots=True)
+class QueryEvents:
+    """The source of one client's events: where it stands, and nothing else.
+
+    Attributes:
+        since: where the client stands; None = it has nothing.
+        standing: where the answer was last looked at.
+    """
+
+    call: Call
+    query_id: QueryId
+    shown: Presentation
+    since: Since | None
+    standing: Standing | None = None
+    _page: PagePosition | None = None
+
+    @property
+    def seen(self) -> Mapping[QueryId, Standing]:
+        """Return where the answer was last looked at."""
+        return {} if self.standing is None else {self.query_id: self.standing}
+
+    async def tell(self) -> Told:
+        """Return one event; the pages of an answer are events that follow each other at once.
+
+        Those who stand at the same place, and ask at the same time, are told the same bytes. Raises as `invoke`.
+        """
+        key = self.query_id, self.since, self._page, self.shown
+        work = functools.partial(
+            _event, self.call, self.query_id, self.since, self._page, self.shown
+        )
+        deadline_s = self.call.service.settings.invoke_deadline_s
+        try:
+            return self._take(await self.call.room.shared(key, work, deadline_s=deadline_s))
+        except PageExpiredError:
+            if self._page is None:
+                raise
+            self._page = None  # its tuples have gone: the client goes on from where it stands
+            return Told(b"", more=True)
+
+    def _take(self, found: Event) -> Told:
+        """Move to where the client stands behind an event."""
+        if found.standing is not None:
+            self.standing = found.standing
+        self.since, self._page = found.since or self.since, found.next
+        if not found.complete:
+            return Told(found.written, more=found.next is not None)
+        over = QueryCompleteError("The query's window is over: its answer never changes again.")
+        return Told(found.written + end_event(self.call, over), is_last=True)
+
+
+async def get_events(call: Call) -> Response:
+    """Tell what a query answers, and then what changes: 200 and a stream; 204 where nothing will ever follow."""
+    if not accepts(call.header("accept"), MEDIA_TYPE):
+        raise NotAcceptableError(
+            "The changes of an answer are a stream of events.", supported=[MEDIA_TYPE]
+        )
+    query_id, arguments = call.query_id(), call.arguments
+    shown = Presentation(
+        shape=arguments.get(SHAPE) or "rows",
+        meta=arguments.get(META) != "0",
+        count_only=arguments.get(COUNT) == "only",
+    )
+    await await_registered(call, query_id, latest=call.answered_by)
+    cursor = call.header(LAST_EVENT_ID) or arguments.get(CURSOR)
+    since = since_of(call, query_id, cursor, count_only=shown.count_only)
+    source = QueryEvents(call, query_id, shown, since)
+    first = await source.tell()
+    if first.is_last and since is not None and source.since == since:
+        return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    linger_s = arguments.get(LINGER)
+    return EventStream(
+        call,
+        source,
+        first,
+        on=On(arguments.get(ON) or On.ENTER),
+        linger_s=limits.LINGER_S_DEFAULT if linger_s is None else linger_s,
+    )
+
+
+def _event(
+    call: Call,
+    query_id: QueryId,
+    since: Since | None,
+    page: PagePosition | None,
+    shown: Presentation,
+) -> Event:
+    """Return one event. CPU work: runs in a pool."""
+    request = Request(
+        limit=limits.PAGE_ROWS_DEFAULT, count_only=shown.count_only, since=since, position=page
+    )
+    found = evaluated(call, query_id, request, shown)
+    answer = found.answer
+    call.service.invoked.add(1)
+    standing = standing_of(answer) if page is None else None
+    if answer.unchanged:
+        return Event(b"", standing, since, None, answer.complete)
+    sent = enveloped(call, found, shown, Following(), bytes_max=limits.EVENT_BYTES_MAX, rows_min=1)
+    written = event("result", sent.body, cursor=sent.cursor)
+    following = sent.answer.next
+    complete = answer.complete and following is None
+    return Event(written, standing, sent.answer.stands, following, complete)
+
+
+_EVENT: Final = """retry: 2000
+
+event: result
+id: AQAAAB...
+data: {"query":"q_7HcT0u9XbK2mPq4sVw1zRd","gen":1793521800000,"seq":981233,"reset":false,"rows":[],"count":3}
+
+:
+
+event: end
+data: {"code":"not-found","status":404}
+
+"""
+_CONTENT: Final[Mapping[str, Any]] = {
+    MEDIA_TYPE: {
+        "schema": {
+            "type": "string",
+            "description": "Events `result`: one page of what has changed, a ResultsAnswer; its `id` is the cursor. At"
+            " the end `end`: a problem that says why nothing will follow.",
+            "examples": [_EVENT],
+        }
+    }
+}
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "GET",
+        "/v1/queries/{id}/events",
+        "follow_query",
+        "Follow a standing query",
+        get_events,
+        {
+            200: Shown(
+                "What the query answers, and then what changes.", ResultsAnswer, content=_CONTENT
+            ),
+            204: Shown("Nothing will follow: the client has all of it, and need not come again."),
+        },
+        READ,
+        parameters=(CURSOR, ON, LINGER, COUNT, SHAPE, META),
+        problems=(
+            "not-found",
+            "not-acceptable",
+            "query-filling",
+            "query-suspended",
+            "query-complete",
+            "answer-too-large",
+        ),
+        rate="invoke",
+        from_memory=True,
+    ),
+)

@@ -1,0 +1,145 @@
+"""A request that waits: it is answered when there is something new, or when its time is over."""
+
+import asyncio
+import copy
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from psoup.app.routes.endpoint import Call
+from psoup.app.waiting.standing import Standing, has_entered, standing_of
+from psoup.app.waiting.watch import On, Wake
+from psoup.app.wire.parameters import HISTORY, LINGER, NOW, ON, PAGE, WAIT
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError
+from psoup.engine.invoke import Answer
+from psoup.engine.log.operation import QueryId
+
+_PREFERRED: Final = re.compile(
+    r"(?:^|,)\s*wait\s*=\s*\"?([0-9]{1,9})\"?\s*(?:;|,|$)", re.IGNORECASE
+)
+"""`Prefer: wait=25` (RFC 7240, 4.3)."""
+_TELLING: Final = ("accept", "accept-encoding", "if-none-match")
+"""Headers that an answer depends on beside its URL."""
+
+
+class Invoked(NamedTuple):
+    """A response, and the page that it was made of; None = it is none of memory."""
+
+    response: Response
+    answer: Answer | None = None
+
+
+class Wait:
+    """The waiting of one request, which may take several turns: not everything that wakes it is news to its client.
+
+    Attributes:
+        shed: it was ended for want of room: the client is to come back later.
+    """
+
+    def __init__(self, call: Call, *, on: On, linger_s: float, left_s: float) -> None:
+        """Wait `left_s` seconds at most, in all turns; after a change `linger_s` more, for what comes with it."""
+        self._call = call
+        self._on = on
+        self._linger_s = linger_s
+        self._latest_s = time.monotonic() + left_s
+        self.shed = False
+
+    async def ends_with_change(self, seen: Mapping[QueryId, Standing]) -> bool:
+        """Return whether there may be something new since `seen`; False = the wait is over.
+
+        A client that has disconnected ends it too: nobody reads the answer.
+        """
+        left_s = self._latest_s - time.monotonic()
+        if left_s <= 0:
+            return False
+        begun_s = time.monotonic()
+        leaving = asyncio.ensure_future(self._call.gone())
+        try:
+            wake = await self._call.room.wait(seen, on=self._on, timeout_s=left_s, leaving=leaving)
+            if wake is Wake.CHANGED and self._linger_s:
+                await asyncio.wait({leaving}, timeout=self._linger_s)
+        finally:
+            leaving.cancel()
+            self._call.waited(time.monotonic() - begun_s)
+        self.shed = wake is Wake.SHED
+        return wake is Wake.CHANGED
+
+
+def wait_s(call: Call) -> float:
+    """Return how long a request is to wait where there is nothing new, in seconds; `wait=` goes before `Prefer`."""
+    given: float | None = call.arguments.get(WAIT)
+    if given is None:
+        preferred = _PREFERRED.search(call.header("prefer") or "")
+        given = 0.0 if preferred is None else float(preferred[1])
+    return min(given, limits.WAIT_S_MAX)
+
+
+def check_wait(call: Call) -> None:
+    """Raise InvalidFieldError where a request waits for the change of what does not change."""
+    arguments = call.arguments
+    if arguments.get(WAIT) is None:
+        return
+    fixed = [one.name for one in (NOW, PAGE) if arguments.get(one) is not None]
+    if arguments.get(HISTORY) == "true":
+        fixed.append(HISTORY.name)
+    if fixed:
+        wrong = [
+            ("?wait", f"does not go with {name}, whose answer does not change") for name in fixed
+        ]
+        raise InvalidFieldError("Only the answer at NOW can be waited for.", errors=wrong)
+
+
+async def when_changed(
+    call: Call,
+    query_id: QueryId,
+    found: Invoked,
+    *,
+    answer: Callable[[], Invoked],
+    answer_later: Callable[[], Invoked],
+) -> Response:
+    """Return the answer to a request that waits: what was `found`, where that is news, else what comes.
+
+    Args:
+        call: the request.
+        query_id: the query.
+        found: its answer now.
+        answer: computes it anew. Those who have asked the same and are woken together are given the same.
+        answer_later: computes it for a client that could not wait, and is to come back later.
+    """
+    on, linger_s = On(call.arguments.get(ON) or On.ENTER), call.arguments.get(LINGER)
+    linger_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
+    wait = Wait(call, on=on, linger_s=linger_s, left_s=wait_s(call))
+    headers = tuple(call.header(name) for name in _TELLING)
+    key = call.request.url.path, call.request.url.query, headers
+    deadline_s = call.service.settings.invoke_deadline_s
+    while (standing := _waits_from(found, on)) is not None:
+        if not call.slot.watch():
+            wait.shed = True
+            break
+        changed = await wait.ends_with_change({query_id: standing})
+        if wait.shed:
+            break
+        found = await call.room.shared(key, answer, deadline_s=deadline_s)
+        if not changed:
+            break
+    if wait.shed:
+        found = await call.answered(answer_later, latest=call.latest())
+    response = copy.copy(found.response)  # others may be given the same
+    response.raw_headers = list(response.raw_headers)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _waits_from(found: Invoked, on: On) -> Standing | None:
+    """Return where an answer stands that is no news to its client; None = it is, and ends the wait."""
+    answer = found.answer
+    if answer is None:
+        return None
+    is_known = answer.unchanged or found.response.status_code == 304
+    if not is_known and (on is On.ANY or has_entered(answer)):
+        return None
+    return standing_of(answer)

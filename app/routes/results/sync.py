@@ -1,0 +1,246 @@
+"""What has changed in many queries at once: one answer, or a stream of events, at one position and instant."""
+
+import contextlib
+import dataclasses
+import functools
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from psoup.app.admission.rates import RATES
+from psoup.app.http.keys import READ
+from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_body
+from psoup.app.routes.results.caching import VARY
+from psoup.app.routes.results.envelopes import since_of
+from psoup.app.routes.results.event_stream import EventStream, Told, end_event
+from psoup.app.routes.results.long_poll import Wait
+from psoup.app.routes.results.sync_evaluation import Stand, Synced, evaluate, seen_of
+from psoup.app.waiting.standing import Standing
+from psoup.app.waiting.watch import On
+from psoup.app.wire.answers.event_stream import MEDIA_TYPE, event
+from psoup.app.wire.answers.negotiation import accepts, encode_content
+from psoup.app.wire.control import read_model
+from psoup.app.wire.models.invocations import Presentation
+from psoup.app.wire.models.queries import read_handle
+from psoup.app.wire.models.sync import SyncAnswer, SyncBody
+from psoup.app.wire.rows.body import JSON, media_type_of
+from psoup.engine import limits
+from psoup.engine.errors import NO_QUERY, EngineError, NotFoundError, QueryFillingError
+from psoup.engine.log.operation import QueryId
+
+QUERIES_PER_UNIT: Final = int(limits.SYNC_QUERIES_MAX / RATES["invoke"].burst)
+"""So many queries count as one invocation: the longest list is a key's whole burst."""
+
+
+@dataclass(slots=True)
+class SyncRequest:
+    """A list that was read, kept for who sends it again.
+
+    Attributes:
+        body: as it was sent.
+        refused: handles that are none, or of queries whose old data are not applied yet.
+        stands: where the client stands in the others. Replaced as a whole: any thread may read it.
+    """
+
+    body: SyncBody
+    refused: Mapping[str, EngineError]
+    stands: Mapping[QueryId, Stand]
+
+    @property
+    def shown(self) -> Presentation:
+        """Return how rows are to be shown."""
+        return Presentation(shape=self.body.shape, meta=self.body.meta)
+
+    @property
+    def bytes_max(self) -> int:
+        """Bytes of the answers together."""
+        return min(self.body.max_bytes, limits.SYNC_BYTES_MAX)
+
+
+@dataclass(slots=True)
+class SyncEvents:
+    """The source of one client's events: where it stands in each of its queries."""
+
+    call: Call
+    shown: Presentation
+    bytes_max: int
+    refused: Mapping[str, EngineError]
+    stands: Mapping[QueryId, Stand]
+
+    @property
+    def seen(self) -> Mapping[QueryId, Standing]:
+        """Return where the answers were last looked at."""
+        return seen_of(self.stands)
+
+    async def tell(self) -> Told:
+        """Return one event with what has changed; the stream ends when no query is left. Raises as `evaluate`."""
+        call = self.call
+        synced, body = await call.room.pool.run(
+            functools.partial(
+                _written, call, self.stands, self.refused, self.shown, self.bytes_max
+            ),
+            deadline_s=call.service.settings.invoke_deadline_s,
+        )
+        self.stands, self.refused = synced.stands, {}
+        written = event("result", body) if synced.has_news(On.ANY) else b""
+        if synced.stands:
+            return Told(written, more=synced.more)
+        return Told(written + end_event(call, NotFoundError(NO_QUERY)), is_last=True)
+
+
+async def post_sync(call: Call) -> Response:
+    """Tell what has changed in the queries listed, or wait until something has."""
+    media_type_of(call.header("content-type"), (JSON,))
+    raw = await call.raw_body(
+        bytes_max=limits.BODY_SYNC_BYTES_MAX, decoded_bytes_max=limits.BODY_SYNC_BYTES_MAX
+    )
+    latest = time.monotonic() + call.service.settings.invoke_deadline_s
+    asked = await _read(call, raw, latest)
+    units = math.ceil(len(asked.body.queries) / QUERIES_PER_UNIT)
+    if units > 1:  # the first one was taken before the body was read
+        call.context.rates.take(call.caller.key_id, "invoke", units - 1)
+    on, linger_s = On(asked.body.on), min(asked.body.linger, limits.LINGER_S_MAX)
+    stands = await _registered(call, asked.stands, latest)
+    if accepts_events(call):
+        source = SyncEvents(call, asked.shown, asked.bytes_max, asked.refused, stands)
+        return EventStream(call, source, await source.tell(), on=on, linger_s=linger_s)
+
+    async def told(latest: float) -> tuple[Synced, bytes]:
+        work = functools.partial(
+            _written, call, stands, asked.refused, asked.shown, asked.bytes_max
+        )
+        return await call.answered(work, latest=latest)
+
+    synced, body = await told(latest)
+    _remember(asked, synced)
+    left_s = min(asked.body.wait, limits.WAIT_S_MAX)
+    if left_s > 0 and not synced.has_news(on) and call.slot.watch():
+        wait = Wait(call, on=on, linger_s=linger_s, left_s=left_s)
+        while not synced.has_news(on) and await wait.ends_with_change(seen_of(synced.stands)):
+            stands = synced.stands
+            synced, body = await told(call.latest())
+    return _response(call, synced, body)
+
+
+def accepts_events(call: Call) -> bool:
+    """Return whether the client asks for a stream of events: it has to say so."""
+    accept = call.header("accept")
+    return accept is not None and MEDIA_TYPE in accept and accepts(accept, MEDIA_TYPE)
+
+
+async def _read(call: Call, raw: bytes, latest: float) -> SyncRequest:
+    """Return what a body asks for; of one that was read before, with what is known since then."""
+    known: SyncRequest | None = call.context.syncs.get(raw)
+    if known is not None:
+        return known
+    asked = await call.answered(functools.partial(_parsed, call, raw), latest=latest)
+    if not asked.refused:
+        call.context.syncs.put(raw, asked, size=2 * len(raw))
+    return asked
+
+
+def _parsed(call: Call, raw: bytes) -> SyncRequest:
+    body = read_model(raw, SyncBody, members_max=limits.SYNC_QUERIES_MAX)
+    refused: dict[str, EngineError] = {}
+    stands: dict[QueryId, Stand] = {}
+    for text, one in body.queries.items():
+        try:
+            query_id = read_handle(text)
+        except NotFoundError as error:
+            refused[text] = error
+            continue
+        stands[query_id] = Stand(since_of(call, query_id, one.cursor, count_only=False))
+    return SyncRequest(body, refused, stands)
+
+
+async def _registered(
+    call: Call, stands: Mapping[QueryId, Stand], latest: float
+) -> Mapping[QueryId, Stand]:
+    """Wait for those of the queries that are registered and not applied, while there is time; return all of them."""
+    waited_by = (time.monotonic() + latest) / 2
+    pending = call.service.pending
+    for query_id in stands:
+        with contextlib.suppress(QueryFillingError):
+            await pending.wait(query_id, timeout_s=waited_by - time.monotonic())
+    return stands
+
+
+def _written(
+    call: Call,
+    stands: Mapping[QueryId, Stand],
+    refused: Mapping[str, EngineError],
+    shown: Presentation,
+    bytes_max: int,
+) -> tuple[Synced, bytes]:
+    """Return what there is to tell, and as JSON. CPU work: runs in a pool."""
+    synced = evaluate(call, stands, shown, bytes_max=bytes_max)
+    for query_id in [one for one, error in synced.gone.items() if isinstance(error, NotFoundError)]:
+        if call.service.pending.find(QueryId(query_id)) is not None:
+            synced.gone[query_id] = QueryFillingError(
+                "The query is registered, and its old data are not applied yet."
+            )
+            synced.stands[QueryId(query_id)] = stands[QueryId(query_id)]
+    synced.gone.update(refused)
+    return synced, synced.body(call)
+
+
+def _remember(asked: SyncRequest, synced: Synced) -> None:
+    """Note up to where nothing has changed, for who asks the same again."""
+    moved = {
+        query_id: synced.stands[query_id]
+        for query_id in synced.unchanged
+        if synced.stands[query_id] is not asked.stands[query_id]
+    }
+    if moved:
+        asked.stands = {**asked.stands, **moved}
+
+
+def _response(call: Call, synced: Synced, body: bytes) -> Response:
+    encoded, encoding = encode_content(body, call.header("accept-encoding"))
+    headers = {
+        "Psoup-Gen": str(synced.cut.gen),
+        "Psoup-Seq": str(synced.cut.seq),
+        "Cache-Control": "no-store",
+        "Vary": VARY,
+    }
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+    return Response(encoded, headers=headers, media_type=JSON)
+
+
+_EVENTS: Final[Mapping[str, Any]] = {
+    MEDIA_TYPE: {
+        "schema": {
+            "type": "string",
+            "description": "Events `result`: a SyncAnswer each, whenever something has changed. At the end `end`: a"
+            " problem that says why nothing will follow.",
+        }
+    }
+}
+_SYNC: Final = Endpoint(
+    "POST",
+    "/v1/sync",
+    "sync_queries",
+    "What has changed in many standing queries",
+    post_sync,
+    {
+        200: Shown(
+            "What has changed, all at one position.",
+            SyncAnswer,
+            content=_EVENTS,
+            headers={
+                "Psoup-Gen": "Generation of the history.",
+                "Psoup-Seq": "Position all answers belong to.",
+            },
+        )
+    },
+    READ,
+    body=json_body(SyncBody),
+    rate="invoke",
+    from_memory=True,
+)
+ENDPOINTS: Final[Sequence[Endpoint]] = (_SYNC, dataclasses.replace(_SYNC, method=QUERY))

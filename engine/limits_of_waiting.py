@@ -1,0 +1,36 @@
+"""Bounds on waiting for changes: part of `limits`, which has all of them under their names."""
+
+from typing import Final
+
+# Waiting for changes. A client waits for minutes in which mostly nothing happens, and thousands do.
+
+REQUESTS_WATCHING_MAX: Final = 4_096
+"""Requests that wait for an answer to change, at one worker: as many as connections. A later one is answered at once,
+as if nothing had changed by the end of its time."""
+WATCHED_QUERIES_MAX: Final = 250_000
+"""That all of them wait for, each as often as somebody does: some 300 bytes each. Then nobody is let in to wait."""
+WAIT_S_MAX: Final = 60
+"""A long poll and a sync wait no longer: many a proxy cuts off what is silent for a minute."""
+LINGER_S_DEFAULT: Final = 0.05
+"""Seconds within which changes are one answer, where a client does not say: a batch is mostly not the only one."""
+LINGER_S_MAX: Final = 5.0
+"""The same at most: who waits wants to know soon."""
+EVENTS_S: Final = 300.0
+"""A stream of events ends so long after it began, a little sooner or later, and its client goes on with another one:
+so connections spread over workers again, also after one of them was started anew."""
+EVENTS_PING_S: Final = 15.0
+"""A stream of events in which nothing happens says so, for proxies, and to notice clients that have vanished."""
+EVENTS_RETRY_MS: Final = 2_000
+"""A browser connects again so long after a stream of events has ended."""
+EVENT_BYTES_MAX: Final = 65_536
+"""Of one event; what is larger is sent in pages. It is what a client that reads slowly holds in memory."""
+SYNC_QUERIES_MAX: Final = 1_000
+"""Of one sync, all at one instant."""
+SYNC_BYTES_DEFAULT: Final = 1_048_576
+"""Of one answer of a sync, where a client does not say."""
+SYNC_BYTES_MAX: Final = 16_777_216
+"""The same at most; what it has no room for is left for the next."""
+SYNC_BODIES_KEPT_BYTES_MAX: Final = 16_777_216
+"""Of lists of syncs that were read: who finds nothing new sends the same again."""
+BODY_SYNC_BYTES_MAX: Final = 1_048_576
+"""Of a sync's list of SYNC_QUERIES_MAX handles with a cursor of some hundred bytes each."""
