@@ -71,7 +71,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Handle = Annotated[str, typer.Argument(help="A query's handle, q_..., or its name.")]
 URL_DEFAULT = "http://127.0.0.1:8000"
 WATCH_RETRY_S = 2.0
-"""Who watches sees after so long that the service does not answer, and it is asked again for ever."""
+"""Who watches a terminal, or follows, is told after so long that the service does not answer."""
 
 
 def exits(command: Callable[P, R]) -> Callable[P, R]:

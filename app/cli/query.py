@@ -1,5 +1,6 @@
 """`psoup query` and `psoup invoke`: register, invoke, print; look again while one watches."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -72,7 +73,8 @@ def query(
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
-    retry = RetryPolicy(budget_s=WATCH_RETRY_S) if watch else None
+    on_screen = watch and sys.stdout.isatty()
+    retry = RetryPolicy(budget_s=WATCH_RETRY_S) if on_screen else None
     with PsoupClient(url, token=token, retry=retry) as service:
         register_and_show(
             service,
@@ -106,6 +108,7 @@ def invoke(
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
-    retry = RetryPolicy(budget_s=WATCH_RETRY_S) if watch else None
+    on_screen = watch and sys.stdout.isatty()
+    retry = RetryPolicy(budget_s=WATCH_RETRY_S) if on_screen else None
     with PsoupClient(url, token=token, retry=retry) as service:
         show(service, query_of(service, handle), view)

@@ -17,12 +17,7 @@ from psoup.app.cli.actions.newest_rows import NewestRows, newest_rows
 from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.common import OutputFormat, write_bytes, write_line
 from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
-from psoup.app.cli.terminal.output import (
-    rows_table,
-    standard_error,
-    standard_output,
-    warnings,
-)
+from psoup.app.cli.terminal.output import rows_table, standard_error, standard_output, warnings
 from psoup.pipeline.client import JsonObject, PsoupClient
 
 TABLE_ROWS_DEFAULT: Final = 100
