@@ -264,8 +264,6 @@ INVOKE_ROWS_MAX: Final = 200_000
 """Rows of all their pages together: their columns are in memory at once."""
 INVOKE_BYTES_MAX: Final = 64 * MIB
 """Bytes of all their pages together."""
-CURSOR_LENGTH_MAX: Final = 512
-"""Characters of a cursor: one of four streams has some 150, and later versions may have more."""
 LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000

@@ -1,9 +1,10 @@
-"""Bounds on waiting for changes: part of `limits`, which has all of them under their names."""
+"""Bounds on cursors and on waiting for changes: part of `limits`, which has all of them under their names."""
 
 from typing import Final
 
-# Waiting for changes. A client waits for minutes in which mostly nothing happens, and thousands do.
-
+# Coming back. A client waits for minutes in which mostly nothing happens, and thousands do.
+CURSOR_LENGTH_MAX: Final = 512
+"""Characters of a cursor: one of four streams has some 150, and later versions may have more."""
 REQUESTS_WATCHING_MAX: Final = 4_096
 """Requests that wait for an answer to change, at one worker: as many as connections. A later one is answered at once,
 as if nothing had changed by the end of its time."""
