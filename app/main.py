@@ -13,7 +13,6 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,7 +28,6 @@ from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.edge import (
-    EXPOSED_HEADERS,
     WAITED_S,
     Application,
     Edge,
@@ -41,6 +39,7 @@ from psoup.app.http.edge import (
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
+from psoup.app.http.origins import shared
 from psoup.app.http.page_tokens import PageTokens, page_key
 from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sites import Sites
@@ -261,7 +260,7 @@ def _application(
     if settings.docs:
         docs_page.add_docs_page(app, context.front)
     _answer_errors(app)
-    answering = _shared(_routed(app, context), settings)
+    answering = shared(_routed(app, context), settings)
     app.edge = Edge(answering, ids=context.front.ids, admit=Sites(settings).admit, observe=observe)
     return app
 
@@ -284,19 +283,6 @@ def _routed(app: FastAPI, context: Context) -> Application:
     """Return what answers the endpoints, and has the router of `app` answer everything else."""
     router = ExceptionMiddleware(app.router, handlers=app.exception_handlers)
     return RouteTable(ENDPOINTS, context, otherwise=router)
-
-
-def _shared(answering: Application, settings: Settings) -> Application:
-    """Return `answering`, and around it what lets web pages of the origins that were named read its answers."""
-    if not settings.cors_origins:
-        return answering
-    return CORSMiddleware(
-        answering,
-        allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "PUT", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Psoup-Txn-App", "Psoup-Txn-Version"],
-        expose_headers=list(EXPOSED_HEADERS),
-    )
 
 
 def slots_of(settings: Settings) -> AdmissionSlots:

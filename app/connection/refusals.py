@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from psoup.app.http.edge import EXPOSED_HEADERS
+from psoup.app.http.origins import EXPOSED_HEADERS
 from psoup.app.http.problems import problem_response
 from psoup.app.http.request_log import Heard
 from psoup.engine.errors import EngineError

@@ -34,21 +34,6 @@ IS_HEAD: Final = "psoup.head"
 """In a scope: the request is a HEAD, though its method says GET."""
 WAITED_S: Final = "psoup.waited"
 """In a scope's state: for how long its request did nothing but wait for a change, in seconds."""
-EXPOSED_HEADERS: Final = (
-    "ETag",
-    "Retry-After",
-    "Location",
-    "Link",
-    "Request-Id",
-    "RateLimit",
-    "RateLimit-Policy",
-    "Psoup-Gen",
-    "Psoup-Seq",
-    "Psoup-Now",
-    "Psoup-Count",
-    "Psoup-Durability",
-)
-"""Headers that scripts of allowed origins may read, beside those that browsers always show."""
 DRAINED_BYTES_MAX: Final = 64 * limits.KIB
 """An unread body up to this size is read and discarded to keep the connection; for a larger one it is closed."""
 DRAIN_S: Final = 0.5

@@ -309,7 +309,7 @@ def test_head_asks_for_the_head_alone(here: Site):
 def test_many_are_told_the_same_by_one_answer(here: Site):
     """Those who stand at the same place."""
     query = here.register()
-    with_events = [here.events(query) for _ in range(20)]
+    with_events = [here.events(query, "linger=0") for _ in range(20)]
     try:
         for events in with_events:
             told(events)

@@ -1,0 +1,54 @@
+"""What web pages of the origins that were named may send, and read of the answers."""
+
+from typing import Final
+
+from starlette.middleware.cors import CORSMiddleware
+
+from psoup.app.http.edge import Application
+from psoup.app.settings import Settings
+
+_ALLOWED_METHODS: Final = ("GET", "POST", "PUT", "DELETE", "QUERY")
+_ALLOWED_HEADERS: Final = (
+    "Authorization",
+    "Content-Type",
+    "If-None-Match",
+    "Last-Event-ID",
+    "Prefer",
+    "Psoup-Txn-App",
+    "Psoup-Txn-Version",
+)
+EXPOSED_HEADERS: Final = (
+    "ETag",
+    "Retry-After",
+    "Location",
+    "Link",
+    "Request-Id",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Psoup-Gen",
+    "Psoup-Seq",
+    "Psoup-Now",
+    "Psoup-Count",
+    "Psoup-Cursor",
+    "Psoup-Reset",
+    "Psoup-Next",
+    "Psoup-Changes-At",
+    "Psoup-Complete",
+    "Psoup-Complete-From",
+    "Psoup-Poll-After-Ms",
+    "Psoup-Durability",
+)
+"""Headers that scripts of allowed origins may read, beside those that browsers always show."""
+
+
+def shared(answering: Application, settings: Settings) -> Application:
+    """Return `answering`, and around it what lets web pages of the origins that were named read its answers."""
+    if not settings.cors_origins:
+        return answering
+    return CORSMiddleware(
+        answering,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=list(_ALLOWED_METHODS),
+        allow_headers=list(_ALLOWED_HEADERS),
+        expose_headers=list(EXPOSED_HEADERS),
+    )
