@@ -192,6 +192,8 @@ class Play:
             self._fail("the answer has no ETag")
             return
         stored = self._stored.get(answer.path)
+        if self._world["distinct"] and expected.get("more"):
+            stored = None  # a duplicate that has left may have put the same rows into other pages
         if stored is not None and self._revalidated(stored) == NOT_MODIFIED:
             told = Differences(
                 {**expected, "now": stored.envelope["now"], "window": stored.envelope["window"]},
