@@ -5,16 +5,19 @@ inclusive), counted from the service's clock when the world began.
 """
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from conformance.client import Mirror
 from conformance.comparing import side_by_side
 from conformance.playing import OK, Failure, Setting
-from conformance.service import Json, Service
+from conformance.service import Json, Reply, Service
 
 WAIT_S = 60.0
 LOOK_S = 0.02
+SOON_S = 0.3
+"""After so long a request that waits has begun to."""
 MICROSECOND = timedelta(microseconds=1)
 
 
@@ -59,6 +62,10 @@ class ClockPlay:
         return self._base + timedelta(milliseconds=after_ms)
 
     def _append(self, step: Json) -> None:
+        self._setting.append(step["stream"], self._dated(step))
+
+    def _dated(self, step: Json) -> list[Json]:
+        """Note the rows of a step; return them as they are sent."""
         given = []
         for row in step["rows"]:
             enters, leaves = self._instant(row["in_ms"]), None
@@ -68,7 +75,7 @@ class ClockPlay:
             self._rows.append(Row(number, self._step, enters, leaves))
             dated = enters - timedelta(milliseconds=self._world["delay_ms"])
             given.append({"ts": _written(dated), "n": number})
-        self._setting.append(step["stream"], given)
+        return given
 
     def _wait(self, step: Json) -> None:
         """Return when the service's clock has passed an instant."""
@@ -79,8 +86,7 @@ class ClockPlay:
     def _ask(self, step: Json) -> None:
         """Ask, and compare with what is shown at the instant that the answer names."""
         since = self._stands.get(step["cursor"] or "")
-        path = self._setting.path(**({"cursor": since.cursor} if since else {}))
-        reply = self._setting.service.send("GET", path)
+        reply = self._asked(step, since)
         if reply.status != OK:
             self._fail(f"status {reply.status}: {reply.body}")
             return
@@ -109,7 +115,29 @@ class ClockPlay:
             wrong.append("the client holds other rows than the query shows")
         if wrong:
             self._fail("; ".join(wrong), side_by_side(expected, told))
+        if "wait_s" in step and since is not None and given["cursor"] == since.cursor:
+            self._fail("the wait has ended, and nothing has changed")
         self._stands[step["answer"]] = Stand(self._step, now, given["cursor"])
+
+    def _asked(self, step: Json, since: Stand | None) -> Reply:
+        """Return the answer to a step's request, which may wait for rows that are sent meanwhile."""
+        given: Json = {"cursor": since.cursor} if since else {}
+        given |= {"wait": step["wait_s"]} if "wait_s" in step else {}
+        given |= {"on": step["on"]} if "on" in step else {}
+        path, service = self._setting.path(**given), self._setting.service
+        begun = time.monotonic()
+        if "meanwhile" in step:
+            rows = self._dated(step["meanwhile"])
+            with service.another() as other, ThreadPoolExecutor(1) as waits:
+                answer = waits.submit(other.send, "GET", path)
+                time.sleep(SOON_S)
+                self._setting.append(step["meanwhile"]["stream"], rows)
+                reply = answer.result()
+        else:
+            reply = service.send("GET", path)
+        if time.monotonic() - begun > step.get("wait_s", WAIT_S):
+            self._fail(f"the answer came after {time.monotonic() - begun:.1f} s")
+        return reply
 
     def _fail(self, sentence: str, diff: str = "") -> None:
         self.failures.append(Failure(self._world["world"], self._step, sentence, diff))

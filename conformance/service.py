@@ -34,6 +34,7 @@ class Service:
             http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         )
         self._connection = kind(parts.hostname, parts.port, timeout=TIMEOUT_S)
+        self._url, self._key = url, key
         self._root = parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.requests = 0
@@ -43,6 +44,10 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+    def another(self) -> "Service":
+        """Return another connection to the same service."""
+        return Service(self._url, self._key)
 
     def send(
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None

@@ -36,6 +36,7 @@ def by_the_clock() -> list[dict[str, Any]]:
         _clocked("clock-sliding", "rows leave and enter by the clock alone", sliding, 0, 2_000),
         _clocked("clock-delayed", "rows enter a second after their time", delayed, 1_000, 2_000),
         _clocked("clock-landmark", "rows dated ahead enter, and none leaves", landmark, 0, None),
+        waiting(),
     ]
 
 
@@ -48,19 +49,46 @@ def _clocked(
             for one in enter_ms
         ]
 
+    return _over_clock(
+        name,
+        says,
+        window,
+        delay_ms,
+        [
+            {"do": "append", "stream": "a", "rows": rows(-1_400, -1_000, 0, 400, 700)},
+            {"do": "ask", "answer": "a1", "cursor": None},
+            {"do": "ask", "answer": "a2", "cursor": "a1"},
+            {"do": "wait", "until_ms": 700},
+            {"do": "ask", "answer": "a3", "cursor": "a2"},
+            {"do": "append", "stream": "a", "rows": rows(500, 1_900)},
+            {"do": "ask", "answer": "a4", "cursor": "a3"},
+            {"do": "ask", "answer": "a5", "cursor": "a1"},
+            {"do": "wait", "until_ms": 2_700},
+            {"do": "ask", "answer": "a6", "cursor": "a4"},
+            {"do": "ask", "answer": "a7", "cursor": "a6"},
+        ],
+    )
+
+
+def waiting() -> dict[str, Any]:
+    """Return a world in which nobody asks in vain: answers come when the clock or a new row changes them."""
+    window = "BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)"
+    first = [{"in_ms": -9_000, "out_ms": 1_000}, {"in_ms": 1_500, "out_ms": 11_500}]
+    comes = {"stream": "a", "rows": [{"in_ms": 500, "out_ms": 10_500}]}
     steps: list[dict[str, Any]] = [
-        {"do": "append", "stream": "a", "rows": rows(-1_400, -1_000, 0, 400, 700)},
+        {"do": "append", "stream": "a", "rows": first},
         {"do": "ask", "answer": "a1", "cursor": None},
-        {"do": "ask", "answer": "a2", "cursor": "a1"},
-        {"do": "wait", "until_ms": 700},
-        {"do": "ask", "answer": "a3", "cursor": "a2"},
-        {"do": "append", "stream": "a", "rows": rows(500, 1_900)},
-        {"do": "ask", "answer": "a4", "cursor": "a3"},
-        {"do": "ask", "answer": "a5", "cursor": "a1"},
-        {"do": "wait", "until_ms": 2_700},
-        {"do": "ask", "answer": "a6", "cursor": "a4"},
-        {"do": "ask", "answer": "a7", "cursor": "a6"},
+        {"do": "ask", "answer": "a2", "cursor": "a1", "wait_s": 20, "on": "any"},
+        {"do": "ask", "answer": "a3", "cursor": "a2", "wait_s": 20, "on": "enter"},
+        {"do": "ask", "answer": "a4", "cursor": "a3", "wait_s": 20, "meanwhile": comes},
     ]
+    says = "a request that waits is answered when a row leaves, enters by the clock, or arrives"
+    return _over_clock("clock-waiting", says, window, 0, steps)
+
+
+def _over_clock(
+    name: str, says: str, window: str, delay_ms: int, steps: list[dict[str, Any]]
+) -> dict[str, Any]:
     columns = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]
     return {
         "world": name,

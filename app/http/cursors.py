@@ -11,6 +11,7 @@ from struct import Struct
 from typing import Final
 
 from psoup.app.http.page_tokens import PageTokens
+from psoup.engine import limits
 from psoup.engine.errors import BadPageError
 from psoup.engine.invoke import PartPosition, Since
 from psoup.engine.log.operation import QueryId
@@ -49,6 +50,8 @@ def read_cursor(tokens: PageTokens, query_id: QueryId, text: str) -> Cursor | No
 
     Raises what finding the key does.
     """
+    if len(text) > limits.CURSOR_LENGTH_MAX:
+        return None
     try:
         return _decoded(tokens.read_bytes(_subject(query_id), text))
     except BadPageError:

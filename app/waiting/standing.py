@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from psoup.engine.invocation.answer import Since
 from psoup.engine.invoke import Answer
-from psoup.engine.query.window import WindowKind
 from psoup.engine.results.contract import Gen, Snapshot
 from psoup.engine.tuples.batch import Seq
 
@@ -43,8 +42,7 @@ def standing_of(answer: Answer) -> Standing:
         raise ValueError("only the first page of an answer tells where its client stands")
     if not answer.ticks:
         return Standing(answer.cut.seq, since)
-    enters = answer.query.window.kind is WindowKind.DELAYED
-    return Standing(answer.cut.seq, since, answer.changes_us, enters)
+    return Standing(answer.cut.seq, since, answer.changes_us, answer.clock_brings)
 
 
 def still_stands(snapshot: Snapshot, standing: Standing) -> bool:

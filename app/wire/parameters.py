@@ -289,8 +289,8 @@ META = Parameter(
 )
 CURSOR = Parameter(
     "cursor",
-    text_up_to(limits.CURSOR_LENGTH_MAX, least=0),
-    {"type": "string", "maxLength": limits.CURSOR_LENGTH_MAX},
+    text_up_to(limits.URL_BYTES_MAX, least=0),
+    {"type": "string", "maxLength": limits.URL_BYTES_MAX},
     "What the last answer gave as `cursor`: what has changed since is answered, or everything, with `reset` true,"
     " where that cannot be told. Empty: the first answer.",
 )

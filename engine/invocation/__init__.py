@@ -6,7 +6,7 @@ Reading order:
     continuing: where a client stands, and whether an answer can go on from there.
     changes: what has changed since, for both kinds of queries.
     spans: the rows and times that are visible, to come, new, or dropped.
-    arrivals: how long no arrival can change an answer.
+    arrivals: what arrivals and the clock can still change.
     stream_invocation: one query over one stream, counted or a page of its rows.
     stream_finding: its rows, and those that differ from an earlier position.
     finding, matching: its hits by spans of rows; read where they are kept, evaluated where they are not.

@@ -167,6 +167,7 @@ class Answer:
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
         arrivals_us: the first instant at which a row that is yet to arrive may be visible; None = none ever is.
         ticks: NOW is the server's clock, which moves by itself; else it moves when rows arrive.
+        clock_brings: rows that have arrived may enter as that clock moves.
         row_ids: (n,) for DISTINCT: 24 hexadecimal digits as bytes, the digest of the row's values; None = rows are
             known by their tuple ids.
     """
@@ -194,3 +195,4 @@ class Answer:
     row_ids: NDArray[np.bytes_] | None = None
     arrivals_us: int | None = BEFORE_ALL_US
     ticks: bool = False
+    clock_brings: bool = False

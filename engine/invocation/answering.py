@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
-from psoup.engine.invocation.arrivals import arrivals_us, ticks
+from psoup.engine.invocation.arrivals import arrivals_us, clock_brings, ticks
 from psoup.engine.invocation.cache import InvocationCache, Whole
 from psoup.engine.invocation.continuing import before_all, continues, is_complete
 from psoup.engine.invocation.pinning import earliest
@@ -99,6 +99,7 @@ def answer_at(
         row_ids,
         arrivals_us(snapshot, at.now_us),
         ticks(snapshot),
+        clock_brings(snapshot),
     )
 
 

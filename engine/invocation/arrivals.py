@@ -1,6 +1,6 @@
-"""How long no arrival can change an answer: until then a cache need not ask for it again."""
+"""What arrivals and the clock can still change: how long a cache need not ask again, and what wakes who waits."""
 
-from psoup.engine.query.window import Window, windows_of
+from psoup.engine.query.window import Window, WindowKind, windows_of
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.tuples.schema import ClockKind
@@ -25,6 +25,13 @@ def arrivals_us(snapshot: Snapshot, now_us: int) -> int | None:
 def ticks(snapshot: Snapshot) -> bool:
     """Return whether NOW of the query is the server's clock, which moves though nothing arrives."""
     return snapshot.streams[0].schema.clock is ClockKind.SERVER
+
+
+def clock_brings(snapshot: Snapshot) -> bool:
+    """Return whether the clock alone may show tuples that have arrived: dated ahead, or where END lies before NOW."""
+    delayed = snapshot.query.window.kind is WindowKind.DELAYED
+    dated = any(stream.schema.time is not None for stream in snapshot.streams)
+    return ticks(snapshot) and (delayed or dated)
 
 
 def _first_us(stream: StreamRecord, window: Window, arrival_us: int, now_us: int) -> int | None:

@@ -22,7 +22,7 @@ class InvokeQuery(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     query: Handle
-    cursor: Annotated[str, Field(max_length=limits.CURSOR_LENGTH_MAX)] | None = Field(
+    cursor: Annotated[str, Field(max_length=limits.URL_BYTES_MAX)] | None = Field(
         default=None,
         description="What the last answer gave as `cursor`: what has changed since is answered.",
     )
