@@ -5,6 +5,8 @@ from typing import Final
 # Coming back. A client waits for minutes in which mostly nothing happens, and thousands do.
 CURSOR_LENGTH_MAX: Final = 512
 """Characters of a cursor: one of four streams has some 150. A longer text is none, and answered as a first load is."""
+KEPT_ANSWERS_BYTES_MAX: Final = 16_777_216
+"""Of answers as they were sent, kept while no operation is applied: who polls with others is sent the same bytes."""
 REQUESTS_WATCHING_MAX: Final = 4_096
 """Requests that wait for an answer to change, at one worker: as many as connections. A later one is answered at once,
 as if nothing had changed by the end of its time."""

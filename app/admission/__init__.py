@@ -2,6 +2,6 @@
 
 Reading order: `shares` (units in all and for each client), `slots` (for requests), `traffic` (bytes on
 their way), `connections` (connections in all and from one address), `rates` (token buckets of keys),
-`work_pool` (threads with a deadline), `repeated_work` (what needs no thread), `line_budget` (log lines that clients
+`work_pool` (threads with a deadline), `line_budget` (log lines that clients
 may cause).
 """

@@ -6,7 +6,6 @@ without a caller is not started; if it runs, it ends at its next checkpoint (`en
 
 import asyncio
 import contextlib
-import math
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,14 +41,6 @@ class WorkStatistics:
     abandoned: int
 
 
-@dataclass(slots=True)
-class Effort:
-    """What a piece of work took: seconds in its thread, and the checkpoints it passed. Infinite until it has ended."""
-
-    seconds: float = math.inf
-    checkpoints: int = 0
-
-
 class WorkPool:
     """A bounded number of threads. Used in one event loop."""
 
@@ -63,12 +54,7 @@ class WorkPool:
         self._running = self._done = self._refused = self._abandoned = 0
 
     async def run(
-        self,
-        work: Callable[[], Result],
-        *,
-        deadline_s: float,
-        gone: Gone | None = None,
-        effort: Effort | None = None,
+        self, work: Callable[[], Result], *, deadline_s: float, gone: Gone | None = None
     ) -> Result:
         """Return what `work` returns, or raise what it raises.
 
@@ -76,15 +62,13 @@ class WorkPool:
             work: called in a thread.
             deadline_s: seconds to wait at most.
             gone: returns when the client has disconnected; awaited where the work takes longer than WATCHED_S.
-            effort: told what the work took.
 
         Raises:
             OverloadedError: the work was not done by the deadline; its result is dropped.
             FramingError: the client has disconnected.
         """
         loop = asyncio.get_running_loop()
-        piece = _Piece(work, effort or Effort(), latest=time.monotonic() + deadline_s)
-        outcome = loop.create_future()
+        piece, outcome = _Piece(work, latest=time.monotonic() + deadline_s), loop.create_future()
         future = self._threads.submit(piece)
         self._running += 1
         future.add_done_callback(lambda ended: self._pass_on(loop, ended, outcome))
@@ -146,10 +130,9 @@ class PastDeadlineError(OverloadedError):
 class _Piece(Generic[Result]):
     """One piece of work on its way to a thread and through it."""
 
-    def __init__(self, work: Callable[[], Result], effort: Effort, *, latest: float) -> None:
+    def __init__(self, work: Callable[[], Result], *, latest: float) -> None:
         self._work: Callable[[], Result] | None = work
         """None = the caller has stopped waiting."""
-        self._effort = effort
         self._latest = latest
         self.begun = False
 
@@ -160,11 +143,8 @@ class _Piece(Generic[Result]):
             raise _unwanted()
         self._check()
         self.begun = True
-        begun_s = time.perf_counter()
-        with checked_by(self._pass):
-            result = work()
-        self._effort.seconds = time.perf_counter() - begun_s
-        return result
+        with checked_by(self._check):
+            return work()
 
     def abandon(self) -> None:
         """Make the work end at its next checkpoint. Any thread.
@@ -172,11 +152,6 @@ class _Piece(Generic[Result]):
         Work that has not begun stays queued until a thread takes it; what it refers to, maybe a body, is freed now.
         """
         self._work = None
-
-    def _pass(self) -> None:
-        """Pass a checkpoint of the work."""
-        self._effort.checkpoints += 1
-        self._check()
 
     def _check(self) -> None:
         # The clock as well: where threads crowd the event loop, it learns of a deadline late.

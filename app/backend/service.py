@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.app.admission.repeated_work import RepeatedWork
 from psoup.app.admission.work_pool import WorkPool, WorkStatistics
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
@@ -150,7 +149,6 @@ class Service:
         self.inventory = StoreLook(self._take_inventory)
         self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS, advice=_ASK_FOR_LESS)
-        self.repeated = RepeatedWork(self.answering)
 
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""
@@ -217,10 +215,10 @@ class Service:
         )
 
     def still_position(self, query_id: QueryId) -> tuple[Gen, Seq] | None:
-        """Return the position that decides alone what a query answers, with all the work for it. Asks nobody.
+        """Return the position that decides alone what a query answers at NOW. Asks nobody.
 
-        None where that also depends on something else: on the server's clock, which makes rows visible while nothing
-        is applied, on other streams, or on the store.
+        None where that also depends on the server's clock, by which NOW moves while nothing is applied, or on what
+        another process has applied.
         """
         if not self.backend.reads_at_once:
             return None
@@ -228,8 +226,7 @@ class Service:
             snapshot = self.results.snapshot(query_id)
         except NotFoundError:
             return None
-        first, *others = snapshot.streams
-        if others or first.schema.clock is not ClockKind.HIGH_WATER:
+        if snapshot.streams[0].schema.clock is not ClockKind.HIGH_WATER:
             return None
         return snapshot.cut.gen, snapshot.cut.seq
 
@@ -315,7 +312,6 @@ class Service:
         self.inventory.check()
         self.parsing.check()
         self.answering.check()
-        self.repeated.check()
         self.backend.check()
         self.throughput.check()
 

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from psoup.app.admission.rates import Rates
-from psoup.app.admission.repeated_work import KEY_BYTES_MAX, Same
 from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
 from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
@@ -24,6 +23,7 @@ from psoup.app.http.decoding import decoded_body
 from psoup.app.http.edge import WAITED_S, Scope
 from psoup.app.http.framing import has_body
 from psoup.app.http.front import Front
+from psoup.app.http.kept_answers import KEY_BYTES_MAX, KeptAnswers, Same
 from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.request_log import KEY_ID
@@ -55,11 +55,13 @@ from psoup.engine.recent import Recent
 Result = TypeVar("Result")
 _NO_ARGUMENTS: Final = Arguments()
 _NOBODY: Final = Caller(None, frozenset())
-_OF_MEMORY: Final = frozenset(
+_NO_BODY: Final = HeldBody(BodyBudget())
+"""Of a request to an endpoint that takes none."""
+_OF_POSITION: Final = frozenset(
     one.name for one in (COUNT, CURSOR, FORMAT, META, MIN_SEQ, ROWS_LIMIT, SHAPE)
 )
-"""Parameters of answers that are made of what this process has in memory, at the position it stands at."""
-_REPRESENTATION: Final = frozenset({b"accept", b"accept-encoding"})
+"""Parameters of answers that the position of a query decides, with their values."""
+_REPRESENTATION: Final = frozenset({b"accept", b"accept-encoding", b"if-none-match"})
 """Headers that an answer depends on beside its URL."""
 
 COMMON_PROBLEMS: Final = (
@@ -109,6 +111,7 @@ class Context:
         default_factory=lambda: Recent(limits.SYNC_BODIES_KEPT_BYTES_MAX, threading.Lock())
     )
     """Bodies of syncs that were read."""
+    kept: KeptAnswers = field(default_factory=KeptAnswers)
 
     def caller(self, request: Request) -> Caller:
         """Return who sends the request. Raises what `Keys.caller` does."""
@@ -200,7 +203,7 @@ class Call:
     async def answered(self, work: Callable[[], Result], *, latest: float) -> Result:
         """Return what `work` returns, done while the client is there to be answered.
 
-        It is done in a thread for answers, or at once where it is known to be short (`RepeatedWork`).
+        It is done in a thread for answers.
 
         Args:
             work: it only reads: where nobody waits for it any more it ends at its next checkpoint.
@@ -210,23 +213,17 @@ class Call:
             OverloadedError, FramingError: as `WorkPool.run`.
         """
         left_s = latest - time.monotonic()
-        return await self.service.repeated.run(
-            work, same=self._same(), deadline_s=left_s, gone=self.gone
-        )
+        return await self.service.answering.run(work, deadline_s=left_s, gone=self.gone)
 
-    def _same(self) -> Same | None:
-        """Return what the work for the answer is known by; None where it is not about one query as it stands."""
-        scope, text = self.request.scope, self.request.path_params.get("id")
-        if (
-            text is None
-            or scope["method"] != "GET"
-            or not _OF_MEMORY.issuperset(self.arguments.values)
-        ):
+    def same(self, query_id: QueryId) -> Same | None:
+        """Return what the answer is known by where URL, headers and the query's position alone decide it; else None."""
+        scope = self.request.scope
+        if not _OF_POSITION.issuperset(self.arguments.values):
             return None
-        state = self.service.still_position(QueryId(text))
+        state = self.service.still_position(query_id)
         if state is None:
             return None
-        asked = [value for name, value in scope["headers"] if name in _REPRESENTATION]
+        asked = [part for pair in scope["headers"] if pair[0] in _REPRESENTATION for part in pair]
         key = (scope["path"], scope["query_string"], *asked)
         return Same(key, state) if sum(map(len, key)) <= KEY_BYTES_MAX else None
 
@@ -315,12 +312,13 @@ def served(context: Context, endpoint: Endpoint) -> Serve:
             caller = admit(request, context, service, endpoint, slot)
             query = scope["query_string"]
             arguments = read_arguments(query, known) if query else _NO_ARGUMENTS
-            held = HeldBody(context.bodies)
+            held = HeldBody(context.bodies) if takes_body else _NO_BODY
             call = Call(request, context, service, arguments, caller, held, slot)
             try:
                 response = await endpoint.handle(call)
             finally:
-                held.release()
+                if takes_body:
+                    held.release()
         count_answer(request, len(response.body), done=endpoint.changes)
         if endpoint.changes:
             durability = service.store.durability.encode("latin-1")

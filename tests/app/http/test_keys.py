@@ -186,7 +186,7 @@ def test_keys_do_not_travel_readable_unless_a_proxy_is_said_to_be_there(keyed, h
     """Beyond loopback keys need TLS, here or in front; `open_bind` says neither. On loopback they need none."""
     bare = dataclasses.replace(keyed, host=host, behind_proxy=False)
     for settings in (bare, dataclasses.replace(bare, open_bind=True)):
-        with pytest.raises(SettingError, match=r"unencrypted.*behind_proxy"):
+        with pytest.raises(SettingError, match=r"unencrypted.*--behind-proxy"):
             check_settings(settings)
     check_settings(dataclasses.replace(bare, behind_proxy=True))
     check_settings(dataclasses.replace(bare, tls_cert_file=Path("c"), tls_key_file=Path("k")))
