@@ -191,6 +191,10 @@ class StreamFinding:
         Not known is it where segments are not held any more.
         """
         part = since.parts[0]
+        if (
+            part.floor_row < self._snapshot.streams[0].dropped_row
+        ):  # a source may hold them longer than their hits
+            return None
         former = former_span(self._snapshot, self._at, 0, self._window, part)
         try:
             spans = forgotten_spans(former, self._shown)

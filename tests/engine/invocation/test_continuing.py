@@ -1,17 +1,22 @@
 """Where a client stands: what can be gone on from, and what is complete."""
 
 from dataclasses import replace
+from threading import Lock
 
+import pyarrow as pa
 import pytest
 
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PartPosition, Request
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invoke import invoke_many
-from psoup.engine.limits import CHUNK_ROWS, SECOND_US
+from psoup.engine.invoke import invoke, invoke_many
+from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.sources.cached_tuples import CachedTuples
+from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ClockKind
+from tests.agreement.deltas.client import Client, names
 from tests.engine.batches import schema_keeping
 from tests.engine.one_stream import SLIDING, T0, ask, send, world_of
 from tests.strategies import EPOCH_US
@@ -191,3 +196,39 @@ def test_a_page_of_changes_that_is_not_held_any_more_is_refused():
     expired = replace(first.next, gen=first.next.gen + 1)
     with pytest.raises(PageExpiredError):
         ask(world, query_id, position=expired)
+
+
+def send_many(world, first, count):
+    """Append rows dated T0 + their numbers; the fifth of every ten thousand has a = 1, all others 0."""
+    numbers = range(first, first + count)
+    listed = [numbers, [int(i % 10_000 == 5) for i in numbers], [None] * count]
+    schema = arrow_schema(world.streams["s"][1])
+    listed[0] = pa.array([T0 + i for i in numbers]).cast(schema.field("ts").type)
+    world.append_table("s", pa.table(listed, schema=schema))
+
+
+def test_a_worker_that_has_not_heard_of_dropped_segments_tells_what_to_keep():
+    """It knows of the dropped rows still, but their hits are gone: it must not take them for rows without hits."""
+    world = world_of(schema_keeping(rows=60_000))
+    sql = "SELECT ts FROM s WHERE a = 1"
+    query_id = world.register(sql, materialize=Materialize.COMPLETE)
+    tuples = CachedTuples(world.store.results, world.store.log, make_lock=Lock)
+
+    def asked_of_worker(since=None):
+        cache = InvocationCache(BoundQueries())
+        request = Request(100, since=since)
+        results = world.store.results
+        return invoke(results, tuples, query_id=query_id, request=request, cache=cache)
+
+    send_many(world, 0, 50_000)
+    client = Client()
+    client.take(asked_of_worker(), None)
+    send_many(world, 50_000, 80_000)
+    asked_of_worker()  # from here on it knows of all rows that are held
+    world.clock.advance(RETIRED_US + 1)
+    send_many(world, 130_000, 1)
+    assert world.store.results.streams()[0].dropped_row == SEGMENT_ROWS
+    found = asked_of_worker(client.cursor)
+    client.take(found, client.cursor)
+    assert found.keep is not None
+    assert set(client.rows) == set(names(asked_of_worker().tuple_ids))
