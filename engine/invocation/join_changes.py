@@ -87,7 +87,7 @@ class JoinChanges(JoinFinding):
     def forgotten(self, since: Since) -> Rows | None:
         """Return the composites that retention has dropped since, and the windows would show; None = it is not known.
 
-        Not known is it where segments are not held any more.
+        Not known is it where segments are not held any more, and where there are too many to look at.
         """
         former = [
             former_span(self._snapshot, self._at, place, window, part)
@@ -100,7 +100,7 @@ class JoinChanges(JoinFinding):
         ]
         try:
             return self._with_fresh(former, gone, self._spans)
-        except PageExpiredError:
+        except (PageExpiredError, AnswerTooLargeError):
             self._lowest_rows = before
             return None
 

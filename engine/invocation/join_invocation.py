@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
+from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import answer_at, full_whole, outputs
 from psoup.engine.invocation.cache import InvocationCache, Order
@@ -65,7 +66,10 @@ class JoinInvocation:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT."""
         finding, at, order = self._finding(), self._at, None
         if at.since is not None:
-            order = self._changed(finding, request.limit)
+            try:
+                order = self._changed(finding, request.limit)
+            except AnswerTooLargeError:  # rows are too many to be listed, but not to be counted
+                self._at = at.full()
         if order is None:
             count, enters_us, leaves_us = finding.settled(finding.numbers)
             past_rows = [part.past_row for part in at.parts]
