@@ -163,7 +163,8 @@ class Answer:
             with where the answer is `unchanged`. None on all pages but the last, and where `now_us` was asked for.
         changes_us: the first instant after `now_us` at which the answer changes though nothing arrives; None = at
             none.
-        state: of the whole answer: two answers to one request whose states are equal have equal rows.
+        state: of the whole answer: two answers to one request whose states are equal have equal rows, in the same
+            order, and are both `complete` or both not.
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
         arrivals_us: the first instant at which a row that is yet to arrive may be visible; None = none ever is.
         ticks: NOW is the server's clock, which moves by itself; else it moves when rows arrive.

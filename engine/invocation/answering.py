@@ -69,7 +69,10 @@ def answer_at(
         row_ids: digests of the rows, of DISTINCT.
         of_past: whether the instant was asked for: no client goes on from there.
     """
-    cut, since, begins = snapshot.cut, at.since, not at.offset
+    cut, since, begins, state = snapshot.cut, at.since, not at.offset, whole.state
+    complete = snapshot.query.window.is_fixed and is_complete(snapshot, at)
+    if complete:
+        state = (*state, "complete")
     stands: Since | None = None
     if following is None and not of_past:
         stands = since
@@ -94,8 +97,8 @@ def answer_at(
         whole.unchanged,
         stands,
         whole.changes_us,
-        whole.state,
-        snapshot.query.window.is_fixed and is_complete(snapshot, at),
+        state,
+        complete,
         row_ids,
         arrivals_us(snapshot, at.now_us),
         ticks(snapshot),
@@ -110,14 +113,14 @@ def full_whole(
     enters_us: int | None,
     leaves_us: int | None,
     *,
-    distinct: bool,
+    first_us: int | None,
 ) -> Whole:
     """Return what the pages of a full answer say of it.
 
     A row that enters by arriving has a larger number in one of its streams than all that were visible; one that
-    enters or leaves by the clock moves the next instant of its kind; retention makes the count smaller, but for
-    rows of DISTINCT, which then may leave earlier. So answers whose states are equal have equal rows. Where
-    retention cuts the window its floors are part of the state: rows it drops may have been shown since.
+    enters or leaves by the clock moves the next instant of its kind. Where retention cuts the window its floors are
+    part of the state: rows it drops may have been shown since, and rows of DISTINCT then leave earlier. So answers
+    whose states are equal have equal rows, in the same order.
 
     Args:
         at: the position of the answer.
@@ -125,11 +128,11 @@ def full_whole(
         newest_rows: for each stream the largest row number among those visible, or any that only grows as it does.
         enters_us: when the clock brings the next row.
         leaves_us: when the clock takes the next row.
-        distinct: whether of equal rows one is shown.
+        first_us: when it takes the next tuple that is shown. For DISTINCT that may be earlier: the row stays, but
+            stands where the next of its equals does.
     """
-    cut = distinct or at.complete_from_us is not None
-    floors = tuple([part[1:] for part in at.parts]) if cut else ()
-    state = (at.gen, *newest_rows, enters_us, leaves_us, count, floors)
+    floors = () if at.complete_from_us is None else tuple([part[1:] for part in at.parts])
+    state = (at.gen, *newest_rows, enters_us, first_us, count, floors)
     return Whole(count, earliest(enters_us, leaves_us), state)
 
 

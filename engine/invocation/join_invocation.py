@@ -73,7 +73,7 @@ class JoinInvocation:
         if order is None:
             count, enters_us, leaves_us = finding.settled(finding.numbers)
             past_rows = [part.past_row for part in at.parts]
-            whole = full_whole(at, count, past_rows, enters_us, leaves_us, distinct=False)
+            whole = full_whole(at, count, past_rows, enters_us, leaves_us, first_us=leaves_us)
             oldest_rows = tuple(map(at.first_row, range(len(self._windows))))
             order = Order(finding.no_rows(), oldest_rows, whole)
         return self._answer(
@@ -137,8 +137,10 @@ class JoinInvocation:
             oldest_rows = tuple(map(at.first_row, range(len(self._windows))))
         if distinct:
             rows, last = self._distinct(finding, rows)
-        leaves_us = first_of(finding.leaves(rows if last is None else last))
-        whole = full_whole(at, rows.shape[1], newest_rows, enters_us, leaves_us, distinct=distinct)
+        first_us = leaves_us = first_of(finding.leaves(rows))
+        if last is not None:
+            leaves_us = first_of(finding.leaves(last))
+        whole = full_whole(at, rows.shape[1], newest_rows, enters_us, leaves_us, first_us=first_us)
         return Order(rows, oldest_rows, whole, last)
 
     def _distinct(self, finding: JoinChanges, rows: Rows) -> tuple[Rows, Rows | None]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import answer_at, full_whole, outputs
-from psoup.engine.invocation.cache import InvocationCache, Order, Whole
+from psoup.engine.invocation.cache import InvocationCache, Order
 from psoup.engine.invocation.changes import changed, first_of
 from psoup.engine.invocation.distinct import first_and_last
 from psoup.engine.invocation.row_digest import digests
@@ -67,8 +67,14 @@ class Invocation:
         if order is None:
             numbers = finding.settled(finding.numbers)
             oldest_rows = self._oldest_rows(numbers.oldest_row, numbers.enters_us)
-            whole = self._whole(
-                numbers.total, numbers.newest_row, numbers.enters_us, numbers.leaves_us
+            leaves_us = numbers.leaves_us
+            whole = full_whole(
+                self._at,
+                numbers.total,
+                (numbers.newest_row,),
+                numbers.enters_us,
+                leaves_us,
+                first_us=leaves_us,
             )
             order = Order(NO_ROWS, oldest_rows, whole)
         return self._answer(
@@ -130,7 +136,9 @@ class Invocation:
         if len(rows):
             oldest_row, newest_row = rows.item(0), rows.item(-1)
             first_us = None if leaves_us is None else leaves_us.item(0)
-        whole = self._whole(len(rows), newest_row, enters_us, first_us)
+        whole = full_whole(
+            self._at, len(rows), (newest_row,), enters_us, first_us, first_us=first_us
+        )
         return self._answer(
             Order(rows, self._oldest_rows(oldest_row, enters_us), whole),
             tuple_ids=tuples.tuple_ids,
@@ -166,13 +174,16 @@ class Invocation:
             ordered = np.argsort(times, kind="stable")
             rows, times = rows[ordered], times[ordered]
         last: Rows | None = None
+        first_us = leaves_us = first_of(self._window.leaves(times[:1]))
         if self.reading.clause.distinct:
             tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
             values = [column for _, column in outputs(self.reading, (tuples,))]
             first, last_places = first_and_last(values, len(rows))
-            rows, last, times = rows[first], rows[last_places], times[last_places]
-        leaves_us = self._window.leaves(times)
-        whole = self._whole(len(rows), newest_row, enters_us, first_of(leaves_us))
+            rows, last = rows[first], rows[last_places]
+            leaves_us = first_of(self._window.leaves(times[last_places]))
+        whole = full_whole(
+            self._at, len(rows), (newest_row,), enters_us, leaves_us, first_us=first_us
+        )
         order = Order(rows, self._oldest_rows(oldest_row, enters_us), whole, last)
         self._keep(order, limit)
         return order
@@ -197,13 +208,6 @@ class Invocation:
         if enters_us is not None:
             return (self._at.first_row(0),)
         return (self._at.parts[0].past_row if oldest_row is None else oldest_row,)
-
-    def _whole(
-        self, count: int, newest_row: int | None, enters_us: int | None, leaves_us: int | None
-    ) -> Whole:
-        """Return what the pages of the full answer say of it."""
-        distinct = self.reading.clause.distinct
-        return full_whole(self._at, count, (newest_row,), enters_us, leaves_us, distinct=distinct)
 
     def _answer(
         self,

@@ -49,10 +49,8 @@ def opened_leaves(window: Window, times_us: Any) -> Any:
     return times_us + window.begin.us if window.slides and window.begin else None
 
 
-def last_match_alone(
-    at: Any, count: int, newest_rows: Any, *instants: Any, distinct: bool
-) -> Whole:
-    right = answering.full_whole(at, count, newest_rows, *instants, distinct=distinct)
+def last_match_alone(at: Any, count: int, newest_rows: Any, *instants: Any, first_us: Any) -> Whole:
+    right = answering.full_whole(at, count, newest_rows, *instants, first_us=first_us)
     return Whole(count, right.changes_us, (at.gen, *newest_rows))
 
 

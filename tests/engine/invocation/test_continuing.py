@@ -18,7 +18,7 @@ from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ClockKind
 from tests.agreement.deltas.client import Client, names
 from tests.engine.batches import schema_keeping
-from tests.engine.one_stream import SLIDING, T0, ask, send, world_of
+from tests.engine.one_stream import SLIDING, T0, ask, send, times, world_of
 from tests.strategies import EPOCH_US
 from tests.strategies_sql import instant
 
@@ -232,3 +232,46 @@ def test_a_worker_that_has_not_heard_of_dropped_segments_tells_what_to_keep():
     client.take(found, client.cursor)
     assert found.keep is not None
     assert set(client.rows) == set(names(asked_of_worker().tuple_ids))
+
+
+DISTINCT = "SELECT DISTINCT a FROM s WHERE a < 5 BEGIN (NOW - 0.000020) END (NOW)"
+
+
+def test_states_are_unequal_where_a_row_of_distinct_has_another_place():
+    """The first of its equals leaves, the row stays: pages of the two answers hold other rows."""
+    world = world_of()
+    query_id = world.register(DISTINCT)
+    send(world, (T0, 1), (T0 + 5, 2), (T0 + 8, 1))
+    before = ask(world, query_id)
+    send(world, (T0 + 22, 9))
+    after = ask(world, query_id)
+    assert (times(before), times(after)) == ([1, 2], [2, 1])
+    assert before.state != after.state
+    assert before.changes_us == T0 + 26, "when 2 leaves"
+
+
+def test_the_state_of_distinct_stays_where_retention_drops_what_no_window_shows():
+    """Floors that move before the window are nothing to those who ask with a tag."""
+    world = world_of(schema_keeping(rows=4))
+    query_id = world.register(DISTINCT)
+    send(world, (T0, 1), (T0 + 50, 1), (T0 + 51, 2), (T0 + 51, 9))
+    before = ask(world, query_id)
+    send(world, (T0 + 51, 9))
+    after = ask(world, query_id)
+    assert before.at is not None
+    assert after.at is not None
+    assert before.at.parts[0].floor_row < after.at.parts[0].floor_row
+    assert (before.complete_from_us, after.complete_from_us) == (None, None)
+    assert before.state == after.state
+
+
+def test_the_state_tells_that_an_answer_is_complete():
+    """Who has the same rows learns by it that no others will come, and asks no more."""
+    world, query_id = closed_world(None)
+    send(world, (EPOCH_US, 1))
+    world.clock.advance(11 * SECOND_US)
+    before = ask(world, query_id)
+    world.tick()
+    after = ask(world, query_id)
+    assert (before.complete, after.complete) == (False, True)
+    assert before.state != after.state
