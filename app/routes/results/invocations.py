@@ -25,7 +25,13 @@ from psoup.app.routes.results.caching import (
     not_modified,
 )
 from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
-from psoup.app.routes.results.long_poll import Invoked, check_wait, wait_s, when_changed
+from psoup.app.routes.results.long_poll import (
+    Invoked,
+    check_wait,
+    entered,
+    wait_s,
+    when_changed,
+)
 from psoup.app.routes.results.pages import (
     HistoryPage,
     await_applied,
@@ -217,7 +223,7 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
         begun_s=begun_s,
         evaluated_s=evaluated_s,
     )
-    return Invoked(response, answer)
+    return Invoked(response, answer, entered(call, query_id, request, answer))
 
 
 def _answered_or_pending(

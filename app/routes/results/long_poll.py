@@ -14,8 +14,8 @@ from psoup.app.waiting.standing import Standing, has_entered, standing_of
 from psoup.app.waiting.watch import On, Wake
 from psoup.app.wire.parameters import HISTORY, LINGER, NOW, ON, PAGE, WAIT
 from psoup.engine import limits
-from psoup.engine.errors import InvalidFieldError
-from psoup.engine.invoke import Answer
+from psoup.engine.errors import InvalidFieldError, PageExpiredError
+from psoup.engine.invoke import Answer, Request, invoke
 from psoup.engine.log.operation import QueryId
 
 _PREFERRED: Final = re.compile(
@@ -27,10 +27,16 @@ _TELLING: Final = ("accept", "accept-encoding", "if-none-match")
 
 
 class Invoked(NamedTuple):
-    """A response, and the page that it was made of; None = it is none of memory."""
+    """A response, and what is known of it for who waits.
+
+    Attributes:
+        answer: the page that the response was made of; None = it is none of memory.
+        entered: there is more to tell than that rows have left.
+    """
 
     response: Response
     answer: Answer | None = None
+    entered: bool = True
 
 
 class Wait:
@@ -38,6 +44,7 @@ class Wait:
 
     Attributes:
         shed: it was ended for want of room: the client is to come back later.
+        left: the client has disconnected: nobody reads what would be answered.
     """
 
     def __init__(self, call: Call, *, on: On, linger_s: float, left_s: float) -> None:
@@ -46,13 +53,10 @@ class Wait:
         self._on = on
         self._linger_s = linger_s
         self._latest_s = time.monotonic() + left_s
-        self.shed = False
+        self.shed = self.left = False
 
     async def ends_with_change(self, seen: Mapping[QueryId, Standing]) -> bool:
-        """Return whether there may be something new since `seen`; False = the wait is over.
-
-        A client that has disconnected ends it too: nobody reads the answer.
-        """
+        """Return whether there may be something new since `seen`; False = the wait is over."""
         left_s = self._latest_s - time.monotonic()
         if left_s <= 0:
             return False
@@ -65,8 +69,30 @@ class Wait:
         finally:
             leaving.cancel()
             self._call.waited(time.monotonic() - begun_s)
-        self.shed = wake is Wake.SHED
+        self.shed, self.left = wake is Wake.SHED, wake is Wake.LEFT
         return wake is Wake.CHANGED
+
+
+def entered(call: Call, query_id: QueryId, request: Request, answer: Answer) -> bool:
+    """Return whether there is more to tell of an answer than that rows have left. CPU work: runs in a pool.
+
+    A count does not tell that: the engine is asked for one row of the same answer, where somebody waits for such rows.
+    """
+    waits_for_rows = call.arguments.get(ON) != On.ANY and wait_s(call) > 0
+    if not request.count_only or answer.unchanged or answer.at is None or not waits_for_rows:
+        return has_entered(answer)
+    service = call.service
+    try:
+        shown = invoke(
+            service.results,
+            service.backend.source,
+            query_id=query_id,
+            request=Request(limit=1, position=answer.at),
+            cache=service.invocations,
+        )
+    except PageExpiredError:  # retention has dropped rows meanwhile: that is more
+        return True
+    return has_entered(shown)
 
 
 def wait_s(call: Call) -> float:
@@ -121,7 +147,7 @@ async def when_changed(
             wait.shed = True
             break
         changed = await wait.ends_with_change({query_id: standing})
-        if wait.shed:
+        if wait.shed or wait.left:
             break
         found = await call.room.shared(key, answer, deadline_s=deadline_s)
         if not changed:
@@ -140,6 +166,6 @@ def _waits_from(found: Invoked, on: On) -> Standing | None:
     if answer is None:
         return None
     is_known = answer.unchanged or found.response.status_code == 304
-    if not is_known and (on is On.ANY or has_entered(answer)):
+    if not is_known and (on is On.ANY or found.entered):
         return None
     return standing_of(answer)

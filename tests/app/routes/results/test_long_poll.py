@@ -130,6 +130,25 @@ def test_rows_that_leave_end_the_wait_of_who_asks_for_them(here: Site, pool: Thr
         assert [77.0] == [row["px"] for row in one.result()["rows"]]
 
 
+def test_a_count_is_waited_for_as_its_rows_are(here: Site, pool: ThreadPoolExecutor):
+    """One row that enters where one leaves is news, though as many are there as before; one that leaves is none."""
+    query = here.register(SQL.replace("'10' MINUTE", "'10' SECOND"))
+    here.trade(0)
+    cursor = here.results(query, count="only")["cursor"]
+    here.trade(20, 1.0)
+    waits = poll(here, pool, query, cursor=cursor, count="only")
+    here.wait_for(1)
+    assert not waits.done()
+    here.trade(21, 77.0)
+    here.wait_for(0)
+    answer = waits.result()
+    assert (1, False) == (answer["count"], answer["reset"])
+    assert answer["cursor"] != cursor
+    at_once = here.results(query, cursor=cursor, count="only", wait=LONG_S)
+    assert answer["cursor"] == at_once["cursor"]
+    here.wait_for(0)
+
+
 def test_the_clock_ends_a_wait(here: Site):
     """Rows that leave, for `any`; rows that enter, for all: at the instant, with nothing appended."""
     here.declare("arriving", time=None)
