@@ -79,12 +79,17 @@ class SyncEvents:
     async def tell(self) -> Told:
         """Return one event with what has changed; the stream ends when no query is left. Raises as `evaluate`."""
         call = self.call
-        synced, body = await call.room.pool.run(
-            functools.partial(
-                _written, call, self.stands, self.refused, self.shown, self.bytes_max
-            ),
-            deadline_s=call.service.settings.invoke_deadline_s,
+        work = functools.partial(
+            _written,
+            call,
+            self.stands,
+            self.refused,
+            self.shown,
+            bytes_max=self.bytes_max,
+            poll_ms=None,
         )
+        deadline_s = call.service.settings.invoke_deadline_s
+        synced, body = await call.room.pool.run(work, deadline_s=deadline_s)
         self.stands, self.refused = synced.stands, {}
         written = event("result", body) if synced.has_news(On.ANY) else b""
         if synced.stands:
@@ -109,20 +114,31 @@ async def post_sync(call: Call) -> Response:
         source = SyncEvents(call, asked.shown, asked.bytes_max, asked.refused, stands)
         return EventStream(call, source, await source.tell(), on=on, linger_s=linger_s)
 
-    async def told(latest: float) -> tuple[Synced, bytes]:
+    async def told(latest: float, poll_ms: int | None = None) -> tuple[Synced, bytes]:
         work = functools.partial(
-            _written, call, stands, asked.refused, asked.shown, asked.bytes_max
+            _written,
+            call,
+            stands,
+            asked.refused,
+            asked.shown,
+            bytes_max=asked.bytes_max,
+            poll_ms=poll_ms,
         )
         return await call.answered(work, latest=latest)
 
     synced, body = await told(latest)
     _remember(asked, synced)
-    left_s = min(asked.body.wait, limits.WAIT_S_MAX)
-    if left_s > 0 and not synced.has_news(on) and call.slot.watch():
-        wait = Wait(call, on=on, linger_s=linger_s, left_s=left_s)
-        while not synced.has_news(on) and await wait.ends_with_change(seen_of(synced.stands)):
-            stands = synced.stands
-            synced, body = await told(call.latest())
+    wait = Wait(call, on=on, linger_s=linger_s, left_s=min(asked.body.wait, limits.WAIT_S_MAX))
+    waits = asked.body.wait > 0
+    while waits and not synced.has_news(on):
+        if call.slot.watch():
+            waits = await wait.ends_with_change(seen_of(synced.stands))
+        else:
+            waits, wait.shed = False, True
+        if wait.left:
+            break
+        stands = synced.untold(stands)
+        synced, body = await told(call.latest(), call.room.pace.later_ms() if wait.shed else None)
     return _response(call, synced, body)
 
 
@@ -174,9 +190,11 @@ def _written(
     stands: Mapping[QueryId, Stand],
     refused: Mapping[str, EngineError],
     shown: Presentation,
+    *,
     bytes_max: int,
+    poll_ms: int | None,
 ) -> tuple[Synced, bytes]:
-    """Return what there is to tell, and as JSON. CPU work: runs in a pool."""
+    """Return what there is to tell, and as JSON; `poll_ms` as for `Synced.body`. CPU work: runs in a pool."""
     synced = evaluate(call, stands, shown, bytes_max=bytes_max)
     for query_id in [one for one, error in synced.gone.items() if isinstance(error, NotFoundError)]:
         if call.service.pending.find(QueryId(query_id)) is not None:
@@ -185,7 +203,7 @@ def _written(
             )
             synced.stands[QueryId(query_id)] = stands[QueryId(query_id)]
     synced.gone.update(refused)
-    return synced, synced.body(call)
+    return synced, synced.body(call, poll_ms=poll_ms)
 
 
 def _remember(asked: SyncRequest, synced: Synced) -> None:

@@ -65,8 +65,16 @@ class Synced:
         told = self.results if on is On.ANY else self.entered
         return bool(told or self.gone or self.more)
 
-    def body(self, call: Call) -> bytes:
-        """Return it as JSON."""
+    def untold(self, stands: Mapping[QueryId, Stand]) -> dict[QueryId, Stand]:
+        """Return where a client stands who is not told this: where it stood, in `stands`.
+
+        What has not changed since then need not be asked of the engine again.
+        """
+        unchanged = set(self.unchanged)
+        return {one: self.stands[one] if one in unchanged else stands[one] for one in stands}
+
+    def body(self, call: Call, *, poll_ms: int | None) -> bytes:
+        """Return it as JSON; `poll_ms`: when a client that could not wait is to come back, None = it is none."""
         instance = call.request.scope.get(REQUEST_ID, "")
         return encode_sync(
             self.cut,
@@ -74,7 +82,7 @@ class Synced:
             unchanged=self.unchanged,
             gone={name: problem_body(one, instance=instance) for name, one in self.gone.items()},
             more=self.more,
-            poll_after_ms=call.room.pace.poll_after_ms(),
+            poll_after_ms=call.room.pace.poll_after_ms() if poll_ms is None else poll_ms,
         )
 
 

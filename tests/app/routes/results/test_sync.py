@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from psoup.app.waiting.pace import POLL_AFTER_MS
 from psoup.engine import limits
 from tests.app.routes.results.client import Client
 from tests.app.routes.results.following import SQL, Events, Site, site
@@ -130,6 +131,52 @@ def test_a_sync_waits_for_the_first_change_of_any(here: Site):
     here.wait_for(0)
     answer = sync(here, {above: cursors[above]}, wait=0.1)
     assert [above] == answer["unchanged"]
+
+
+def test_rows_that_left_during_a_wait_are_told_with_what_ends_it(here: Site):
+    """They end no wait for rows that enter, and are no less news to a client who cannot see NOW move."""
+    left = here.register(SQL.replace("'10' MINUTE", "'10' SECOND"))
+    here.declare("others")
+    enters = here.register(SQL.replace("trades", "others"))
+    here.trade(0, 50.0)
+    here.rows({"ts": START_US, "sym": "A", "px": 50.0}, name="others")
+    first = sync(here, {left: None, enters: None})
+    cursors = {one: answer["cursor"] for one, answer in first["results"].items()}
+    with ThreadPoolExecutor(1) as pool:
+        here.trade(60, 1.0)
+        waits = pool.submit(sync, here, cursors, wait=LONG_S)
+        here.wait_for(1)
+        here.trade(61, 1.0)
+        here.rows({"ts": START_US, "sym": "A", "px": 51.0}, name="others")
+        answer = waits.result()
+    assert {left: 0, enters: 2} == {one: it["count"] for one, it in answer["results"].items()}
+    assert [] == answer["unchanged"]
+
+
+def test_a_sync_that_sees_nothing_answers_for_the_end_of_its_wait(here: Site):
+    """Its instant is not that of the beginning, and rows that have left by then have left."""
+    query = here.register(SQL.replace("'10' MINUTE", "'10' SECOND"))
+    here.trade(0, 50.0)
+    first = sync(here, {query: None})
+    cursors = {query: first["results"][query]["cursor"]}
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(sync, here, cursors, wait=1)
+        here.wait_for(1)
+        seq = here.trade(60, 1.0)
+        answer = waits.result()
+    assert (seq, 0) == (answer["seq"], answer["results"][query]["count"])
+
+
+def test_a_sync_that_finds_no_room_is_answered_at_once(here: Site, monkeypatch):
+    """Its client is to come back later than one that does not want to wait."""
+    query = here.register()
+    here.trade(0)
+    cursor = sync(here, {query: None})["results"][query]["cursor"]
+    monkeypatch.setattr(limits, "WATCHED_QUERIES_MAX", 0)
+    answer = sync(here, {query: cursor}, wait=LONG_S)
+    assert [query] == answer["unchanged"]
+    assert answer["poll_after_ms"] > POLL_AFTER_MS
+    assert 1 == here.room.statistics().shed
 
 
 def test_a_removed_query_ends_the_wait(here: Site):
