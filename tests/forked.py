@@ -34,6 +34,8 @@ class Zygote:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         self._numbers = itertools.count()
+        self.environment: Mapping[str, str] = dict(os.environ)
+        """What it has been started with."""
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.zygote", str(theirs.fileno())],
@@ -41,7 +43,7 @@ class Zygote:
             )
 
     def ask(self, asked: Mapping[str, Any], handles: Sequence[int] = ()) -> Any:
-        """Return its answer. Threads may ask."""
+        """Return its answer. Threads may ask; who stops waiting for an answer may ask the same again."""
         with self._lock:
             number = next(self._numbers)
             said = orjson.dumps({**asked, "number": number})
@@ -80,8 +82,9 @@ class ForkedProcess:
         start_new_session: bool = False,
     ) -> None:
         """Start it. `output` takes what it says, on both of its outputs; its input is empty."""
-        for name in {**env, **os.environ}:
-            changed = name.startswith(READ_AT_IMPORT) and env.get(name) != os.environ.get(name)
+        known = zygote().environment
+        for name in {**env, **known}:
+            changed = name.startswith(READ_AT_IMPORT) and env.get(name) != known.get(name)
             assert not changed, f"{name} comes too late for a process that is forked"
         asked = {
             "module": module,

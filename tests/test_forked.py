@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.forked import started
+from tests.forked import started, zygote
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
@@ -67,3 +67,22 @@ def test_forked_process_is_not_given_what_its_interpreter_has_read_before(tmp_pa
         pytest.raises(AssertionError, match="PYTHONHASHSEED comes too late"),
     ):
         started(FACTS, ["0"], output=output, env={**os.environ, "PYTHONHASHSEED": "7"})
+
+
+def test_variable_that_this_process_has_read_later_is_not_given_either(tmp_path, monkeypatch):
+    """What a test sets for itself, the process that others are forked from has not read."""
+    zygote()
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    with (
+        (tmp_path / "log").open("wb") as output,
+        pytest.raises(AssertionError, match="NUMBA_DISABLE_JIT comes too late"),
+    ):
+        started(FACTS, ["0"], output=output, env=os.environ)
+
+
+def test_end_of_a_forked_process_is_told_again(tmp_path):
+    """A test that is interrupted while it asks asks again: the answer is the same, and later tests have theirs."""
+    with (tmp_path / "log").open("wb") as output:
+        process = started(FACTS, ["3"], output=output, env=os.environ)
+    assert 3 == process.wait(WAIT_S)
+    assert [3, 3] == [zygote().ask({"ended": process.pid}) for _ in range(2)]

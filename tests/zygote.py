@@ -36,16 +36,23 @@ def import_all() -> None:
 
 
 def serve(channel: socket.socket) -> dict[str, Any]:
-    """Answer questions until nobody can ask any more. It returns in each new process alone, with what was asked for."""
+    """Answer questions until nobody can ask any more. It returns in each new process alone, with what was asked for.
+
+    How a process has ended is remembered: who asks may be interrupted before the answer comes, and asks again.
+    """
+    codes: dict[int, int] = {}
     while True:
         said, handles, _, _ = socket.recv_fds(channel, ASKED_BYTES, 3)
         if not said:
             sys.exit()
         asked = orjson.loads(said)
         if "ended" in asked:
-            pid, status = os.waitpid(asked["ended"], os.WNOHANG)
-            code = os.waitstatus_to_exitcode(status) if pid else None
-            channel.send(orjson.dumps([asked["number"], code]))
+            one = asked["ended"]
+            if one not in codes:
+                pid, status = os.waitpid(one, os.WNOHANG)
+                if pid:
+                    codes[one] = os.waitstatus_to_exitcode(status)
+            channel.send(orjson.dumps([asked["number"], codes.get(one)]))
             continue
         pid = os.fork()
         if not pid:
@@ -54,6 +61,7 @@ def serve(channel: socket.socket) -> dict[str, Any]:
             return dict(asked)
         for handle in handles:
             os.close(handle)
+        codes.pop(pid, None)  # of an earlier process with this number
         channel.send(orjson.dumps([asked["number"], pid]))
 
 
