@@ -9,11 +9,7 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import Appended, LoggedBatch, LogStatistics
 from psoup.engine.log.operation import Commit, Content, Operation, Staged, StageId
-from psoup.engine.store.errors import (
-    TRANSIENT_ERRORS,
-    CommitUnknownError,
-    StoreUnavailableError,
-)
+from psoup.engine.store.errors import CommitUnknownError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys, refusals
@@ -99,7 +95,7 @@ class RedisLog:
         for part in _parts(contents, self._streams_max):
             try:
                 outcomes += self._append_together(part)
-            except TRANSIENT_ERRORS as error:
+            except EngineError as error:
                 if not outcomes:
                     raise
                 outcomes += [error] * len(part)

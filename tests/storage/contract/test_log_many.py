@@ -14,6 +14,7 @@ from psoup.engine.store.errors import (
     CommitUnknownError,
     RecoveringError,
     StoreUnavailableError,
+    StoreUnsuitableError,
 )
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys
@@ -253,6 +254,15 @@ def test_append_many_whose_later_exchange_fails_tells_what_was_stored_before(fai
     assert [*["commit-unknown"] * 2, "store-unavailable"] == [one.code for one in outcomes[2:]]
     log = failing({2: RecoveringError("not yet")})
     assert ["recovering"] * 3 == [one.code for one in log.append_many([Tick()] * 5)[2:]]
+
+
+@pytest.mark.redis
+def test_append_many_refused_for_good_amid_it_tells_what_was_stored_before(failing):
+    """An ACL that was changed meanwhile takes back nothing of what is stored."""
+    log = failing({2: StoreUnsuitableError("not allowed any more")})
+    outcomes = log.append_many([Tick()] * 5)
+    assert [1, 2] == [one.seq for one in outcomes[:2]]
+    assert ["store-unsuitable"] * 3 == [one.code for one in outcomes[2:]]
 
 
 @pytest.mark.redis
