@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from psoup.engine import limits
-from psoup.engine.errors import EngineError
+from psoup.engine.errors import EngineError, OverloadedError
 from psoup.engine.log.contract import Appended, Log
 from psoup.engine.log.operation import Content
 from psoup.engine.tuples.batch import Seq
@@ -66,7 +66,7 @@ class Appender:
 
         Args:
             log: what to append to.
-            start: runs its argument in another thread.
+            start: runs its argument in another thread; RuntimeError where it cannot, or only later.
             wake: told after each call that something may have been appended. Called in that thread.
         """
         self._log = log
@@ -92,7 +92,7 @@ class Appender:
             self._add(one, 1)
             self._waiting.append(one)
         while group := self._next_group():
-            self._start(functools.partial(self._carry, group))
+            self._send(group)
         return one.outcome
 
     def withdraw(self, outcome: "asyncio.Future[Any]") -> bool:
@@ -162,8 +162,25 @@ class Appender:
             self._under_way += bool(group)
         return group
 
-    def _carry(self, group: Sequence[_Append]) -> None:
-        """Append a group, then what has gathered meanwhile. Blocks: runs in a thread."""
+    def _send(self, group: Sequence[_Append]) -> None:
+        """Have a thread carry a group. Where none can be started, those of the group are told so."""
+        handed = deque([group])
+        try:
+            self._start(functools.partial(self._carry, handed))
+        except RuntimeError:
+            # A pool may have kept the work, for a thread that is busy now. Who takes the group decides for it.
+            with contextlib.suppress(IndexError):
+                refused = handed.popleft()
+                with self._lock:
+                    self._under_way -= 1
+                _tell(refused, _no_thread())
+
+    def _carry(self, handed: "deque[Sequence[_Append]]") -> None:
+        """Append the group that was handed over, then what has gathered meanwhile. Blocks: runs in a thread."""
+        try:
+            group = handed.popleft()
+        except IndexError:  # it was refused
+            return
         while group:
             contents = [content for one in group for content in one.contents]
             told: Outcomes | Exception
@@ -198,6 +215,13 @@ def _shown(outcome: Appended | EngineError, head: Seq | EngineError) -> Shown | 
     if outcome.seq:
         return outcome, outcome.seq
     return head if isinstance(head, EngineError) else (outcome, head)
+
+
+def _no_thread() -> OverloadedError:
+    return OverloadedError(
+        "No thread could be started for the operation. Nothing was stored: send the same again.",
+        reason="threads",
+    )
 
 
 def _tell(group: Sequence[_Append], told: Outcomes | Exception) -> None:
