@@ -39,7 +39,7 @@ from psoup.app.http.edge import (
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
-from psoup.app.http.origins import shared
+from psoup.app.http.origins import shared, shown_to
 from psoup.app.http.page_tokens import PageTokens, page_key
 from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sites import Sites
@@ -261,7 +261,13 @@ def _application(
         docs_page.add_docs_page(app, context.front)
     _answer_errors(app)
     answering = shared(_routed(app, context), settings)
-    app.edge = Edge(answering, ids=context.front.ids, admit=Sites(settings).admit, observe=observe)
+    app.edge = Edge(
+        answering,
+        ids=context.front.ids,
+        admit=Sites(settings).admit,
+        observe=observe,
+        share=lambda headers: shown_to(headers, settings.cors_origins),
+    )
     return app
 
 

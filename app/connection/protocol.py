@@ -21,12 +21,13 @@ from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_allowance_s, head_refusal
 from psoup.app.connection.lingering import LINGER_S, LingeringTransport
-from psoup.app.connection.refusals import heard_of, origin_of, refusal
+from psoup.app.connection.refusals import heard_of, refusal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
 from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large
 from psoup.app.http.framing import frame_of
 from psoup.app.http.front import FRONT, Front
+from psoup.app.http.origins import shown_to
 from psoup.app.http.sending import SENDING, Sending
 from psoup.app.settings import Settings
 from psoup.engine import limits
@@ -338,10 +339,10 @@ class BoundedProtocol(HttpToolsProtocol):
         return slots.expect(path, self._client, reads=self._body.frame.has_body)
 
     def _write_problem(self, error: EngineError, *, closes: bool, with_body: bool) -> None:
-        shared_with = origin_of(self.headers or (), self.settings.cors_origins)
+        shown = shown_to(self.headers or (), self.settings.cors_origins)
         request_id = self._front.ids.next()
         self.transport.write(
-            refusal(error, request_id, shared_with=shared_with, closes=closes, with_body=with_body)
+            refusal(error, request_id, shown=shown, closes=closes, with_body=with_body)
         )
         heard = heard_of(self.scope, self.parser, self.url, is_running=self._running())
         self._front.requests.refused(error, request_id, heard, address=self._client)

@@ -1,17 +1,13 @@
 """Refusals that a connection writes itself, before the application: problem bodies as of any other error."""
 
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from psoup.app.http.origins import EXPOSED_HEADERS
+from psoup.app.http.edge import Headers
 from psoup.app.http.problems import problem_response
 from psoup.app.http.request_log import Heard
 from psoup.engine.errors import EngineError
-
-Headers = Sequence[tuple[bytes, bytes]]
-_EXPOSED: Final = ", ".join(EXPOSED_HEADERS).encode()
 
 
 class Parser(Protocol):
@@ -26,7 +22,7 @@ def refusal(
     error: EngineError,
     request_id: str,
     *,
-    shared_with: bytes | None,
+    shown: Headers,
     closes: bool,
     with_body: bool,
 ) -> bytes:
@@ -35,19 +31,16 @@ def refusal(
     Args:
         error: why.
         request_id: of the answer.
-        shared_with: origin of web pages that may read the answer; None = none.
+        shown: headers by which a web page may read the answer.
         closes: the connection is closed after it.
         with_body: False for a HEAD.
     """
     response = problem_response(error, instance=request_id)
     head = [STATUS_LINE[response.status_code]]
-    for name, value in response.raw_headers:
+    for name, value in (*response.raw_headers, *shown):
         if name != b"connection":
             head += [name, b": ", value, b"\r\n"]
     head += [b"request-id: ", request_id.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
-    if shared_with is not None:
-        head += [b"access-control-allow-origin: ", shared_with, b"\r\nvary: origin\r\n"]
-        head += [b"access-control-expose-headers: ", _EXPOSED, b"\r\n"]
     head.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
     return b"".join(head) + (bytes(response.body) if with_body else b"")
 
@@ -71,11 +64,3 @@ def heard_of(
     if scope is None or ("method" in scope and not is_running):
         return None
     return Heard(scope, parser.get_method(), url)
-
-
-def origin_of(headers: Headers, allowed: Sequence[str]) -> bytes | None:
-    """Return the origin of the web page that sent the request, if it is `allowed` to read answers, else None."""
-    for name, value in headers:
-        if name == b"origin" and value.decode("latin-1") in allowed:
-            return value
-    return None

@@ -5,7 +5,7 @@ is left into a problem. What it lets through has an id, a bounded head, and one 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -23,6 +23,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Check = Callable[[Scope], None]
+Headers = Sequence[tuple[bytes, bytes]]
+Share = Callable[[Headers], Headers]
 Observer = Callable[[Scope, int, int, float], None]
 
 REQUEST_ID: Final = "psoup.request_id"
@@ -43,17 +45,25 @@ _CLOSE: Final = (b"connection", b"close")
 
 class Edge:
     """ASGI middleware. `admit` raises for a request that is refused; `observe` is called for every request, with its
-    scope, the status of its answer (0 = there was none), the answer's bytes and the seconds.
+    scope, the status of its answer (0 = there was none), the answer's bytes and the seconds. `share` returns the
+    headers by which a web page may read a refusal, by those of its request.
     """  # noqa: D205
 
     def __init__(
-        self, app: Application, *, ids: RequestIds, admit: Check, observe: Observer
+        self,
+        app: Application,
+        *,
+        ids: RequestIds,
+        admit: Check,
+        observe: Observer,
+        share: Share = lambda _: (),
     ) -> None:
         """Stand around `app`."""
         self._app = app
         self._next_id = ids.next
         self._admit = admit
         self._observe = observe
+        self._share = share
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; other kinds of scope pass through."""
@@ -75,7 +85,9 @@ class Edge:
         except Exception as error:
             if answer.status:
                 raise
-            await problem_answer(scope, error)(scope, answer.receive, answer.send)
+            refusal = problem_answer(scope, error)
+            refusal.raw_headers.extend(self._share(scope["headers"]))
+            await refusal(scope, answer.receive, answer.send)
         finally:
             self._observe(scope, answer.status, answer.nbytes, time.perf_counter() - begun)
 

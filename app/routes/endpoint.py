@@ -351,11 +351,7 @@ def address_of(request: Request) -> str:
 
 
 def admit(
-    request: Request,
-    context: Context,
-    service: Service,
-    endpoint: Endpoint,
-    slot: Slot,
+    request: Request, context: Context, service: Service, endpoint: Endpoint, slot: Slot
 ) -> Caller:
     """Return who sends a request that is taken on, decided before its body is read.
 

@@ -188,28 +188,6 @@ async def test_error_of_a_call_is_told_to_each_in_it(calls, appender):
     assert 1 == len(await append(appender, rows(1)))
 
 
-@pytest.mark.parametrize("is_kept", [False, True])
-async def test_thread_that_cannot_be_started_refuses_what_it_was_to_carry(calls, is_kept):
-    """Nothing of it is stored, also where the pool has kept the work and does it later; the next append is made."""
-    kept: list[Any] = []
-
-    def start(work: Any) -> None:
-        if kept:
-            threading.Thread(target=work).start()
-            return
-        kept.append(work)
-        raise RuntimeError("can't start new thread")
-
-    one = Appender(calls, start=start, wake=lambda: None)
-    with pytest.raises(OverloadedError, match="Nothing was stored"):
-        await append(one, rows(1))
-    one.check()
-    if is_kept:
-        kept[0]()
-    assert [(2, False)] == list(map(said, await append(one, rows(1))))
-    assert [1] == [len(made) for made in calls.made]
-
-
 async def test_unknown_original_is_as_far_as_the_head_and_its_own_matter(calls, appender):
     """Where the head cannot be read, the duplicate that needs it is told so; those beside it are stored."""
     for version in (1, 9):

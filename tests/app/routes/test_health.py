@@ -6,6 +6,7 @@ import pytest
 
 from psoup.app.backend.contract import Phase
 from psoup.app.fold.loop import FoldLoop
+from psoup.engine import limits
 from tests.app.support import LOOKS_INSIDE, SETTINGS, Api, assert_problem, row, running
 
 pytestmark = pytest.mark.anyio
@@ -83,3 +84,38 @@ async def test_service_whose_store_was_taken_over_says_so(api: Api, monkeypatch)
     assert "Another engine has taken over" in refused.json()["detail"]
     assert int(refused.headers["retry-after"]) >= 1
     assert ["fenced"] == (await api.get("/readyz")).json()["reasons"]
+
+
+async def test_pages_of_named_origins_read_every_refusal():
+    """Also those of a head that is over a limit, and a bug of psoup's; other pages read none."""
+    settings = dataclasses.replace(SETTINGS, cors_origins=("https://a.example",))
+    async with running(settings) as api:
+
+        def buggy(*_: object, **__: object) -> None:
+            raise ZeroDivisionError
+
+        api.service.gate = buggy  # type: ignore[method-assign]
+        for path, status in (
+            (f"/v1/streams?{'x' * limits.URL_BYTES_MAX}", 414),
+            ("/v1/streams", 500),
+        ):
+            for origin, shown in (("https://a.example", True), ("https://b.example", False)):
+                answer = await api.get(path, headers={"Origin": origin})
+                assert status == answer.status_code
+                assert shown == (origin == answer.headers.get("access-control-allow-origin"))
+                exposed = answer.headers.get("access-control-expose-headers", "")
+                assert shown == ("Request-Id" in exposed)
+
+
+async def test_pages_of_named_origins_may_ask_for_heads_with_a_key():
+    """HEAD is answered wherever GET is, for pages as well: with a key they ask whether they may."""
+    settings = dataclasses.replace(SETTINGS, cors_origins=("https://a.example",))
+    asks = {
+        "Origin": "https://a.example",
+        "Access-Control-Request-Method": "HEAD",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    async with running(settings) as api:
+        answer = await api.send("OPTIONS", "/v1/streams", headers=asks)
+    assert 200 == answer.status_code
+    assert "HEAD" in answer.headers["access-control-allow-methods"]
