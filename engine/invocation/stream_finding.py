@@ -134,13 +134,13 @@ class StreamFinding:
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
         total, oldest_row, newest_row, least_us = 0, None, None, None
-        unread: list[DatedRows] = []
+        unread: list[tuple[int, int]] = []
         slides = self._window.slides
         for first_row, past_row, inside in self._reach(self._shown):
             if inside:
                 count, oldest, newest = self._hits.count(first_row, past_row)
                 if slides and oldest is not None:
-                    unread.append(replace(self._shown, first_row=oldest, past_row=past_row))
+                    unread.append((oldest, past_row))
             else:
                 count, oldest, newest = 0, None, None
                 for part, times, dated in self._dated(
@@ -156,9 +156,11 @@ class StreamFinding:
             total += count
             oldest_row = oldest if oldest_row is None else oldest_row
             newest_row = newest_row if newest is None else newest
-        for span in unread:
-            end_us = span.end_us if least_us is None else least_us - 1
-            least_us = earliest(least_us, self._least_us(replace(span, end_us=end_us)))
+        shown = self._shown
+        for first_row, past_row in unread:
+            end_us = shown.end_us if least_us is None else least_us - 1
+            rest = DatedRows(shown.stream_id, first_row, past_row, shown.begin_us, end_us)
+            least_us = earliest(least_us, self._least_us(rest))
         interval = None if least_us is None else self._window.interval(least_us)
         leaves_us = None if interval is None else interval[1]
         return Numbers(total, oldest_row, newest_row, self.enters_us(), leaves_us)
@@ -249,12 +251,19 @@ class StreamFinding:
         return least_us
 
     def _rest_below(self, span: DatedRows) -> DatedRows | None:
-        """Return where hits of a span may lie that are dated before its first ones; None = it has no hits."""
+        """Return where hits of a span may lie that are dated before its first ones; None = it has no hits.
+
+        These are the hits of one chunk: others may only lie behind it.
+        """
         for first_row, past_row, _ in self._reach(span):
             for begin, past in _by_chunk(first_row, past_row):
+                least_us: int | None = None
                 for _, times, dated in self._dated(self._hits.rows(begin, past), span):
                     if dated.any():
-                        return replace(span, first_row=begin, end_us=int(times[dated].min()) - 1)
+                        least_us = earliest(least_us, int(times[dated].min()))
+                if least_us is not None:
+                    begin_us = span.begin_us
+                    return DatedRows(span.stream_id, past, span.past_row, begin_us, least_us - 1)
         return None
 
     def _in(self, span: DatedRows) -> list[Rows]:

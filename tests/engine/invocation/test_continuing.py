@@ -275,3 +275,18 @@ def test_the_state_tells_that_an_answer_is_complete():
     after = ask(world, query_id)
     assert (before.complete, after.complete) == (False, True)
     assert before.state != after.state
+
+
+def test_the_next_row_that_the_clock_brings_or_takes_may_lie_behind_whole_chunks_of_later_ones():
+    """Tuples arrive against the order of their times: each chunk has one that comes, or goes, earlier."""
+    world = world_of()
+    rows = 2 * CHUNK_ROWS + 10
+    delayed = world.register("SELECT ts FROM s BEGIN (NOW - 1) END (NOW - 0.5)")
+    sliding = world.register("SELECT ts FROM s BEGIN (NOW - 1) END (NOW)")
+    send(world, *[(T0 - i, 1) for i in range(rows)])
+    least_us = T0 - rows + 1
+    found = [ask(world, one, count_only=True) for one in (delayed, sliding)]
+    assert [0, rows] == [one.count for one in found]
+    assert [least_us + SECOND_US // 2, least_us + SECOND_US + 1] == [
+        one.changes_us for one in found
+    ]
