@@ -317,37 +317,6 @@ def test_join_over_the_bound_of_what_is_found_when_asked_is_refused(monkeypatch)
     assert 5 == world.ask(count_only=True).count, "they are not put in order"
 
 
-def test_changes_of_a_join_that_dropped_too_much_to_look_at_name_what_stays():
-    """A full answer has no need of what was dropped: nor has one that goes on from a cursor."""
-    world = world_of([(row, row) for row in (1, 5, ROWS, ROWS + 3)])
-    since = world.ask().stands
-    world.grow(floors={A: (3, 3)})
-
-    class Refusing:
-        def joining(self, plan, spans):
-            if spans[0].first_row < 3:
-                raise AnswerTooLargeError("too many", limit=1)
-            return world.source.joining(plan, spans)
-
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
-    answer = world.ask(source=Refusing(), since=since)
-    kept = [(row * 10 + 1, row * 10 + 2) for row in (5, ROWS, ROWS + 3)]
-    assert (answer.reset, answer.count, len(rows_of(answer))) == (False, 3, 0)
-    assert kept == list(zip(*answer.keep.tolist(), strict=True))
-
-
-def test_count_of_a_join_over_the_bound_goes_on_as_it_began(monkeypatch):
-    """What can be counted without a cursor can be counted with one."""
-    world = world_of(MATCHES, window=Window(Bound(ROWS, moving=True), Bound(0, moving=True)))
-    since = world.ask(count_only=True).stands
-    monkeypatch.setattr(join_finding, "JOIN_ANSWER_ROWS_MAX", 0)
-    world.grow({A: ROWS + 15})
-    answer = world.ask(count_only=True, since=since)
-    assert (answer.reset, answer.count) == (True, len(world.expected()))
-
-
 def test_later_pages_of_a_join_cost_a_page():
     """With the order kept, the times of a page's rows are read and no join is asked for."""
     world = world_of([(row, row + 1) for row in range(500)])
