@@ -38,6 +38,11 @@ class Shares:
         """Return how many units are taken now."""
         return self._taken
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether all units are taken: nobody may take one, whoever it is."""
+        return self._taken >= self._most
+
     def has_room(self, client: str, count: int = 1) -> bool:
         """Return whether `client` may take `count` units."""
         mine = self._by_client.get(client, 0)

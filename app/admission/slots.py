@@ -72,7 +72,10 @@ class AdmissionSlots:
         """Clients whose slots for reading are reserved until the turn ends."""
 
     def when_full(self, relieve: Callable[[], None]) -> None:
-        """Call `relieve` whenever a request is turned away: it may make others give way."""
+        """Call `relieve` when a request is turned away for want of a slot: it may make others give way.
+
+        Not when a client already has its share: what one client asks for too much is no reason for others to go.
+        """
         self._on_full = relieve
 
     def expect(self, path: str, client: str, *, reads: bool) -> bool:
@@ -90,7 +93,7 @@ class AdmissionSlots:
             return True
         full = self._working + self._expected >= self._working_max
         if full or (reads and not self._reading.take(client)):
-            self._turn_away()
+            self._turn_away(for_all=full or self._reading.is_full)
             return False
         if reads:
             self._expected_to_read.append(client)
@@ -115,7 +118,7 @@ class AdmissionSlots:
             return Slot(self, client, Activity.FREE)
         full = self._working >= self._working_max
         if full or (reads and not self._reading.has_room(client)):
-            self._turn_away()
+            self._turn_away(for_all=full or self._reading.is_full)
             raise no_slot()
         return Slot(self, client, Activity.READING if reads else Activity.WORKING)
 
@@ -153,7 +156,9 @@ class AdmissionSlots:
         self.release(activity, client)  # first: all slots may be taken, and this is one of them
         if not self.take(activity, owner):
             self.take(activity, client)
-            self._turn_away()
+            self._turn_away(
+                for_all=False
+            )  # there was a slot: it is the owner's share that is taken
             raise no_slot()
 
     def statistics(self) -> SlotStatistics:
@@ -170,9 +175,10 @@ class AdmissionSlots:
         if not 0 <= self._working <= self._begun_max or not self._expected >= 0:
             raise AssertionError(f"{self._expected} expected, {self.statistics()}")
 
-    def _turn_away(self) -> None:
+    def _turn_away(self, *, for_all: bool) -> None:
         self._turned_away += 1
-        self._on_full()
+        if for_all:
+            self._on_full()
 
 
 class Slot:

@@ -308,3 +308,22 @@ def counts(slots: AdmissionSlots) -> tuple[int, int, int]:
     """Return how many work, read and wait."""
     statistics = slots.statistics()
     return statistics.working, statistics.reading, statistics.waiting
+
+
+def test_a_client_past_its_share_makes_nobody_give_way():
+    """It is turned away, and others find slots; who finds none because all are taken makes others give way."""
+    slots = AdmissionSlots(working=9, reading=4, waiting=1, watching=1)
+    refused: list[str] = []
+    slots.when_full(lambda: refused.append("full"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(slots.enter("/a", HERE, reads=True))
+        assert not slots.expect("/a", HERE, reads=True), "its share is three of four"
+        with pytest.raises(OverloadedError):
+            slots.enter("/a", HERE, reads=True)
+        other = stack.enter_context(slots.enter("/a", THERE, reads=True))
+        with pytest.raises(OverloadedError):
+            other.charge_to(HERE)
+        assert (3, []) == (slots.statistics().turned_away, refused)
+        assert not slots.expect("/a", THERE, reads=True), "all are taken"
+        assert ["full"] == refused
