@@ -149,6 +149,13 @@ def _event(
     return Event(written, standing, sent.answer.stands, following, complete)
 
 
+_LAST_EVENT_ID: Final = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "The `id` of the last event, as browsers send it: a cursor, which goes before the parameter.",
+    "schema": {"type": "string"},
+}
 _EVENT: Final = """retry: 2000
 
 event: result
@@ -186,6 +193,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         },
         READ,
         parameters=(CURSOR, ON, LINGER, COUNT, SHAPE, META),
+        headers=(_LAST_EVENT_ID,),
         problems=(
             "not-found",
             "not-acceptable",

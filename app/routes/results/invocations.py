@@ -26,6 +26,7 @@ from psoup.app.routes.results.caching import (
 )
 from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
 from psoup.app.routes.results.long_poll import (
+    HEADERS,
     Invoked,
     check_wait,
     entered,
@@ -324,6 +325,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             LINGER,
             HISTORY,
         ),
+        headers=HEADERS,
         problems=(
             "not-found",
             "not-acceptable",

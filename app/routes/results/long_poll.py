@@ -22,6 +22,23 @@ _PREFERRED: Final = re.compile(
     r"(?:^|,)\s*wait\s*=\s*\"?([0-9]{1,9})\"?\s*(?:;|,|$)", re.IGNORECASE
 )
 """`Prefer: wait=25` (RFC 7240, 4.3)."""
+HEADERS: Final = (
+    {
+        "name": "Prefer",
+        "in": "header",
+        "required": False,
+        "description": "`wait=25`, in whole seconds: as the parameter `wait`, which goes before it (RFC 7240).",
+        "schema": {"type": "string"},
+    },
+    {
+        "name": "If-None-Match",
+        "in": "header",
+        "required": False,
+        "description": "The `ETag` of the answer that the client has: 304 where it is still that one.",
+        "schema": {"type": "string"},
+    },
+)
+"""That a request for an answer may have."""
 _TELLING: Final = ("accept", "accept-encoding", "if-none-match")
 """Headers that an answer depends on beside its URL."""
 

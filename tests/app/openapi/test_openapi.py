@@ -112,6 +112,22 @@ def test_openapi_names_every_endpoint_and_its_problems():
             assert f"`{code}`" in operation["description"], endpoint.name
 
 
+def test_openapi_names_the_headers_by_which_clients_come_back():
+    """They are read like parameters."""
+    found = {
+        path: {
+            one["name"]
+            for one in DESCRIBED["paths"][path]["get"]["parameters"]
+            if one["in"] == "header"
+        }
+        for path in ("/v1/queries/{id}/results", "/v1/queries/{id}/events")
+    }
+    assert {
+        "/v1/queries/{id}/results": {"Prefer", "If-None-Match"},
+        "/v1/queries/{id}/events": {"Last-Event-ID"},
+    } == found
+
+
 def test_openapi_every_endpoint_declares_its_scope():
     """Only health and readiness are open to all: the rest names the scope a key needs."""
     assert {"health", "ready"} == {one.name for one in ENDPOINTS if one.scope is None}
