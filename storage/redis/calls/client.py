@@ -247,16 +247,17 @@ class RedisClient:
     def _responses(self, commands: Sequence[Command], lost: type[EngineError]) -> list[Any]:
         """Return the answers to commands sent together; a refusal is one of them, as a ResponseError."""
         connection = self._borrow()
+        answers: list[Any] = []
         try:
             connection.send_packed_command(connection.pack_commands(commands), False)  # noqa: FBT003
             if is_checked():
                 self._await_answer(connection)
-            answers = [_response(connection) for _ in commands]
-        except BusyLoadingError as error:
-            connection.disconnect()
-            raise refusals.recovering() from error
+            for _ in commands:
+                answers.append(_response(connection))  # noqa: PERF401 (those that came count)
         except (RedisError, OSError) as error:
             connection.disconnect()
+            if isinstance(error, BusyLoadingError) and not answers:
+                raise refusals.recovering() from error
             raise lost(
                 "The store's answer did not come. What was sent may have been carried out or not."
             ) from error

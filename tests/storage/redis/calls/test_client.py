@@ -59,6 +59,16 @@ def answering(path: Path, answer: bytes | None) -> Iterator[Callable[[], int]]:
         thread.join()
 
 
+def test_server_that_begins_to_load_amid_calls_has_run_some(tmp_path):
+    """A server that is made a replica loads while connections stand: what it has answered before was carried out."""
+    answers = b"*1\r\n$4\r\nDONE\r\n" + b"-LOADING Redis is loading the dataset in memory\r\n"
+    with answering(tmp_path / "s", answers):
+        client = RedisClient(f"unix://{tmp_path / 's'}?db=0")
+        with pytest.raises(CommitUnknownError):
+            client.call_each([("f", [], [])] * 2, lost=CommitUnknownError)
+        client.close()
+
+
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
