@@ -296,11 +296,11 @@ def status(
 @exits
 def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Remove a standing query by its handle or name."""
-    from psoup.app.cli.actions.handles import query_of
+    from psoup.app.cli.actions.handles import handle_of
     from psoup.pipeline.client import PsoupClient
 
     with PsoupClient(url, token=token) as service:
-        service.remove(handle if handle.startswith("q_") else query_of(service, handle)["id"])
+        service.remove(handle_of(service, handle))
 
 
 def fsck(

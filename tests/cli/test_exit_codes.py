@@ -62,6 +62,16 @@ def test_name_in_the_place_of_a_handle_ends_with_2_and_says_where_handles_are(ps
     assert "psoup queries" in result.stderr
 
 
+def test_name_may_begin_as_handles_do(psoup):
+    """A query is called what its user likes: only what has the form of a handle is taken for one."""
+    psoup("declare", "s", "--column", "n:int64")
+    psoup("register", "SELECT n FROM s", "--name", "q_top")
+    psoup("invoke", "q_top")
+    psoup("remove", "q_top")
+    result = psoup("invoke", "q_top", code=ExitCode.USAGE)
+    assert "No query is called 'q_top', and it is not a handle" in result.stderr
+
+
 def test_query_is_invoked_and_removed_by_its_name(psoup):
     """The name of its registration stands for its handle."""
     psoup("declare", "s", "--column", "n:int64")
