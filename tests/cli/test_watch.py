@@ -107,7 +107,7 @@ def test_watching_on_a_terminal_follows_rows_and_size(loaded, tmp_path):
         assert f"{ROWS - 9:,} rows above" == watched.screen.shown[0]
         path = tmp_path / "more.csv"
         path.write_text(f"ts,n,name\n2024-01-02,{ROWS},row {ROWS}\n")
-        loaded("load", path, "--stream", "s", "--time", "ts")
+        loaded("load", path, "--stream", "s", "--time", "ts", "--yes")
         watched.wait_for(lambda screen: f"row {ROWS}" in screen.text, "the row that came is shown")
         watched.resize(40, 6)
         watched.wait_for(

@@ -27,6 +27,7 @@ from tests.reference import (
 )
 from tests.reference_values import holds, value_of
 from tests.torture.history import History, digest
+from tests.torture.row_ids import RowIds
 from tests.torture.workload import names
 
 TWIN_EVERY: Final = 50
@@ -65,6 +66,7 @@ class Twin(Reference):
         self._asked = 0
         self.twice = 0
         """Answers that were computed by the twin itself as well."""
+        self.row_ids = RowIds()
 
     def answer(self, query_id: QueryId, *, server_now_us: int, at_us: int | None) -> Answer:
         """Return what `invoke` does, and raise what it does."""
@@ -316,16 +318,8 @@ def _differences(twin: Twin, one: dict[str, Any]) -> Iterator[str]:
     except OutOfRangeError as error:
         yield f"answered, and {error}"
         return
-    outputs = query.bound.clause.outputs
-    times = [output.type is ColumnType.TIMESTAMP for output in outputs]
-    rows = []
     until = one["offset"] + (given.get("limit") or len(expected.rows))
-    for ids, leaves_us, values in expected.rows[one["offset"] : until]:
-        shown = [
-            _text(v) if at and v is not None else v for v, at in zip(values, times, strict=True)
-        ]
-        cells = zip((output.name for output in outputs), shown, strict=True)
-        rows.append({"_id": ids, "_x": _text(leaves_us), **dict(cells)})
+    rows = _written(twin, query.bound.clause, expected.rows[one["offset"] : until], one)
     wanted = {
         "query": one["query"],
         "now": _text(expected.now_us),
@@ -340,6 +334,29 @@ def _differences(twin: Twin, one: dict[str, Any]) -> Iterator[str]:
     for name, value in wanted.items():
         if body.get(name) != value:
             yield f"{name} is {_short(body.get(name))}, not {_short(value)}"
+
+
+def _written(
+    twin: Twin,
+    clause: StandingQueryClause,
+    rows: Sequence[tuple[str, int | None, tuple[Value | None, ...]]],
+    one: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Return rows as answers show them; those of DISTINCT with the ids that `one` shows, where they may be theirs."""
+    names_of = [output.name for output in clause.outputs]
+    times = [output.type is ColumnType.TIMESTAMP for output in clause.outputs]
+    shown_ids = iter([str(row.get("_id", "")) for row in one["body"].get("rows") or ()])
+    written = []
+    for ids, leaves_us, values in rows:
+        row_id = ids
+        if clause.distinct:
+            row_id = twin.row_ids.expected(values, next(shown_ids, ""))
+        cells = [
+            _text(v) if at and v is not None else v for v, at in zip(values, times, strict=True)
+        ]
+        shown = dict(zip(names_of, cells, strict=True))
+        written.append({"_id": row_id, "_x": _text(leaves_us), **shown})
+    return written
 
 
 def _micros(text: str) -> int:

@@ -14,6 +14,7 @@ from psoup.engine.tuples.batch import Seq
 from tests.torture.deployment import Shape
 from tests.torture.history import History, Sent
 from tests.torture.oracle import Verdict, judge
+from tests.torture.row_ids import RowIds
 from tests.torture.run import Plan, Report, torture
 
 Events = list[dict[str, Any]]
@@ -186,3 +187,12 @@ def judged(told: Report, path: Path, spoil: Spoil) -> list[str]:
     history.close()
     assert isinstance(verdict, Verdict)
     return history.violations
+
+
+def test_rows_of_distinct_have_one_id_for_equal_values():
+    """Neither another id for the same values nor one id for two, nor what is no digest."""
+    ids, one, other = RowIds(), "0" * 24, "1" * 24
+    assert one == ids.expected((1, None), one) == ids.expected((1, None), other)
+    assert one != ids.expected((2, None), one)
+    assert one != ids.expected((1.0, None), one)
+    assert "17" != ids.expected((3,), "17")

@@ -33,6 +33,7 @@ from psoup.app.wire.models.invocations import (
 from psoup.app.wire.rows.archive_parts import Slice, page_rows
 from psoup.engine import limits
 from psoup.engine.errors import PageExpiredError
+from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invoke import Answer
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.store.archive_answers import History, PartKey
@@ -138,11 +139,13 @@ class FinishedHistory:
         if past <= first:
             return answer
         found = page_rows(self._slices(first, past), self._clause)
+        values = [column for _, column in found.columns]
         return replace(
             answer,
             columns=found.columns,
             tuple_ids=found.tuple_ids,
             leaves_us=found.leaves_us,
+            row_ids=digests(values) if self._clause.distinct else None,
         )
 
     def _slices(self, first: int, past: int) -> Iterator[Slice]:

@@ -1,0 +1,25 @@
+"""Ids of rows of DISTINCT: digests of their values, of which a judge knows only what they have to be."""
+
+import re
+from typing import Final
+
+from psoup.engine.query.values.expression import Value
+
+DIGEST: Final = re.compile("[0-9a-f]{24}")
+
+
+class RowIds:
+    """Ids of rows of DISTINCT as answers have shown them: one for equal values, for ever, and none for two of them."""
+
+    def __init__(self) -> None:
+        """Know none."""
+        self._of_values: dict[tuple[tuple[type, object], ...], str] = {}
+        self._values: dict[str, tuple[tuple[type, object], ...]] = {}
+
+    def expected(self, values: tuple[Value | None, ...], shown: str) -> str:
+        """Return the id of a row with these values, which is the one `shown` where it was never seen and may be one."""
+        typed = tuple((type(value), value) for value in values)  # 1 is neither 1.0 nor true
+        if DIGEST.fullmatch(shown) and self._values.get(shown, typed) == typed:
+            self._values[shown] = typed
+            return self._of_values.setdefault(typed, shown)
+        return self._of_values.get(typed, "a digest of its values")
