@@ -76,7 +76,10 @@ def test_environment_of_children_is_said_once(monkeypatch):
     """What psoup starts gets Python's own switch; its command lines carry it as well."""
     from psoup.app.operate.child_python import keep_out_current_folder, psoup_command
 
-    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    monkeypatch.setenv(
+        "PYTHONSAFEPATH", "0"
+    )  # so that what is set here is taken back, as of a name that was absent
+    monkeypatch.delenv("PYTHONSAFEPATH")
     keep_out_current_folder()
     assert "1" == os.environ["PYTHONSAFEPATH"]
     assert [sys.executable, "-P"] == psoup_command("serve")[:2]
