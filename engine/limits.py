@@ -258,12 +258,6 @@ PAGE_BYTES_MAX: Final = 16 * MIB
 """A page ends before its body gets larger."""
 PAGES_LISTED_MAX: Final = 10_000
 """Pages of one answer that are listed at once: a list of about 3 MB, and more than a cluster reads side by side."""
-INVOKE_QUERIES_MAX: Final = 1_000
-"""Queries invoked by one request: each costs about as much as one of its own."""
-INVOKE_ROWS_MAX: Final = 200_000
-"""Rows of all their pages together: their columns are in memory at once."""
-INVOKE_BYTES_MAX: Final = 64 * MIB
-"""Bytes of all their pages together."""
 LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000

@@ -1,4 +1,4 @@
-"""Bounds on cursors and on waiting for changes: part of `limits`, which has all of them under their names."""
+"""Bounds on coming back, for one query or many at once: part of `limits`, which has all of them under their names."""
 
 from typing import Final
 
@@ -27,6 +27,12 @@ EVENTS_RETRY_MS: Final = 2_000
 """A browser connects again so long after a stream of events has ended."""
 EVENT_BYTES_MAX: Final = 65_536
 """Of one event; what is larger is sent in pages. It is what a client that reads slowly holds in memory."""
+INVOKE_QUERIES_MAX: Final = 1_000
+"""Queries invoked by one request: each costs about as much as one of its own."""
+INVOKE_ROWS_MAX: Final = 200_000
+"""Rows of all their pages together: their columns are in memory at once."""
+INVOKE_BYTES_MAX: Final = 67_108_864
+"""Bytes of all their pages together."""
 SYNC_QUERIES_MAX: Final = 1_000
 """Of one sync, all at one instant."""
 SYNC_BYTES_DEFAULT: Final = 1_048_576
