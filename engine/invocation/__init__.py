@@ -13,6 +13,7 @@ Reading order:
     join_invocation: one query over several streams.
     join_finding, composite_dates, composite_hits: its composite tuples; those of one clause out of its group's pages.
     join_changes: those that differ from an earlier position.
-    answering, distinct, row_digest: the select list of both kinds of answers; DISTINCT, and what its rows are known by.
+    answering: what both kinds have in common, the select list first.
+    distinct, row_digest: DISTINCT, and what its rows are known by.
     cache: what a process keeps between invocations.
 """

@@ -1,7 +1,8 @@
 """What the answers over one stream and over several have in common: their select list and what is around it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +10,14 @@ from numpy.typing import NDArray
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
 from psoup.engine.invocation.arrivals import arrivals_us, clock_brings, ticks
-from psoup.engine.invocation.cache import InvocationCache, Whole
+from psoup.engine.invocation.cache import InvocationCache, Order, Whole
+from psoup.engine.invocation.changes import Finder, changed
 from psoup.engine.invocation.continuing import before_all, continues, is_complete
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef
-from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.batch import Column
 
@@ -171,3 +173,68 @@ def nothing_yet(
         stands=stands,
         state=("nothing", stands.gen),
     )
+
+
+class SettledFinder(Finder, Protocol):
+    """Finds rows, and sees to it that nothing was dropped meanwhile."""
+
+    def settled(self, look: Callable[[], Order | None]) -> Order | None:
+        """Return what `look` finds, and remember what was read for it."""
+        ...
+
+
+class AnsweredQuery:
+    """One query at one position, being answered. Used by one thread, once."""
+
+    __slots__ = ("_at", "_cache", "_results", "_snapshot", "_source", "_window_us", "reading")
+
+    def __init__(
+        self,
+        results: ResultsReader,
+        source: TupleSource,
+        snapshot: Snapshot,
+        cache: InvocationCache,
+        at: PagePosition,
+    ) -> None:
+        """Bind the query's window to the position's instant."""
+        self._results = results
+        self._source = source
+        self._snapshot = snapshot
+        self._cache = cache
+        self._at = at
+        self._window_us = snapshot.query.window.bind(at.now_us)
+        self.reading = cache.reading(snapshot)
+
+    def _changed(self, finding: SettledFinder, limit: int) -> Order | None:
+        """Return what has changed, in order; None where the answer is a full one, as from now on it is."""
+        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
+        assert since is not None
+        order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
+        if order is None:
+            self._at = at.full()
+        return order
+
+    def _answer(
+        self,
+        order: Order,
+        *,
+        tuple_ids: Rows,
+        columns: tuple[tuple[str, Column], ...],
+        leaves_us: Rows | None,
+        request: Request,
+        following: PagePosition | None = None,
+        row_ids: NDArray[np.bytes_] | None = None,
+    ) -> Answer:
+        """Return a page of the answer whose rows are in `order`; the others as in `answer_at`."""
+        return answer_at(
+            self._snapshot,
+            self._at.behind(self._at.offset, order.oldest_rows),
+            order.whole,
+            window_us=self._window_us,
+            tuple_ids=tuple_ids,
+            columns=columns,
+            leaves_us=leaves_us,
+            following=following,
+            row_ids=row_ids,
+            of_past=request.now_us is not None,
+        )

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
-from psoup.engine.invocation.answering import answer_at, full_whole, outputs
+from psoup.engine.invocation.answering import AnsweredQuery, full_whole, outputs
 from psoup.engine.invocation.cache import InvocationCache, Order
-from psoup.engine.invocation.changes import changed, first_of
+from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.distinct import groups_of, last_leaving
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
@@ -24,19 +24,10 @@ from psoup.engine.tuples.batch import Column
 Rows = NDArray[np.int64]
 
 
-class JoinInvocation:
+class JoinInvocation(AnsweredQuery):
     """One query over several streams at one position, being answered. Used by one thread, once."""
 
-    __slots__ = (
-        "_at",
-        "_cache",
-        "_results",
-        "_snapshot",
-        "_source",
-        "_window_us",
-        "_windows",
-        "reading",
-    )
+    __slots__ = ("_windows",)
 
     def __init__(
         self,
@@ -52,15 +43,9 @@ class JoinInvocation:
             QuerySuspendedError: the clause ran over a bound.
         """
         refuse_suspended(snapshot)
-        self._results = results
-        self._source = source
-        self._snapshot = snapshot
-        self._cache = cache
-        self._at = at
+        super().__init__(results, source, snapshot, cache, at)
         query = snapshot.query
         self._windows = windows_of(query.window, query.ranges, len(snapshot.streams))
-        self._window_us = query.window.bind(at.now_us)
-        self.reading = cache.reading(snapshot)
 
     def counted(self, request: Request) -> Answer:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT."""
@@ -157,15 +142,6 @@ class JoinInvocation:
         last = last_leaving(group, leaves_us, len(first))
         return rows.take(first, axis=1), rows.take(last, axis=1)
 
-    def _changed(self, finding: JoinChanges, limit: int) -> Order | None:
-        """Return what has changed, in order; None where the answer is a full one, as from now on it is."""
-        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
-        assert since is not None
-        order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
-        if order is None:
-            self._at = at.full()
-        return order
-
     def _finding(self) -> JoinChanges:
         return JoinChanges(
             self._results,
@@ -184,27 +160,3 @@ class JoinInvocation:
             self._source.tuples(stream.stream_id, some, part)
             for stream, some, part in zip(streams, names, rows, strict=True)
         ]
-
-    def _answer(
-        self,
-        order: Order,
-        *,
-        tuple_ids: Rows,
-        columns: tuple[tuple[str, Column], ...],
-        leaves_us: Rows | None,
-        request: Request,
-        following: PagePosition | None = None,
-        row_ids: NDArray[np.bytes_] | None = None,
-    ) -> Answer:
-        return answer_at(
-            self._snapshot,
-            self._at.behind(self._at.offset, order.oldest_rows),
-            order.whole,
-            window_us=self._window_us,
-            tuple_ids=tuple_ids,
-            columns=columns,
-            leaves_us=leaves_us,
-            following=following,
-            row_ids=row_ids,
-            of_past=request.now_us is not None,
-        )

@@ -8,34 +8,23 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request
-from psoup.engine.invocation.answering import answer_at, full_whole, outputs
+from psoup.engine.invocation.answering import AnsweredQuery, full_whole, outputs
 from psoup.engine.invocation.cache import InvocationCache, Order
-from psoup.engine.invocation.changes import changed, first_of
+from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.distinct import first_and_last
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
-from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
 
 
-class Invocation:
+class Invocation(AnsweredQuery):
     """One query over one stream at one position, being answered. Used by one thread, once."""
 
-    __slots__ = (
-        "_at",
-        "_cache",
-        "_results",
-        "_snapshot",
-        "_source",
-        "_stream_id",
-        "_window",
-        "_window_us",
-        "reading",
-    )
+    __slots__ = ("_stream_id", "_window")
 
     def __init__(
         self,
@@ -46,15 +35,9 @@ class Invocation:
         at: PagePosition,
     ) -> None:
         """Bind the window to the position's instant."""
-        self._results = results
-        self._source = source
-        self._snapshot = snapshot
-        self._cache = cache
-        self._at = at
+        super().__init__(results, source, snapshot, cache, at)
         self._stream_id = snapshot.streams[0].stream_id
         self._window = snapshot.query.window
-        self._window_us = self._window.bind(at.now_us)
-        self.reading = cache.reading(snapshot)
 
     def counted(self, request: Request) -> Answer:
         """Return the answer without its rows. Raises as `invoke` does; not for DISTINCT.
@@ -158,14 +141,6 @@ class Invocation:
             self._keep(order, limit)
         return order
 
-    def _changed(self, finding: StreamFinding, limit: int) -> Order | None:
-        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
-        assert since is not None
-        order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
-        if order is None:
-            self._at = at.full()
-        return order
-
     def _order(self, rows: Rows, enters_us: int | None, limit: int) -> Order:
         """Return the answer's rows, which ascend, in order; kept where there are pages before or behind."""
         oldest_row, newest_row = (rows.item(0), rows.item(-1)) if len(rows) else (None, None)
@@ -208,27 +183,3 @@ class Invocation:
         if enters_us is not None:
             return (self._at.first_row(0),)
         return (self._at.parts[0].past_row if oldest_row is None else oldest_row,)
-
-    def _answer(
-        self,
-        order: Order,
-        *,
-        tuple_ids: Rows,
-        columns: tuple[tuple[str, Column], ...],
-        leaves_us: Rows | None,
-        request: Request,
-        following: PagePosition | None = None,
-        row_ids: NDArray[np.bytes_] | None = None,
-    ) -> Answer:
-        return answer_at(
-            self._snapshot,
-            self._at.behind(self._at.offset, order.oldest_rows),
-            order.whole,
-            window_us=self._window_us,
-            tuple_ids=tuple_ids,
-            columns=columns,
-            leaves_us=leaves_us,
-            following=following,
-            row_ids=row_ids,
-            of_past=request.now_us is not None,
-        )

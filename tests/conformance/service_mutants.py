@@ -144,8 +144,7 @@ def cursor_always_new(patch: Patch) -> None:
         return replace(answer, stands=stands)
 
     found = answering.answer_at
-    for module in INVOCATIONS:
-        patch.setattr(module, "answer_at", answer_at)
+    patch.setattr(answering, "answer_at", answer_at)
 
 
 def of_answers(edit: Callable[[Answer], dict[str, Any]]) -> Callable[[Patch], None]:
@@ -158,8 +157,7 @@ def of_answers(edit: Callable[[Answer], dict[str, Any]]) -> Callable[[Patch], No
             answer = found(*args, **more)
             return replace(answer, **edit(answer))
 
-        for module in INVOCATIONS:
-            patch.setattr(module, "answer_at", answer_at)
+        patch.setattr(answering, "answer_at", answer_at)
 
     return put
 
