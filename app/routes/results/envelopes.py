@@ -1,7 +1,6 @@
 """One page of an answer in its envelope: found since where a client stands, cut until it fits, and written.
 
-`envelope` is the whole way for one query; whoever waits for changes, or answers several queries, takes its two halves:
-`evaluated` asks the engine, `enveloped` writes what it has found.
+`evaluated` asks the engine, `enveloped` writes what it has found: whoever waits for changes does one without the other.
 """
 
 import functools
@@ -15,7 +14,6 @@ from psoup.app.routes.results.pages import page_link
 from psoup.app.wire.answers.encoding import RowSet
 from psoup.app.wire.answers.fit import fit_page
 from psoup.app.wire.models.invocations import Presentation, answer_headers, encode_answer, rows_of
-from psoup.engine import limits
 from psoup.engine.invoke import Answer, Request, Since, invoke
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.clause import StandingQueryClause
@@ -64,30 +62,6 @@ class Envelope:
     link: str | None
     headers: Mapping[str, str]
     answer: Answer
-
-
-def envelope(
-    call: Call,
-    query_id: QueryId,
-    since: Since | None,
-    request: Request,
-    shown: Presentation,
-) -> Envelope:
-    """Return the first page of what a query answers at NOW, as changes since where the client stands. Blocks.
-
-    Args:
-        call: the request that is answered.
-        query_id: the query.
-        since: where the client stands (`since_of`); None = nowhere: everything visible.
-        request: what else is asked of the engine.
-        shown: how.
-
-    Raises:
-        EngineError: as `invoke`.
-    """
-    found = evaluated(call, query_id, replace(request, since=since), shown)
-    bytes_max = limits.PAGE_BYTES_MAX
-    return enveloped(call, found, shown, Following(), bytes_max=bytes_max, rows_min=1)
 
 
 def since_of(
