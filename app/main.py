@@ -28,6 +28,7 @@ from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.edge import (
+    PAST_BYTES,
     WAITED_S,
     Application,
     Edge,
@@ -242,7 +243,9 @@ def _application(
                 context.front.requests.close()
 
     def observe(scope: Scope, status: int, nbytes: int, seconds: float) -> None:
-        seconds -= scope["state"].get(WAITED_S, 0.0)
+        state = scope["state"]
+        seconds -= state.get(WAITED_S, 0.0)
+        nbytes += state.get(PAST_BYTES, 0)
         context.meters.observe(scope, status, seconds)
         context.front.requests.ended(scope, status, nbytes, seconds)
 

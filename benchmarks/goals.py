@@ -2,7 +2,7 @@
 
 Ratios are medians of per-round ratios of one contest, ours to the strongest form of a peer that we know;
 `engine` goals are rates, times and sizes of psoup alone. Numbers are those of the project's table of goals;
-`H` and `F` are the goals of the service, `J` is what groups of join queries are to share, `P` those of processes apart.
+`H`, `F` and `C` are the goals of the service, `J` is what groups of join queries share, `P` those of processes apart.
 """
 
 from collections.abc import Sequence
@@ -161,6 +161,20 @@ GOALS: Sequence[Goal] = (
     Goal("P", f"{_P99}, equalities", Kind.MOST, "processes-rate-equality-1-p99", 20),
     Goal("P", f"{_P99}, intervals", Kind.MOST, "processes-rate-interval-1-p99", 20),
     Goal("P", _PUBLISHED, Kind.MOST, "processes-lag-4096-1-publish-batch", 50),
+    Goal("C1", "append to event, 1 stream, median", Kind.MOST, "waiting-events-1-p50", 2),
+    Goal("C1", "append to event, 1,000 streams, median", Kind.MOST, "waiting-events-1000-p50", 5),
+    Goal("C1", "append to event, 1,000 streams, 99 %", Kind.MOST, "waiting-events-1000-p99", 25),
+    Goal("C2", "memory while 11,000 wait", Kind.MOST, "waiting-idle-memory", 512),
+    Goal("C3", "a sync of 1,000 unchanged queries", Kind.MOST, "waiting-sync-again", 5),
+    Goal("C3", "the same, its answer", Kind.MOST, "waiting-sync-bytes", 2_000),
+    Goal("F1", "count=only, memory, beside bare", Kind.MOST, "front-memory-1", 3),
+    Goal("F1", "count=only, durable, beside bare", Kind.MOST, "front-durable-1", 3),
+    Goal("F1", "10 rows, memory, beside bare", Kind.MOST, "front-memory-2", 3),
+    Goal("F2", "100 rows, memory, beside bare", Kind.MOST, "front-memory-3", 4),
+    Goal("F4", "a row posted, memory, beside bare", Kind.MOST, "front-memory-5", 4),
+    Goal("F4", "a row posted, durable, beside bare", Kind.MOST, "front-durable-5", 6),
+    Goal("F5", "100 rows, a worker, beside bare", Kind.MOST, "front-worker-3", 6),
+    Goal("F6", "CPU of a handle among 100, 10 rows", Kind.MOST, "front-memory-4-cpu", 50),
     Goal("F7", f"{_SINGLY}, per second", Kind.LEAST, "append-durable-64-rate", 3_000),
     Goal("F7", f"{_SINGLY}, beside one", Kind.LEAST, "append-durable-ratio", 20),
     Goal("F7", f"{_SINGLY}, 99 %", Kind.MOST, "append-durable-64-p99", 60),

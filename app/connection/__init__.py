@@ -3,6 +3,6 @@
 Reading order: `server` (uvicorn as psoup runs it), `listening` (the address), `tls` (the certificate),
 `handshakes` (bounded before HTTP), `protocol` (one HTTP/1.1 connection: puts the parts together), `heads`
 (bounds of a head), `body` (what is to come behind a head), `chunks` (of a chunked body), `trailers` (dropped,
-bounded), `unparsed` (sent ahead of its turn), `flow` (when nothing is read), `refusals` (written without the
-application), `lingering` (a close that loses no answer).
+bounded), `unparsed` (sent ahead of its turn), `flow` (when nothing is read), `signals` (an event of few bytes),
+`refusals` (written without the application), `lingering` (a close that loses no answer).
 """

@@ -14,6 +14,8 @@ class ArrivingBody:
         chunks: position in a chunked body; None = it is not chunked, or has ended.
     """
 
+    __slots__ = ("_trailers", "chunks", "frame", "left")
+
     def __init__(self, frame: Frame | None = None) -> None:
         """Begin behind a head with this `frame`; None = no request is under way."""
         self.frame = frame or Frame()

@@ -2,13 +2,24 @@
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
+import asyncio
+
 from uvicorn.protocols.http.flow_control import FlowControl
+
+from psoup.app.connection.signals import Signal
 
 
 class TurnFlow(FlowControl):
     """uvicorn's flow control; while bytes are held, reading stays paused even if uvicorn resumes it."""
 
     _holding = False
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        """Control `transport`, which takes bytes."""
+        super().__init__(transport)
+        writable = Signal()
+        writable.set()
+        self._is_writable_event = writable  # type: ignore[assignment] # as far as it is used
 
     def hold(self, *, holding: bool) -> None:
         """Pause reading while bytes are held; resume it when they are not."""

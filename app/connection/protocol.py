@@ -19,9 +19,10 @@ from psoup.app.admission.connections import ConnectionAdmission, Entry
 from psoup.app.admission.slots import no_slot
 from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
-from psoup.app.connection.heads import head_allowance_s, head_refusal
+from psoup.app.connection.heads import head_refusal
 from psoup.app.connection.lingering import LINGER_S, LingeringTransport
 from psoup.app.connection.refusals import heard_of, refusal
+from psoup.app.connection.signals import Signal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
 from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large
@@ -35,13 +36,17 @@ from psoup.engine.errors import EngineError, OverloadedError
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with psoup's bounds. `protocol_class` makes a subclass that has the settings.
+    """uvicorn's protocol with psoup's bounds. A subclass has the settings (`connection_class` of `server`).
 
     Attributes:
         head_s: seconds after its first byte by which a head has to be there.
         admission: which connections are let in.
     """
 
+    # With these beside the base's, its instances would no longer share the keys of their dictionaries: 2 KiB each.
+    __slots__ = ("_arriving", "_blank_bytes", "_body", "_client", "_dropping", "_entry", "_flow", "_front", "_going_on",
+                 "_head_bytes", "_head_timer", "_in_head", "_leaving", "_message_ended", "_refused", "_sending",
+                 "_unparsed")  # fmt: skip
     settings: Settings
     head_s: float
     admission: ConnectionAdmission
@@ -54,6 +59,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._client = ""
         """The address that connections, slots and bytes are counted by."""
         self.url = b""
+        self.pipeline = ()  # type: ignore[assignment] # a request is parsed when the one before it is answered
         self._in_head = False
         self._refused = False
         self._head_bytes = 0
@@ -268,6 +274,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._has_slot():
             self.scope["extensions"] = {SENDING: self._sending}  # type: ignore[dict-item]
             super().on_headers_complete()
+            self.cycle.message_event = Signal()  # type: ignore[assignment] # as far as it is used
             return
         if self._stays_small():
             self._write_problem(no_slot(), closes=False, with_body=with_body)
@@ -384,13 +391,3 @@ class BoundedProtocol(HttpToolsProtocol):
     def _lingering(self) -> LingeringTransport | None:
         transport: Any = self.transport
         return transport if isinstance(transport, LingeringTransport) else None
-
-
-def protocol_class(settings: Settings, *, count_loopback: bool) -> type[BoundedProtocol]:
-    """Return the protocol for these settings; `count_loopback` counts local connections by address as well."""
-    members = {
-        "settings": settings,
-        "head_s": head_allowance_s(settings),
-        "admission": ConnectionAdmission(settings, count_loopback=count_loopback),
-    }
-    return type("Protocol", (BoundedProtocol,), members)

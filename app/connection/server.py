@@ -14,10 +14,12 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from psoup.app.admission.connections import ConnectionAdmission
 from psoup.app.connection.handshakes import TlsListener
+from psoup.app.connection.heads import head_allowance_s
 from psoup.app.connection.lingering import LINGER_S
 from psoup.app.connection.listening import url_of
-from psoup.app.connection.protocol import BoundedProtocol, protocol_class
+from psoup.app.connection.protocol import BoundedProtocol
 from psoup.app.connection.tls import Certificate
 from psoup.app.http.front import FRONT, Front
 from psoup.app.settings import Settings
@@ -59,7 +61,7 @@ class Connections:
 
     @cached_property
     def _protocol(self) -> type[BoundedProtocol]:
-        return protocol_class(self.settings, count_loopback=self.count_loopback)
+        return connection_class(self.settings, count_loopback=self.count_loopback)
 
 
 class WorkerServer(uvicorn.Server):
@@ -171,3 +173,13 @@ def handles_of(listener: socket.socket) -> Iterator[list[socket.socket]]:
             listener,
             *(copies.enter_context(listener.dup()) for _ in range(_TAKEN_AT_ONCE - 1)),
         ]
+
+
+def connection_class(settings: Settings, *, count_loopback: bool) -> type[BoundedProtocol]:
+    """Return the protocol for these settings; `count_loopback` counts local connections by address as well."""
+    members = {
+        "settings": settings,
+        "head_s": head_allowance_s(settings),
+        "admission": ConnectionAdmission(settings, count_loopback=count_loopback),
+    }
+    return type("Protocol", (BoundedProtocol,), members)

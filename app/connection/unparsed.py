@@ -23,6 +23,8 @@ _SEEN_BYTES: Final = len(_EMPTY_LINE) - 1
 class Unparsed:
     """Bytes of one connection that its parser was not given. Invariant: after `settle` all of them are counted."""
 
+    __slots__ = ("_at", "_client", "_counted", "_data", "_parsed", "_traffic")
+
     def __init__(self, traffic: Traffic, client: str) -> None:
         """Hold no bytes. Later ones count for `client`."""
         self._traffic, self._client = traffic, client

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from psoup.app.errors import FramingError, HeadersTooLargeError, UrlTooLongError
 from psoup.app.http.problems import problem_response
 from psoup.app.http.request_ids import RequestIds
-from psoup.app.http.sending import SENDING, Sending
+from psoup.app.http.sending import sending_of
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 
@@ -36,6 +36,8 @@ IS_HEAD: Final = "psoup.head"
 """In a scope: the request is a HEAD, though its method says GET."""
 WAITED_S: Final = "psoup.waited"
 """In a scope's state: for how long its request did nothing but wait for a change, in seconds."""
+PAST_BYTES: Final = "psoup.past"
+"""In a scope's state: bytes of its answer that were written past the application."""
 DRAINED_BYTES_MAX: Final = 64 * limits.KIB
 """An unread body up to this size is read and discarded to keep the connection; for a larger one it is closed."""
 DRAIN_S: Final = 0.5
@@ -146,9 +148,7 @@ class _Answer:
         self._receive = receive
         self._send = send
         has_body = scope["method"] != "HEAD"
-        self._sending: Sending | None = (
-            scope.get("extensions", {}).get(SENDING) if has_body else None
-        )
+        self._sending = sending_of(scope) if has_body else None
         self._own_headers = ((b"request-id", request_id.encode()), _NO_SNIFFING)
         self._unread = self._small = False
         is_awaited = False

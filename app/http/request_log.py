@@ -19,7 +19,7 @@ from psoup.app.admission.line_budget import LineBudget
 from psoup.app.http.edge import PROBLEM_CODE, REQUEST_ID, Scope
 from psoup.app.http.guesses import client_address, counted_address
 from psoup.app.http.problems import PROBLEM_TYPES
-from psoup.app.http.sending import SENDING, Sending
+from psoup.app.http.sending import sending_of
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
@@ -76,7 +76,7 @@ class RequestLog:
             nbytes: of the answer's body, as far as it was handed over.
             seconds: from the request's head to the end of its answer.
         """
-        sending: Sending | None = scope.get("extensions", {}).get(SENDING)
+        sending = sending_of(scope)
         gone = sending is not None and sending.ended
         is_slow = seconds >= self._slow_s
         if not self._every:

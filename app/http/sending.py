@@ -8,7 +8,8 @@ import asyncio
 import contextlib
 import socket
 import sys
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from psoup.app.admission.traffic import Traffic
 from psoup.engine import limits
@@ -22,6 +23,11 @@ PIECE_BYTES: Final = 64 * limits.KIB
 RETRY_AFTER_S: Final = 5
 UNSENT_BYTES: Final = 16 * limits.KIB
 """Of a stream, in the system: from so many on it takes no more."""
+
+
+def chunked(data: bytes) -> bytes:
+    """Return a piece of an answer of unknown length as it is sent (RFC 9112, 7.1)."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 class Sending:
@@ -45,6 +51,7 @@ class Sending:
         self._looking: asyncio.TimerHandle | None = None
         self._is_joining, self._head = False, b""
         self.ended = self._patient = False
+        self._leaving: asyncio.Future[None] | None = None
 
     def reserve(self, nbytes: int) -> None:
         """Count an answer of `nbytes` bytes before it is written, until `settle`.
@@ -101,6 +108,14 @@ class Sending:
             with contextlib.suppress(OSError):  # lost meanwhile
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
 
+    def write_chunk(self, chunk: bytes) -> bool:
+        """Write the next piece of a stream past the application, as `chunked` returns it.
+
+        Returns whether the system has taken all of it: else the client has to read first.
+        """
+        self.write(chunk)
+        return not self._transport.get_write_buffer_size()
+
     def end_stream(self) -> None:
         """Take it that whole answers follow again."""
         self._patient = False
@@ -124,9 +139,19 @@ class Sending:
             self._traffic.unsent.release(self._client, self._reserved)
             self._reserved = 0
 
+    def leaving(self) -> asyncio.Future[None]:
+        """Return what is done when the connection is lost, the same each time. Not to be cancelled."""
+        if self._leaving is None:
+            self._leaving = self._loop.create_future()
+            if self.ended:
+                self._leaving.set_result(None)
+        return self._leaving
+
     def end(self) -> None:
         """Stop counting and watching: the connection is lost."""
         self.ended = True
+        if self._leaving is not None and not self._leaving.done():
+            self._leaving.set_result(None)
         self.settle()
         self.unwatch()
 
@@ -148,3 +173,18 @@ class Sending:
 
     def _sent(self) -> int:
         return self._written - self._transport.get_write_buffer_size()
+
+
+def sending_of(scope: Mapping[str, Any]) -> Sending | None:
+    """Return the writing side of a request's connection; None = the connection is none of psoup's."""
+    sending: Sending | None = scope.get("extensions", {}).get(SENDING)
+    return sending
+
+
+def leaving_of(scope: Mapping[str, Any]) -> asyncio.Future[None]:
+    """Return what is done when a request's client has gone, not to be cancelled; never, where nobody can tell.
+
+    Costs a hundred bytes, where waiting for the end of the request's channel needs a task.
+    """
+    sending = sending_of(scope)
+    return asyncio.get_running_loop().create_future() if sending is None else sending.leaving()

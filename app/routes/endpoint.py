@@ -6,7 +6,7 @@ its parameters, and hands a `Call` to the handler. The OpenAPI is made from the 
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -27,8 +27,9 @@ from psoup.app.http.kept_answers import KEY_BYTES_MAX, KeptAnswers, Same
 from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.request_log import KEY_ID
-from psoup.app.http.sending import SENDING, Sending
+from psoup.app.http.sending import sending_of
 from psoup.app.operate.meters.registry import ROUTE, Meters
+from psoup.app.waiting.audience import Audience
 from psoup.app.waiting.room import WaitingRoom
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits
@@ -112,6 +113,8 @@ class Context:
     )
     """Bodies of syncs that were read."""
     kept: KeptAnswers = field(default_factory=KeptAnswers)
+    audiences: dict[Hashable, Audience] = field(default_factory=dict)
+    """Those who follow a query and are told the same."""
 
     def caller(self, request: Request) -> Caller:
         """Return who sends the request. Raises what `Keys.caller` does."""
@@ -334,7 +337,7 @@ def count_answer(request: Request, nbytes: int, *, done: bool = False) -> None:
     Raises:
         OverloadedError: answers that clients do not read leave no room for it, and nothing was done.
     """
-    sending: Sending | None = request.scope.get("extensions", {}).get(SENDING)
+    sending = sending_of(request.scope)
     if sending is None:
         return
     try:

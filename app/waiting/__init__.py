@@ -7,6 +7,7 @@ its own.
 
 Reading order: `standing` (where an answer stood that a client has seen), `watch` (those who wait for one query),
 `alarms` (instants at which an answer changes by the clock alone), `lookout` (whether answers have changed: off the
-event loop), `room` (puts them together), `pace` (whether anybody may wait, and when to come back where not),
-`single_flight` (what many ask for at once is computed once), `opening` (the room of a running service).
+event loop), `room` (puts them together), `audience` (those who are told the same bytes), `pace` (whether anybody may
+wait, and when to come back where not), `single_flight` (what many ask for at once is computed once), `opening` (the
+room of a running service).
 """

@@ -9,7 +9,7 @@ import asyncio
 import functools
 import itertools
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
@@ -108,6 +108,8 @@ class WaitingRoom:
         self._watches: dict[QueryId, Watch] = {}
         self._waiters: dict[Waiter, Sequence[Watch]] = {}
         """In the order in which they came."""
+        self._audiences: dict[Waiter, Sized] = {}
+        """Whom those among them wait for who wait for many."""
         self._watched = 0
         self._added: dict[QueryId, Standing] = {}
         self._dropped: dict[QueryId, None] = {}
@@ -158,6 +160,7 @@ class WaitingRoom:
         on: On,
         timeout_s: float,
         leaving: asyncio.Future[None] | None = None,
+        audience: Sized | None = None,
     ) -> Wake:
         """Wait until one of the answers that were seen may have changed; return why the wait has ended.
 
@@ -166,16 +169,20 @@ class WaitingRoom:
             on: what ends the wait.
             timeout_s: seconds to wait at most.
             leaving: done when the client has disconnected.
+            audience: those who were let in by `refusal`, and are waited for together here.
 
         It may end as CHANGED where nothing has; the caller looks, and waits again from where the new answers stand.
         Cost: O(queries), and a future and a timer.
         """
-        ends = self._refusal(len(seen))
-        if ends is not None:
-            return ends
+        if audience is None and (refusal := self.refusal(len(seen))) is not None:
+            return refusal
+        if self._closed:
+            return Wake.CLOSED
         watches = [self._watch(query_id, at) for query_id, at in seen.items()]
         waiter: Waiter = asyncio.get_running_loop().create_future()
         self._waiters[waiter] = watches
+        if audience is not None:
+            self._audiences[waiter] = audience
         self._watched += len(watches)
         timer = self._call_later(timeout_s, _end, waiter, Wake.TIMED_OUT)
         note_left = functools.partial(self._note_left, waiter)
@@ -192,6 +199,11 @@ class WaitingRoom:
                 leaving.remove_done_callback(note_left)
             self._leave(waiter)
 
+    def note_released(self, why: Wake) -> None:
+        """Take note that one of an audience listens no more."""
+        self._left += why is Wake.LEFT
+        self._shed += why is Wake.SHED
+
     def relieve(self) -> None:
         """Take it that a request was turned away: some of those who have waited longest give way."""
         self.pace.note_busy()
@@ -200,14 +212,15 @@ class WaitingRoom:
             return
         self._shed_s = now_s
         for waiter in list(itertools.islice(self._waiters, SHED_AT_ONCE)):
-            self._shed += not waiter.done()
+            self._shed += not waiter.done() and waiter not in self._audiences
             _end(waiter, Wake.SHED)
 
     def statistics(self) -> WaitingStatistics:
         """Return counters."""
+        listening = sum(len(audience) - 1 for audience in self._audiences.values())
         return WaitingStatistics(
-            len(self._waiters),
-            self._watched,
+            len(self._waiters) + listening,
+            self._watched + listening,
             self._woken,
             self._shed,
             self._left,
@@ -229,7 +242,7 @@ class WaitingRoom:
         if not all(map(len, self._watches.values())):
             raise AssertionError("a query is watched that nobody waits for")
 
-    def _refusal(self, queries: int) -> Wake | None:
+    def refusal(self, queries: int) -> Wake | None:
         """Return why nobody may wait now for so many queries; None = he may."""
         if self._closed:
             return Wake.CLOSED
@@ -254,6 +267,7 @@ class WaitingRoom:
     def _leave(self, waiter: Waiter) -> None:
         """Forget one who waits no more, and queries that he was the last to wait for."""
         watches = self._waiters.pop(waiter)
+        self._audiences.pop(waiter, None)
         self._watched -= len(watches)
         for watch in watches:
             watch.remove(waiter)
@@ -267,7 +281,7 @@ class WaitingRoom:
                 self._applied.unwatch(self._note_applied)
 
     def _note_left(self, waiter: Waiter, _: object) -> None:
-        self._left += not waiter.done()
+        self._left += not waiter.done() and waiter not in self._audiences
         _end(waiter, Wake.LEFT)
 
     def _note_applied(self) -> None:

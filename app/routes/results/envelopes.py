@@ -82,17 +82,22 @@ def since_of(
 def evaluated(call: Call, query_id: QueryId, request: Request, shown: Presentation) -> Evaluated:
     """Return one page of what a query answers. Blocks: runs in a pool. Raises as `invoke` does."""
     service = call.service
-    results = service.results
     answer = invoke(
-        results,
+        service.results,
         service.backend.source,
         query_id=query_id,
         request=request,
         cache=service.invocations,
     )
-    clause = None
+    return named(call, answer, shown)
+
+
+def named(call: Call, answer: Answer, shown: Presentation) -> Evaluated:
+    """Return a page that the engine has found with what names its columns, of a history that still stands. Blocks."""
+    service, clause = call.service, None
     if not answer.columns and not (shown.count_only and shown.format == "json"):
-        clause = service.invocations.reading(results.snapshot(query_id)).clause
+        snapshot = service.results.snapshot(answer.query.query_id)
+        clause = service.invocations.reading(snapshot).clause
     service.backend.confirm(answer.cut.gen)
     return Evaluated(answer, clause)
 

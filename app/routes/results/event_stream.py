@@ -1,7 +1,8 @@
 """An answer that is a stream of events: written when its client can take the next one, and ended in good order.
 
 Nothing is queued. The source is asked for what there is to tell when the client has taken what it was told before, so a
-client that reads slowly gets the sum of what it has missed, and holds one event in memory.
+client that reads slowly gets the sum of what it has missed, and holds one event in memory. While there is nothing to
+tell, the source waits, and may write by itself what the connection takes at once.
 """
 
 # mypy: disable-error-code="explicit-override"
@@ -9,7 +10,6 @@ client that reads slowly gets the sum of what it has missed, and holds one event
 
 import asyncio
 import time
-from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final, NamedTuple, Protocol
 
@@ -17,17 +17,23 @@ import orjson
 from starlette.responses import Response
 
 from psoup.app.admission.slots import Activity, no_slot
-from psoup.app.http.edge import IS_HEAD, REQUEST_ID, Receive, Scope, Send, problem_answer
+from psoup.app.http.edge import (
+    IS_HEAD,
+    PAST_BYTES,
+    REQUEST_ID,
+    Receive,
+    Scope,
+    Send,
+    problem_answer,
+)
 from psoup.app.http.problems import is_retryable, problem_body
-from psoup.app.http.sending import SENDING, Sending
+from psoup.app.http.sending import Sending, sending_of
 from psoup.app.routes.endpoint import Call, address_of
 from psoup.app.waiting.room import WaitingRoom
-from psoup.app.waiting.standing import Standing
 from psoup.app.waiting.watch import On, Wake
 from psoup.app.wire.answers.event_stream import MEDIA_TYPE, PING, event, retry
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
-from psoup.engine.log.operation import QueryId
 
 RETRY_S: Final = 1.0
 """After what the store, or too much else to do, did not let pass."""
@@ -50,16 +56,22 @@ class Told(NamedTuple):
     more: bool = False
 
 
+_TOLD: Final = Told(b"")
+"""In place of what was told: a stream lasts minutes."""
+
+
 class Source(Protocol):
     """What a stream tells of: one query, or many at once."""
 
-    @property
-    def seen(self) -> Mapping[QueryId, Standing]:
-        """Return what is told of, and where it stood when it was last looked at."""
-        ...
-
     async def tell(self) -> Told:
         """Return what there is to tell since the last time. EngineError: there is no answer now, or none any more."""
+        ...
+
+    async def wait(self, writer: "Writer", *, on: On, linger_s: float) -> Wake:
+        """Wait, when all was told, until there may be something to tell; TIMED_OUT: nothing has happened for a while.
+
+        Two events are `linger_s` seconds apart at least: what changes meanwhile is one event. `on`: what is told of.
+        """
         ...
 
 
@@ -75,10 +87,7 @@ class EventStream(Response):
     """The answer. Holds a slot for watching as long as it is written."""
 
     def __init__(self, call: Call, source: Source, first: Told, *, on: On, linger_s: float) -> None:
-        """Tell `first`, and then what `source` tells whenever a change ends a wait by `on`.
-
-        Two events are `linger_s` seconds apart at least: what changes meanwhile is one event.
-        """
+        """Tell `first`, and then what `source` tells whenever its wait by `on` and `linger_s` has ended."""
         super().__init__(headers=_HEADERS, media_type=MEDIA_TYPE)
         del self.headers["content-length"]
         self._call = call
@@ -94,75 +103,89 @@ class EventStream(Response):
         if not slots.take(Activity.WATCHING, client):
             await problem_answer(scope, no_slot())(scope, receive, send)
             return
-        leaving = asyncio.ensure_future(_gone(receive))
-        sending: Sending | None = scope.get("extensions", {}).get(SENDING)
-        begun_s = time.monotonic()
-        if sending is not None:
-            sending.begin_stream()
+        sending, begun_s = sending_of(scope), time.monotonic()
+        if sending is None:
+            raise RuntimeError("a stream of events needs a connection of psoup's own")
+        sending.begin_stream()
+        lasts_s = call.room.pace.spread_s(
+            limits.EVENTS_S
+        )  # not all that begin together end together
+        writer = Writer(send, sending, sending.leaving(), latest_s=begun_s + lasts_s)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if IS_HEAD not in scope:
-                await self._written(send, leaving)
+                await self._written(writer, call.room)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            leaving.cancel()
             slots.release(Activity.WATCHING, client)
             call.waited(time.monotonic() - begun_s)
-            if sending is not None:
-                sending.end_stream()
+            scope["state"][PAST_BYTES] = writer.past_bytes
+            sending.end_stream()
 
-    async def _written(self, send: Send, leaving: asyncio.Future[None]) -> None:
+    async def _written(self, writer: "Writer", room: WaitingRoom) -> None:
         """Write all events, until it is time to end."""
-        room = self._call.room
-        writer = _Writer(send, leaving, latest_s=time.monotonic() + _lasts_s(room))
-        end = _End.GONE
-        if await writer.write(retry(limits.EVENTS_RETRY_MS) + self._first.written):
-            end = await self._told(writer, room)
-        if end is _End.SHED:
+        (written, is_last, more), self._first = self._first, _TOLD
+        if not await writer.write(retry(limits.EVENTS_RETRY_MS) + written):
+            return
+        del written
+        if not is_last and await self._told(writer, more=more) is _End.SHED:
             await writer.write(retry(room.pace.later_ms()))
 
-    async def _told(self, writer: "_Writer", room: WaitingRoom) -> _End:
-        """Tell what there is, wait, and so on."""
-        told = self._first
-        while not told.is_last:
-            if not told.more:
-                wake = await self._wait(writer, room)
+    async def _told(self, writer: "Writer", *, more: bool) -> _End:
+        """Tell what there is, wait, and so on. It holds nothing that was told."""
+        is_last = False
+        while not is_last:
+            if not more:
+                wake = await self._source.wait(writer, on=self._on, linger_s=self._linger_s)
                 if wake is Wake.TIMED_OUT and writer.left_s > 0:
                     if not await writer.write(PING):
                         return _End.GONE
                     continue
                 if wake is not Wake.CHANGED:
                     return {Wake.LEFT: _End.GONE, Wake.SHED: _End.SHED}.get(wake, _End.IN_ORDER)
-                await writer.linger(self._linger_s)
-            try:
-                told = await self._source.tell()
-            except EngineError as error:
-                if is_retryable(error):
-                    await writer.pause(RETRY_S)
-                    told = Told(PING, more=True)
-                else:
-                    told = Told(end_event(self._call, error), is_last=True)
-            if not await writer.write(told.written):
+            written, is_last, more = await self._next(writer)
+            if not await writer.write(written):
                 return _End.GONE if writer.left_s > 0 else _End.IN_ORDER
+            del written
         return _End.IN_ORDER
 
-    async def _wait(self, writer: "_Writer", room: WaitingRoom) -> Wake:
-        timeout_s = min(limits.EVENTS_PING_S, writer.left_s)
-        if timeout_s <= 0:
-            return Wake.TIMED_OUT
-        return await room.wait(
-            self._source.seen, on=self._on, timeout_s=timeout_s, leaving=writer.leaving
-        )
+    async def _next(self, writer: "Writer") -> Told:
+        """Return what there is to tell, or why there is nothing."""
+        try:
+            return await self._source.tell()
+        except EngineError as error:
+            if not is_retryable(error):
+                return Told(end_event(self._call, error), is_last=True)
+            await writer.pause(RETRY_S)
+            return Told(PING, more=True)
 
 
-class _Writer:
-    """Writes events when the client can take them."""
+class Writer:
+    """Writes events when the client can take them. Used by one stream.
 
-    def __init__(self, send: Send, leaving: asyncio.Future[None], *, latest_s: float) -> None:
+    Attributes:
+        leaving: done when the client has gone.
+        told_s: when something was written last, of `time.monotonic`; 0 = never.
+        past_bytes: that were written past the application.
+    """
+
+    __slots__ = ("_latest_s", "_send", "_sending", "leaving", "past_bytes", "told_s")
+
+    def __init__(
+        self,
+        send: Send,
+        sending: Sending,
+        leaving: asyncio.Future[None],
+        *,
+        latest_s: float,
+    ) -> None:
+        """Write by `send`, or by `sending` past it, until `latest_s` of `time.monotonic`."""
         self._send = send
+        self._sending = sending
         self._latest_s = latest_s
-        self._written_s: float | None = None
         self.leaving = leaving
+        self.told_s = 0.0
+        self.past_bytes = 0
 
     @property
     def left_s(self) -> float:
@@ -174,7 +197,7 @@ class _Writer:
         if self.leaving.done() or self.left_s <= 0:
             return False
         if data:
-            self._written_s = time.monotonic()
+            self.told_s = time.monotonic()
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
             await asyncio.sleep(
                 0
@@ -186,10 +209,14 @@ class _Writer:
             return False
         return not self.leaving.done()
 
+    def hear(self, chunk: bytes) -> bool:
+        """Write a chunk at once; return whether it is taken: else `write` waits until it is."""
+        self.past_bytes += len(chunk)
+        return self._sending.write_chunk(chunk)
+
     async def linger(self, seconds: float) -> None:
         """Wait until the last event is so long ago, for as long as the client is there."""
-        if self._written_s is not None:
-            await self.pause(self._written_s + seconds - time.monotonic())
+        await self.pause(self.told_s + seconds - time.monotonic())
 
     async def pause(self, seconds: float) -> None:
         """Wait, for as long as the client is there."""
@@ -202,14 +229,3 @@ def end_event(call: Call, error: EngineError) -> bytes:
     instance = call.request.scope.get(REQUEST_ID, "")
     body = orjson.dumps(problem_body(error, instance=instance), option=_PROBLEM_OPTIONS)
     return event("end", body)
-
-
-async def _gone(receive: Receive) -> None:
-    """Return when the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _lasts_s(room: WaitingRoom) -> float:
-    """Return how long a stream lasts: not all that begin together end together."""
-    return room.pace.spread_s(limits.EVENTS_S)

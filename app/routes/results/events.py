@@ -1,7 +1,7 @@
 """What a query answers, as a stream of events: each says what has changed since the one before it."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -9,20 +9,29 @@ from starlette.responses import Response
 
 from psoup.app.errors import NotAcceptableError, QueryCompleteError
 from psoup.app.http.keys import READ
+from psoup.app.http.sending import chunked
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
-from psoup.app.routes.results.event_stream import EventStream, Told, end_event
+from psoup.app.routes.results.envelopes import (
+    Evaluated,
+    Following,
+    enveloped,
+    evaluated,
+    named,
+    since_of,
+)
+from psoup.app.routes.results.event_stream import EventStream, Told, Writer, end_event
 from psoup.app.routes.results.pages import await_registered
+from psoup.app.waiting.audience import Audience, Heard, Manner
 from psoup.app.waiting.standing import Standing, standing_of
-from psoup.app.waiting.watch import On
-from psoup.app.wire.answers.event_stream import MEDIA_TYPE, event
+from psoup.app.waiting.watch import On, Wake
+from psoup.app.wire.answers.event_stream import MEDIA_TYPE, PING, event
 from psoup.app.wire.answers.negotiation import accepts
 from psoup.app.wire.models.invocations import Presentation, ResultsAnswer
 from psoup.app.wire.parameters import COUNT, CURSOR, LINGER, META, ON, SHAPE
 from psoup.engine import limits
-from psoup.engine.errors import PageExpiredError
+from psoup.engine.errors import EngineError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, Since
-from psoup.engine.invoke import Request
+from psoup.engine.invoke import Request, invoke_many
 from psoup.engine.log.operation import QueryId
 
 LAST_EVENT_ID: Final = "last-event-id"
@@ -62,10 +71,17 @@ class QueryEvents:
     standing: Standing | None = None
     _page: PagePosition | None = None
 
-    @property
-    def seen(self) -> Mapping[QueryId, Standing]:
-        """Return where the answer was last looked at."""
-        return {} if self.standing is None else {self.query_id: self.standing}
+    async def wait(self, writer: Writer, *, on: On, linger_s: float) -> Wake:
+        """Wait with all who follow the query in this manner, until the client has to be told by `tell`."""
+        since, standing, key = self.since, self.standing, (self.query_id, self.shown, on, linger_s)
+        if since is None or standing is None:
+            raise ValueError("who waits has been told everything")
+        listener = QueryListener(since, standing, self, writer)
+        wake = await self._audience(key, on, linger_s).listen(
+            listener, left_s=writer.left_s, leaving=writer.leaving, told_s=writer.told_s
+        )
+        self.since, self.standing = listener.since, listener.standing
+        return wake
 
     async def tell(self) -> Told:
         """Return one event; the pages of an answer are events that follow each other at once.
@@ -85,6 +101,17 @@ class QueryEvents:
             self._page = None  # its tuples have gone: the client goes on from where it stands
             return Told(b"", more=True)
 
+    def _audience(self, key: Hashable, on: On, linger_s: float) -> Audience:
+        """Return those who are told the same, begun where there are none."""
+        audiences = self.call.context.audiences
+        audience = audiences.get(key)
+        if audience is None:
+            manner = Manner(on, linger_s, chunked(PING), limits.EVENTS_PING_S)
+            audience = audiences[key] = Audience(
+                self.call.room, self.query_id, manner, end=lambda: audiences.pop(key)
+            )
+        return audience
+
     def _take(self, found: Event) -> Told:
         """Move to where the client stands behind an event."""
         if found.standing is not None:
@@ -94,6 +121,26 @@ class QueryEvents:
             return Told(found.written, more=found.next is not None)
         over = QueryCompleteError("The query's window is over: its answer never changes again.")
         return Told(found.written + end_event(self.call, over), is_last=True)
+
+
+@dataclass(slots=True, eq=False)
+class QueryListener:
+    """One client among those who follow a query, as `Listener`."""
+
+    since: Since
+    standing: Standing
+    _source: QueryEvents
+    _writer: Writer
+
+    def hear(self, piece: bytes) -> bool:
+        """Write `piece`; return False where the connection has not taken all of it yet."""
+        return self._writer.hear(piece)
+
+    async def ask(self, places: Sequence[Since]) -> Sequence[Heard | None]:
+        """Return for each place what is new since then; None = it is more than an event, or the last one."""
+        call = self._source.call
+        work = functools.partial(_heard, call, self._source.query_id, places, self._source.shown)
+        return await call.room.pool.run(work, deadline_s=call.service.settings.invoke_deadline_s)
 
 
 async def get_events(call: Call) -> Response:
@@ -137,9 +184,16 @@ def _event(
         limit=limits.PAGE_ROWS_DEFAULT, count_only=shown.count_only, since=since, position=page
     )
     found = evaluated(call, query_id, request, shown)
+    return _written(call, found, shown, since, is_first=page is None)
+
+
+def _written(
+    call: Call, found: Evaluated, shown: Presentation, since: Since | None, *, is_first: bool
+) -> Event:
+    """Return a page as an event; `is_first`: of its answer."""
     answer = found.answer
     call.service.invoked.add(1)
-    standing = standing_of(answer) if page is None else None
+    standing = standing_of(answer) if is_first else None
     if answer.unchanged:
         return Event(b"", standing, since, None, answer.complete)
     sent = enveloped(call, found, shown, Following(), bytes_max=limits.EVENT_BYTES_MAX, rows_min=1)
@@ -147,6 +201,40 @@ def _event(
     following = sent.answer.next
     complete = answer.complete and following is None
     return Event(written, standing, sent.answer.stands, following, complete)
+
+
+def _heard(
+    call: Call, query_id: QueryId, places: Sequence[Since], shown: Presentation
+) -> list[Heard | None]:
+    """Return what is new since each place, all at one position. CPU work: runs in a pool. Raises as `invoke`."""
+    service = call.service
+    answers = invoke_many(
+        service.results,
+        service.backend.source,
+        query_ids=[query_id] * len(places),
+        request=Request(limit=limits.PAGE_ROWS_DEFAULT, count_only=shown.count_only),
+        cache=service.invocations,
+        since=places,
+    )
+    heard: list[Heard | None] = []
+    for answer, place in zip(answers, places, strict=True):
+        if isinstance(answer, EngineError):
+            raise answer
+        one = _written(call, named(call, answer, shown), shown, place, is_first=True)
+        heard.append(_heard_of(one))
+    return heard
+
+
+def _heard_of(one: Event) -> Heard | None:
+    """Return a first page as what is heard by many; None = there is more to tell, or nothing will follow."""
+    standing = one.standing
+    if standing is None or one.since is None or one.next is not None or one.complete:
+        return None
+    if (
+        not one.written
+    ):  # nothing has changed since `one.since`: from where it was looked at there is less to see
+        return Heard(b"", standing.since, standing)
+    return Heard(chunked(one.written), one.since, standing)
 
 
 _LAST_EVENT_ID: Final = {

@@ -109,22 +109,27 @@ async def get_results(call: Call) -> Response:
     if asked.request.min_seq is not None:
         await await_applied(call, asked.request.min_seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
-    found = await call.answered(
-        functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
-    )
-    if isinstance(found, PendingQuery):
-        await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
-        found = await call.answered(answer, latest=latest)
-    if same is not None:
-        call.context.kept.keep(same, found.response)
+
+    async def first() -> Invoked:
+        found = await call.answered(
+            functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
+        )
+        if isinstance(found, PendingQuery):
+            await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
+            found = await call.answered(answer, latest=latest)
+        return found
+
     if not waits or not asked.at_now or asked.past_memory or wait_s(call) <= 0:
-        return found.response
+        response = (await first()).response
+        if same is not None:
+            call.context.kept.keep(same, response)
+        return response
 
     def answer_later() -> Invoked:
         later = replace(asked, poll_ms=call.room.pace.later_ms())
         return _response(call, query_id, later, shown)
 
-    return await when_changed(call, query_id, found, answer=answer, answer_later=answer_later)
+    return await when_changed(call, query_id, first, answer=answer, answer_later=answer_later)
 
 
 def presentation(call: Call) -> Presentation:

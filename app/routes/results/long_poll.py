@@ -4,11 +4,12 @@ import asyncio
 import copy
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
+from psoup.app.http.sending import leaving_of
 from psoup.app.routes.endpoint import Call
 from psoup.app.waiting.standing import Standing, has_entered, standing_of
 from psoup.app.waiting.watch import On, Wake
@@ -78,13 +79,12 @@ class Wait:
         if left_s <= 0:
             return False
         begun_s = time.monotonic()
-        leaving = asyncio.ensure_future(self._call.gone())
+        leaving = leaving_of(self._call.request.scope)
         try:
             wake = await self._call.room.wait(seen, on=self._on, timeout_s=left_s, leaving=leaving)
             if wake is Wake.CHANGED and self._linger_s:
                 await asyncio.wait({leaving}, timeout=self._linger_s)
         finally:
-            leaving.cancel()
             self._call.waited(time.monotonic() - begun_s)
         self.shed, self.left = wake is Wake.SHED, wake is Wake.LEFT
         return wake is Wake.CHANGED
@@ -139,42 +139,49 @@ def check_wait(call: Call) -> None:
 async def when_changed(
     call: Call,
     query_id: QueryId,
-    found: Invoked,
+    first: Callable[[], Awaitable[Invoked]],
     *,
     answer: Callable[[], Invoked],
     answer_later: Callable[[], Invoked],
 ) -> Response:
-    """Return the answer to a request that waits: what was `found`, where that is news, else what comes.
+    """Return the answer to a request that waits: what there is, where that is news, else what comes.
+
+    While it waits it holds no answer, but where its client stands: thousands do.
 
     Args:
         call: the request.
         query_id: the query.
-        found: its answer now.
+        first: finds its answer now.
         answer: computes it anew. Those who have asked the same and are woken together are given the same.
         answer_later: computes it for a client that could not wait, and is to come back later.
     """
     on, linger_s = On(call.arguments.get(ON) or On.ENTER), call.arguments.get(LINGER)
     linger_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
     wait = Wait(call, on=on, linger_s=linger_s, left_s=wait_s(call))
-    headers = tuple(call.header(name) for name in _TELLING)
-    key = call.request.url.path, call.request.url.query, headers
     deadline_s = call.service.settings.invoke_deadline_s
-    while (standing := _waits_from(found, on)) is not None:
-        if not call.slot.watch():
+    found, changed = await first(), True
+    while changed and (standing := _waits_from(found, on)) is not None:
+        del found
+        if call.slot.watch():
+            changed = await wait.ends_with_change({query_id: standing})
+        else:
             wait.shed = True
+        if wait.left:
+            return Response()  # to nobody
+        if wait.shed:
+            found = await call.answered(answer_later, latest=call.latest())
             break
-        changed = await wait.ends_with_change({query_id: standing})
-        if wait.shed or wait.left:
-            break
-        found = await call.room.shared(key, answer, deadline_s=deadline_s)
-        if not changed:
-            break
-    if wait.shed:
-        found = await call.answered(answer_later, latest=call.latest())
+        found = await call.room.shared(_key(call), answer, deadline_s=deadline_s)
     response = copy.copy(found.response)  # others may be given the same
     response.raw_headers = list(response.raw_headers)
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def _key(call: Call) -> Hashable:
+    """Return what requests for the same answer have in common."""
+    scope = call.request.scope
+    return scope["path"], scope["query_string"], *map(call.header, _TELLING)
 
 
 def _waits_from(found: Invoked, on: On) -> Standing | None:

@@ -16,11 +16,10 @@ from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_body
 from psoup.app.routes.results.caching import VARY
 from psoup.app.routes.results.envelopes import since_of
-from psoup.app.routes.results.event_stream import EventStream, Told, end_event
+from psoup.app.routes.results.event_stream import EventStream, Told, Writer, end_event
 from psoup.app.routes.results.long_poll import Wait
 from psoup.app.routes.results.sync_evaluation import Stand, Synced, evaluate, seen_of
-from psoup.app.waiting.standing import Standing
-from psoup.app.waiting.watch import On
+from psoup.app.waiting.watch import On, Wake
 from psoup.app.wire.answers.event_stream import MEDIA_TYPE, event
 from psoup.app.wire.answers.negotiation import accepts, encode_content
 from psoup.app.wire.control import read_model
@@ -71,10 +70,16 @@ class SyncEvents:
     refused: Mapping[str, EngineError]
     stands: Mapping[QueryId, Stand]
 
-    @property
-    def seen(self) -> Mapping[QueryId, Standing]:
-        """Return where the answers were last looked at."""
-        return seen_of(self.stands)
+    async def wait(self, writer: Writer, *, on: On, linger_s: float) -> Wake:
+        """Wait until one of the answers may have changed, or for a ping."""
+        timeout_s = min(limits.EVENTS_PING_S, writer.left_s)
+        if timeout_s <= 0:
+            return Wake.TIMED_OUT
+        seen, leaving = seen_of(self.stands), writer.leaving
+        wake = await self.call.room.wait(seen, on=on, timeout_s=timeout_s, leaving=leaving)
+        if wake is Wake.CHANGED:
+            await writer.linger(linger_s)
+        return wake
 
     async def tell(self) -> Told:
         """Return one event with what has changed; the stream ends when no query is left. Raises as `evaluate`."""
