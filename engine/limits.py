@@ -228,6 +228,10 @@ QUERY_IN_LIST_MAX: Final = 1_000
 """Values of one IN list."""
 QUERY_DEPTH_MAX: Final = 16
 """Nesting of one expression: parser and evaluator recurse."""
+QUERY_ARGUMENTS_MAX: Final = 64
+"""Arguments of one function, texts that are joined at once, branches of one CASE."""
+QUERY_CALLS_MAX: Final = 64
+"""Functions called in one expression, CASE among them, once normalised: each is a pass over all texts of a chunk."""
 QUERY_PATTERN_LENGTH_MAX: Final = 1_024
 """Characters of a LIKE pattern: a text costs at most a 64th of it for each of its characters."""
 LIKE_PATTERNS_KEPT_MAX: Final = 128

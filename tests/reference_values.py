@@ -17,10 +17,10 @@ from psoup.engine.query.factor import (
     ResidualFactor,
 )
 from psoup.engine.query.values.expression import (
-    Absolute,
     And,
     Arithmetic,
     ArithmeticOp,
+    Call,
     ColumnRef,
     Compare,
     CompareOp,
@@ -37,6 +37,7 @@ from psoup.engine.query.values.expression import (
     column_refs,
 )
 from psoup.engine.tuples.schema import ColumnType
+from tests.reference_functions import called
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -100,9 +101,8 @@ def value_of(expression: Expression, rows: Sequence[Row]) -> Value | None:
         case Negate(operand=operand, type=kind):
             value = value_of(operand, rows)
             return None if value is None else _finite(-value, kind)  # type: ignore[operator]
-        case Absolute(operand=operand, type=kind):
-            value = value_of(operand, rows)
-            return None if value is None else _finite(abs(value), kind)  # type: ignore[arg-type]
+        case Call(arguments=arguments):
+            return called(expression, [value_of(one, rows) for one in arguments])
         case Arithmetic(op=op, left=left, right=right, type=kind):
             return _arithmetic(op, value_of(left, rows), value_of(right, rows), kind)
         case Compare(op=op, left=left, right=right):

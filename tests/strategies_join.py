@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.values.expression import (
-    Absolute,
     And,
     Arithmetic,
     ArithmeticOp,
+    Call,
     Compare,
     CompareOp,
     Constant,
@@ -62,7 +62,7 @@ def numbers(draw: st.DrawFn, scope: Scope, source: int) -> Drawn:
         case 11:
             return Drawn(f"(- {column.text})", Negate(column.tree, column.tree.type))
         case 10:
-            return Drawn(f"ABS({column.text})", Absolute(column.tree, column.tree.type))
+            return Drawn(f"ABS({column.text})", Call("ABS", (column.tree,), column.tree.type))
         case 8 | 9:
             op = draw(st.sampled_from(list(ArithmeticOp)))
             right = draw(sql.constants(draw(st.sampled_from(NUMBERS)), edges=False))
@@ -132,7 +132,7 @@ def bands(
         below = Compare(CompareOp.LE, one.tree, end.tree)
         return Drawn(f"{one.text} BETWEEN {begin.text} AND {end.text}", And((above, below)))
     apart = arithmetic(ArithmeticOp.SUBTRACT, one, other)
-    distance = Drawn(f"ABS({apart.text})", Absolute(apart.tree, apart.tree.type))
+    distance = Drawn(f"ABS({apart.text})", Call("ABS", (apart.tree,), apart.tree.type))
     op = draw(st.sampled_from([CompareOp.LT, CompareOp.LE]))
     return compared(op, distance, Drawn(str(high), Constant(high, ColumnType.INT64)))
 

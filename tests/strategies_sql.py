@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.values.expression import (
-    Absolute,
     And,
     Arithmetic,
     ArithmeticOp,
+    Call,
     ColumnRef,
     Compare,
     CompareOp,
@@ -163,7 +163,7 @@ def numbers(draw: st.DrawFn, schema: Named, depth: int = 2) -> Drawn:
         case 0:
             return Drawn(f"(- {left.text})", Negate(left.tree, left.tree.type))
         case 1:
-            return Drawn(f"ABS({left.text})", Absolute(left.tree, left.tree.type))
+            return Drawn(f"ABS({left.text})", Call("ABS", (left.tree,), left.tree.type))
         case _:
             right = draw(numbers(schema, depth - 1))
             op = draw(st.sampled_from(list(ArithmeticOp)))

@@ -19,7 +19,7 @@ from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from psoup.engine.query.factor import BandFactor
 from psoup.engine.query.join_shape import Tie, is_double, source_of
 from psoup.engine.query.values.expression import (
-    Absolute,
+    Call,
     ColumnRef,
     Compare,
     CompareOp,
@@ -198,7 +198,8 @@ def _is_said(band: BandFactor, condition: Expression) -> bool:
 
 def _sizes(expression: Expression) -> int:
     """Return how many ABS there are in an expression."""
-    return isinstance(expression, Absolute) + sum(map(_sizes, children(expression)))
+    is_size = isinstance(expression, Call) and expression.function == "ABS"
+    return is_size + sum(map(_sizes, children(expression)))
 
 
 def _constants(expression: Expression) -> int:

@@ -11,12 +11,13 @@ from typing import Any
 
 from psoup.engine.query import dialect
 from psoup.engine.query.clause import Output, Source
+from psoup.engine.query.functions import table
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
-    Absolute,
     And,
     Arithmetic,
     ArithmeticOp,
+    Call,
     ColumnRef,
     Compare,
     Constant,
@@ -37,7 +38,7 @@ _STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # How tightly a node binds; a part that binds more loosely than its place stands in brackets.
-_OR, _AND, _NOT, _IS, _COMPARE, _SUM, _PRODUCT, _SIGN, _OPERAND = range(9)
+_OR, _AND, _NOT, _IS, _COMPARE, _CONCAT, _SUM, _PRODUCT, _SIGN, _OPERAND = range(10)
 
 
 def sql_name(name: str) -> str:
@@ -144,6 +145,8 @@ def _binding_by_part(expression: Expression) -> int:
             return _SUM
         case Arithmetic():
             return _PRODUCT
+        case Call(function=function):
+            return _CONCAT if function == table.JOINED else _OPERAND
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return _BINDINGS[type(test)]
         case _:
@@ -155,8 +158,32 @@ def _print_column(expression: ColumnRef) -> str:
     return f"{sql_name(expression.alias)}.{name}" if expression.alias else name
 
 
-def _print_absolute(expression: Absolute) -> str:
-    return f"ABS({sql_expression(expression.operand)})"
+def _print_call(expression: Call) -> str:
+    arguments = expression.arguments
+    match expression.function:
+        case table.CASE:
+            return _case(arguments)
+        case table.CAST:
+            return f"CAST({sql_expression(arguments[0])} AS {expression.type.sql_name})"
+        case table.JOINED:
+            return " || ".join([_within(one, _SUM) for one in arguments])
+        case "TIME_BUCKET":
+            width, instant = arguments
+            assert isinstance(width, Constant), "a bucket is as long as a constant INTERVAL"
+            assert isinstance(width.value, int), "of microseconds"
+            return f"TIME_BUCKET({format_duration(width.value)}, {sql_expression(instant)})"
+        case name:
+            return f"{name}({', '.join(map(sql_expression, arguments))})"
+
+
+def _case(arguments: tuple[Expression, ...]) -> str:
+    *branches, default = map(sql_expression, arguments)
+    whens = [
+        f"WHEN {condition} THEN {result}"
+        for condition, result in zip(branches[::2], branches[1::2], strict=True)
+    ]
+    ending = "" if default == "NULL" else f" ELSE {default}"
+    return f"CASE {' '.join(whens)}{ending} END"
 
 
 def _print_negate(expression: Negate) -> str:
@@ -178,7 +205,7 @@ def _print_arithmetic(expression: Arithmetic) -> str:
 def _print_compare(expression: Compare) -> str:
     # A join takes the operator as the text it is, without formatting an enum's member.
     return " ".join(
-        (_within(expression.left, _SUM), expression.op, _within(expression.right, _SUM))
+        (_within(expression.left, _CONCAT), expression.op, _within(expression.right, _CONCAT))
     )
 
 
@@ -202,22 +229,21 @@ def _print_test(expression: InList | Like | IsNull | IsTrue, negation: str = "")
     match expression:
         case InList(operand=one, options=options):
             listed = ", ".join([sql_constant(option) for option in options])
-            return f"{_within(one, _SUM)} {negation}IN ({listed})"
+            return f"{_within(one, _CONCAT)} {negation}IN ({listed})"
         case Like(operand=one, pattern=pattern, escape=escape):
             ending = "" if escape is None else f" ESCAPE {sql_text(escape)}"
-            return f"{_within(one, _SUM)} {negation}LIKE {sql_text(pattern)}{ending}"
+            return f"{_within(one, _CONCAT)} {negation}LIKE {sql_text(pattern)}{ending}"
         case IsNull(operand=one):
-            return f"{_within(one, _SUM)} IS {negation}NULL"
+            return f"{_within(one, _CONCAT)} IS {negation}NULL"
         case IsTrue(operand=Not(operand=ColumnRef() as one)):
-            return f"{_within(one, _SUM)} IS {negation}FALSE"
+            return f"{_within(one, _CONCAT)} IS {negation}FALSE"
         case IsTrue(operand=one):
-            return f"{_within(one, _SUM)} IS {negation}TRUE"
+            return f"{_within(one, _CONCAT)} IS {negation}TRUE"
 
 
 _BINDINGS: dict[type[Expression], int] = {
     Constant: _OPERAND,
     ColumnRef: _OPERAND,
-    Absolute: _OPERAND,
     Negate: _SIGN,
     Compare: _COMPARE,
     InList: _COMPARE,
@@ -232,7 +258,7 @@ _BINDINGS: dict[type[Expression], int] = {
 _PRINTERS: dict[type[Expression], Callable[[Any], str]] = {
     Constant: sql_constant,
     ColumnRef: _print_column,
-    Absolute: _print_absolute,
+    Call: _print_call,
     Negate: _print_negate,
     Arithmetic: _print_arithmetic,
     Compare: _print_compare,

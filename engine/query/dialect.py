@@ -1,8 +1,10 @@
 """The edges of the dialect: reserved words, and what to say about SQL that is not offered.
 
-What is offered is written down in `text/expression_grammar.py` and `text/parser.py`: nothing else is ever accepted. The
-tables here only make refusals helpful.
+What is offered is written down in `text/expression_grammar.py`, `text/parser.py` and `functions/table.py`: nothing
+else is ever accepted. But for the names of types, the tables here only make refusals helpful.
 """
+
+from psoup.engine.tuples.schema import ColumnType
 
 
 def _words(text: str) -> frozenset[str]:
@@ -61,7 +63,6 @@ CLAUSES = {
     "INTO": ("INTO", "invoke the query to read its answer"),
     "FOR": ("FOR", "leave it out"),
     "COLLATE": ("COLLATE", "strings compare by code point"),
-    "ILIKE": ("ILIKE", "use LIKE; it minds capitals"),
     "SIMILAR": ("SIMILAR TO", _PATTERN),
     "REGEXP": ("A regular expression", _PATTERN),
     "RLIKE": ("A regular expression", _PATTERN),
@@ -70,13 +71,7 @@ CLAUSES = {
     "ISNULL": ("ISNULL", "write IS NULL"),
     "NOTNULL": ("NOTNULL", "write IS NOT NULL"),
     "DIV": ("DIV", "use / (DOUBLE) and %"),
-    "MOD": ("MOD", "use %"),
     "XOR": ("XOR", "write a <> b"),
-    "||": (
-        "||",
-        "write OR between conditions; texts are not joined: select the columns side by side",
-    ),
-    "::": ("A cast", "literals take the type of what they stand beside"),
     "==": ("==", "write ="),
     "&&": ("&&", "write AND"),
     "~": ("~", _PATTERN),
@@ -84,7 +79,8 @@ CLAUSES = {
     "[": ("A subscript", "columns hold single values"),
     "->": ("->", "columns hold single values"),
     "->>": ("->>", "columns hold single values"),
-    "^": ("^", "the operators are + - * / %"),
+    "^": ("^", "write POWER(x, y)"),
+    "MOD": ("MOD there", "write a % b or MOD(a, b)"),
     "&": ("&", "write AND; the operators are + - * / %"),
     "|": ("|", "write OR; the operators are + - * / %"),
     "<<": ("<<", "the operators are + - * / %"),
@@ -125,13 +121,16 @@ RESTS = {
     "OR": "conditions stand behind WHERE",
     "NOT": "write IS NOT NULL, NOT IN (...), NOT LIKE or NOT BETWEEN",
     "=": "comparisons stand in WHERE; an output is named by AS",
-    "CONTAINS": "use LIKE '%text%'",
+    "CONTAINS": "write CONTAINS(s, 'text') or s LIKE '%text%'",
     "CHANGES": "leave EMIT CHANGES out: a standing query answers what it holds when it is invoked",
     "SELECT": "register each SELECT on its own",
     "UNKNOWN": "write IS NULL",
-    "DISTINCT": "compare with =, and ask for NULL by IS NULL",
+    "DISTINCT": "compare with =, ask for NULL by IS NULL, or write IS DISTINCT FROM",
 }
 """What to do where one of these stands behind a finished part."""
+
+CLAUSES_LATER = _words("BEGIN END FROM WHERE")
+"""Of these, those of which it is said only where an expression could end: inside a bracket or CASE something lacks."""
 
 BEHIND_A_NAME = _words(
     "AND AS BEGIN BETWEEN END FROM IN IS LIKE OR , ) ] . = <> != < > <= >= + - * / %"
@@ -176,8 +175,6 @@ OPERANDS = {
     "ANY": ("ANY", "write IN (...)"),
     "SOME": ("SOME", "write IN (...)"),
     "ALL": ("ALL", "write NOT IN (...)"),
-    "CASE": ("CASE", "select the parts; register one query for each branch"),
-    "CAST": ("CAST", "literals take the type of what they stand beside"),
     "DISTINCT": ("DISTINCT inside an expression", "SELECT DISTINCT takes whole rows"),
     "?": ("A parameter", "write the constant into the text"),
     ":": ("A parameter", "write the constant into the text"),
@@ -203,7 +200,6 @@ MISPLACED = {
 """What to do where one of these stands in place of an operand, and no SQL has it there."""
 
 TYPED_LITERALS = {
-    "DATE": ("A DATE literal", "write TIMESTAMP '2014-01-05'"),
     "TIME": ("A TIME literal", "write a whole TIMESTAMP '2014-01-05 12:00:00'"),
     "TIMESTAMPTZ": ("A TIMESTAMPTZ literal", "write TIMESTAMP '2014-01-05T12:00:00+02:00'"),
     "DATETIME": ("A DATETIME literal", "write TIMESTAMP '2014-01-05 12:00:00'"),
@@ -215,18 +211,73 @@ AGGREGATES = _words(
 )
 AGGREGATE_HINT = _AGGREGATE
 FUNCTION_HINTS = {
-    "LOWER": "compare with each spelling: IN ('a', 'A')",
-    "UPPER": "compare with each spelling: IN ('a', 'A')",
-    "STARTS_WITH": "use LIKE 'text%'",
-    "CONTAINS": "use LIKE '%text%'",
     "REGEXP_MATCHES": _PATTERN,
-    "COALESCE": "use IS NULL: (a > 5 OR a IS NULL)",
-    "IFNULL": "use IS NULL: (a > 5 OR a IS NULL)",
-    "DATE": "compare with the day's ends: ts >= TIMESTAMP '2014-01-05' AND ts < TIMESTAMP '2014-01-06'",
-    "TUMBLE": "the window stands behind WHERE: BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
+    "REGEXP_REPLACE": "replace plain texts: REPLACE(s, 'old', 'new')",
+    "REGEXP_EXTRACT": "cut by place: SUBSTRING(s, STRPOS(s, ':') + 1)",
+    "SPLIT_PART": "cut by place: SUBSTRING(s, STRPOS(s, ':') + 1)",
+    "FORMAT": "join the parts: a || ': ' || b",
+    "PRINTF": "join the parts: a || ': ' || b",
+    "CONCAT_WS": "join the parts: a || ', ' || b",
+    "IF": "write CASE WHEN a > 5 THEN b ELSE c END",
+    "IIF": "write CASE WHEN a > 5 THEN b ELSE c END",
+    "DECODE": "write CASE a WHEN 1 THEN b ELSE c END",
+    "NVL": "write COALESCE(a, b)",
+    "ISNULL": "write a IS NULL, or COALESCE(a, b)",
+    "TRUNC": "write FLOOR(x), CEIL(x), or CAST(x AS BIGINT), which rounds",
+    "TRUNCATE": "write FLOOR(x), CEIL(x), or CAST(x AS BIGINT), which rounds",
+    "LOG2": "write LN(x) / LN(2)",
+    "CBRT": "write POWER(x, 1.0 / 3)",
+    "DATE": "write DATE '2014-01-05', or CAST(ts AS DATE), which is midnight",
+    "DATE_DIFF": "two instants differ by microseconds: (b - a) / 3600000000",
+    "DATEDIFF": "two instants differ by microseconds: (b - a) / 3600000000",
+    "DATE_ADD": "write ts + INTERVAL '1' DAY",
+    "DATE_SUB": "write ts - INTERVAL '1' DAY",
+    "DATE_BIN": "write TIME_BUCKET(INTERVAL '5' MINUTE, ts)",
+    "STRFTIME": "CAST(ts AS VARCHAR) gives '2014-01-05 12:00:00'; cut it by LEFT and SUBSTRING",
+    "TO_CHAR": "CAST(ts AS VARCHAR) gives '2014-01-05 12:00:00'; cut it by LEFT and SUBSTRING",
+    "EPOCH_MS": "write EPOCH(ts) * 1000",
+    "UNIX_TIMESTAMP": "write EPOCH(ts)",
+    "TO_TIMESTAMP": "declare the column as a timestamp that is sent in seconds",
+    "TUMBLE": "TIME_BUCKET(INTERVAL '5' MINUTE, ts) gives the bucket of a row",
     "HOP": "the window stands behind WHERE: BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
-    "MOD": "use %",
-    "TRY_CAST": "literals take the type of what they stand beside",
-    "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00'",
+    "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00', or CAST(s AS TIMESTAMP)",
 }
-FUNCTION_HINT = "the one function is ABS(x); the operators are + - * / %"
+FUNCTION_HINT = (
+    "the functions are listed under Functions on the SQL page; the operators are + - * / % ||"
+)
+
+RESERVED_FUNCTIONS = _words("CAST LEFT RIGHT")
+"""Reserved words that are functions before a bracket."""
+
+TRIM_SIDES = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
+"""The function that each side of TRIM(side characters FROM text) means."""
+
+TYPES = {
+    **dict.fromkeys(_words("BIGINT INT8 INT64 LONG INT INTEGER"), ColumnType.INT64),
+    **dict.fromkeys(_words("DOUBLE FLOAT8"), ColumnType.FLOAT64),
+    **dict.fromkeys(_words("BOOLEAN BOOL"), ColumnType.BOOL),
+    **dict.fromkeys(_words("VARCHAR TEXT STRING"), ColumnType.STRING),
+    **dict.fromkeys(_words("TIMESTAMP DATETIME DATE"), ColumnType.TIMESTAMP),
+}
+"""What CAST casts to, by name. A DATE is the midnight with which the day begins."""
+TYPES_HINT = "the types are BIGINT, DOUBLE, BOOLEAN, VARCHAR, TIMESTAMP and DATE"
+OTHER_TYPES = {
+    **dict.fromkeys(
+        _words("TINYINT SMALLINT INT2 INT4 HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT"),
+        "whole numbers are BIGINT, of 64 bits",
+    ),
+    **dict.fromkeys(
+        _words("FLOAT FLOAT4 REAL DECIMAL NUMERIC"), "numbers with a fraction are DOUBLE"
+    ),
+    **dict.fromkeys(_words("CHAR BPCHAR"), "texts are VARCHAR"),
+    **dict.fromkeys(
+        _words("TIMESTAMPTZ TIMESTAMP_NS TIMESTAMP_MS TIMESTAMP_S"),
+        "instants are TIMESTAMP, in UTC",
+    ),
+    "TIME": "write the part: EXTRACT(hour FROM ts)",
+    "INTERVAL": "write the INTERVAL itself: ts + INTERVAL '1' HOUR",
+    "BLOB": TYPES_HINT,
+    "JSON": TYPES_HINT,
+    "UUID": "texts are VARCHAR",
+}
+"""What to write in place of other types of SQL."""

@@ -8,8 +8,9 @@ from psoup.engine.errors import OverloadedError
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.query.functions.distinct import TEXTS_AT_ONCE
 from psoup.engine.query.values import evaluate as evaluating
-from psoup.engine.query.values.evaluate import TEXTS_AT_ONCE, evaluate
+from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef, Like
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType

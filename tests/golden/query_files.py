@@ -36,6 +36,8 @@ HEADING = "-- "
 FOLDER = Path(__file__).parent
 ACCEPTED = FOLDER / "queries.sql"
 REFUSED = FOLDER / "queries__invalid.sql"
+ACCEPTED_FUNCTIONS = FOLDER / "functions.sql"
+REFUSED_FUNCTIONS = FOLDER / "functions__invalid.sql"
 
 TRADES = StreamSchema(
     "trades",
@@ -169,5 +171,7 @@ def _shown_interval(interval: Interval, kind: ColumnType) -> str:
 
 
 if __name__ == "__main__":
-    write_cases(ACCEPTED, accepted)
-    write_cases(REFUSED, refused)
+    for path in (ACCEPTED, ACCEPTED_FUNCTIONS):
+        write_cases(path, accepted)
+    for path in (REFUSED, REFUSED_FUNCTIONS):
+        write_cases(path, refused)

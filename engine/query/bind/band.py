@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from psoup.engine.query.factor import BandFactor
 from psoup.engine.query.values.expression import (
-    Absolute,
     Arithmetic,
     ArithmeticOp,
+    Call,
     Compare,
     CompareOp,
     Constant,
@@ -156,8 +156,8 @@ def _unwrapped(node: Expression, ends: _Ends) -> tuple[Expression, _Ends] | None
             ends = _moved(ends, -by, abs(by) if node.type is _FLOAT64 else _ZERO)
             if inner.type is not node.type and any(end and abs(end) > _EXACT_MAX for end in ends):
                 return None
-        elif isinstance(node, Absolute):
-            inner = node.operand
+        elif isinstance(node, Call) and node.function == "ABS":
+            (inner,) = node.arguments
             if ends[1] is None:
                 return None
             ends = -ends[1], ends[1]

@@ -11,6 +11,12 @@ from typing import Any, NoReturn
 from psoup.engine import limits
 from psoup.engine.errors import TypeMismatchError, UnsupportedSqlError
 from psoup.engine.query.bind import normal_form as form
+from psoup.engine.query.bind.arithmetic_binder import (
+    bound_arithmetic,
+    bound_move,
+    bound_negation,
+)
+from psoup.engine.query.bind.call_binder import bound_call, bound_case, bound_cast, interval_us
 from psoup.engine.query.bind.coercion import (
     alike,
     bound_number,
@@ -18,15 +24,22 @@ from psoup.engine.query.bind.coercion import (
     described,
     kind_of,
 )
-from psoup.engine.query.bind.size import check_size, too_complex
-from psoup.engine.query.text.refusal import Refused, Span
+from psoup.engine.query.bind.comparison_binder import Side, compared
+from psoup.engine.query.bind.size import check_repeated, check_size, too_complex
+from psoup.engine.query.functions.function import Takes
+from psoup.engine.query.functions.table import FUNCTIONS
+from psoup.engine.query.functions.texts import lower
+from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import (
-    AbsoluteSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
+    CallSyntax,
+    CaseSyntax,
+    CastSyntax,
     ColumnSyntax,
     CompareSyntax,
+    DistinctSyntax,
     ExpressionSyntax,
     InSyntax,
     IntervalSyntax,
@@ -38,27 +51,24 @@ from psoup.engine.query.text.syntax import (
     NotSyntax,
     NullSyntax,
     NumberSyntax,
+    RowSyntax,
     StringSyntax,
     TimestampSyntax,
 )
 from psoup.engine.query.values.expression import (
-    Absolute,
-    Arithmetic,
     ArithmeticOp,
+    Call,
     ColumnRef,
     CompareOp,
     Constant,
     Expression,
     IsNull,
-    Negate,
 )
 from psoup.engine.query.values.like import parse_like
 from psoup.engine.tuples.schema import ColumnType
 
 _BOOL = ColumnType.BOOL
-_NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)
 _EQ, _GE, _LE = CompareOp.EQ, CompareOp.GE, CompareOp.LE
-_Side = tuple[Expression, Span]
 Lookup = Callable[[ColumnSyntax], ColumnRef]
 """From a column's name to the column; refuses a name that is none."""
 
@@ -129,136 +139,81 @@ def _logical(syntax: LogicalSyntax, lookup: Lookup) -> Expression:
     return join([bind_predicate(one, lookup) for one in syntax.operands])
 
 
-def _signed(syntax: NegateSyntax | AbsoluteSyntax, lookup: Lookup) -> Expression:
-    operand = bind_expression(syntax.operand, lookup)
-    if form.is_null(operand):
-        operand = Constant(None, ColumnType.INT64)
-    if operand.type not in _NUMBERS:
-        raise Refused(
-            TypeMismatchError,
-            f"Expected a number, found {kind_of(operand)}.",
-            syntax.operand.span,
-            "- and ABS take BIGINT and DOUBLE",
-            quoting=f"Expected a number, found {described(operand)}.",
-        )
-    kind = Negate if isinstance(syntax, NegateSyntax) else Absolute
-    return form.fold(kind(operand, operand.type))
+def _negate(syntax: NegateSyntax, lookup: Lookup) -> Expression:
+    return bound_negation((bind_expression(syntax.operand, lookup), syntax.operand.span))
+
+
+def _call(syntax: CallSyntax, lookup: Lookup) -> Expression:
+    function = FUNCTIONS[syntax.name]
+    return bound_call(
+        syntax,
+        [
+            (
+                interval_us(one)
+                if function.taken(place) is Takes.INTERVAL
+                else bind_expression(one, lookup),
+                one.span,
+            )
+            for place, one in enumerate(syntax.arguments)
+        ],
+    )
+
+
+def _cast(syntax: CastSyntax, lookup: Lookup) -> Expression:
+    return bound_cast(bind_expression(syntax.operand, lookup), syntax.operand.span, syntax.type)
+
+
+def _case(syntax: CaseSyntax, lookup: Lookup) -> Expression:
+    operand: Side | None = None
+    if syntax.operand is not None:
+        operand = bind_expression(syntax.operand, lookup), syntax.operand.span
+        check_repeated(operand[0], len(syntax.branches), operand[1])
+    branches = []
+    for when, then in syntax.branches:
+        if operand is None:
+            condition = bind_predicate(when, lookup)
+        else:
+            condition = compared(
+                _EQ, operand, (bind_expression(when, lookup), when.span), when.span
+            )
+        branches.append((condition, (bind_expression(then, lookup), then.span)))
+    default: Side = form.UNKNOWN, syntax.span
+    if syntax.default is not None:
+        default = bind_expression(syntax.default, lookup), syntax.default.span
+    found = bound_case(branches, default)
+    check_size(found, syntax.span)
+    return found
+
+
+def _row(syntax: RowSyntax, _: Lookup) -> NoReturn:
+    raise Refused(
+        UnsupportedSqlError,
+        "A row in brackets stands on both sides of IN alone.",
+        syntax.span,
+        "write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2",
+    )
 
 
 def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
-    if isinstance(syntax.right, IntervalSyntax) or isinstance(syntax.left, IntervalSyntax):
-        return _moved(syntax, lookup)
-    left, right = bind_expression(syntax.left, lookup), bind_expression(syntax.right, lookup)
-    if form.is_null(left) != form.is_null(right):
-        known = right if form.is_null(left) else left
-        left = Constant(None, known.type) if form.is_null(left) else left
-        right = Constant(None, known.type) if form.is_null(right) else right
-    for side, part in ((left, syntax.left), (right, syntax.right)):
-        if side.type not in _NUMBERS:
-            remedy = "+ - * / % take BIGINT and DOUBLE"
-            if left.type is right.type is ColumnType.TIMESTAMP:
-                remedy = (
-                    "compare two times by moving one of them: a.ts < b.ts + INTERVAL '5' MINUTE"
-                )
-            elif side.type is ColumnType.TIMESTAMP:
-                remedy = "a TIMESTAMP moves by an INTERVAL: ts - INTERVAL '5' MINUTE"
-            raise Refused(
-                TypeMismatchError,
-                f"Expected a number, found {kind_of(side)}.",
-                part.span,
-                remedy,
-                quoting=f"Expected a number, found {described(side)}.",
-            )
-    if left.type is not right.type:
-        left = alike(left, syntax.left.span, ColumnType.FLOAT64)
-        right = alike(right, syntax.right.span, ColumnType.FLOAT64)
-    whole = left.type is right.type is ColumnType.INT64 and syntax.op is not ArithmeticOp.DIVIDE
-    kind = ColumnType.INT64 if whole else ColumnType.FLOAT64
-    return form.fold(Arithmetic(syntax.op, left, right, kind))
-
-
-def _moved(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
-    """Return a timestamp plus or minus an INTERVAL."""
-    moved, by, op = syntax.left, syntax.right, syntax.op
+    op, moved, by = syntax.op, syntax.left, syntax.right
     if isinstance(moved, IntervalSyntax) and op is ArithmeticOp.ADD:
         moved, by = by, moved
-    if not isinstance(by, IntervalSyntax) or op not in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT):
+    if isinstance(by, IntervalSyntax) and op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT):
+        return bound_move(op, (bind_expression(moved, lookup), moved.span), by.us)
+    if isinstance(moved, IntervalSyntax) or isinstance(by, IntervalSyntax):
         raise Refused(
             TypeMismatchError,
             f"{op} does not take an INTERVAL there.",
             syntax.op_span,
             "write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR",
         )
-    instant = bind_expression(moved, lookup)
-    if form.is_null(instant):
-        instant = Constant(None, ColumnType.TIMESTAMP)
-    instant = alike(instant, moved.span, ColumnType.TIMESTAMP)
-    if instant.type is not ColumnType.TIMESTAMP:
-        raise Refused(
-            TypeMismatchError,
-            f"Expected a TIMESTAMP beside an INTERVAL, found {kind_of(instant)}.",
-            moved.span,
-            "only timestamps move by an INTERVAL",
-            quoting=f"Expected a TIMESTAMP beside an INTERVAL, found {described(instant)}.",
-        )
-    us = by.us
-    if us < 0:
-        op = ArithmeticOp.SUBTRACT if op is ArithmeticOp.ADD else ArithmeticOp.ADD
-        us = -us
-    step = Constant(us, ColumnType.INT64)
-    return form.fold(Arithmetic(op, instant, step, ColumnType.TIMESTAMP))
+    left, right = bind_expression(moved, lookup), bind_expression(by, lookup)
+    return bound_arithmetic(op, (left, moved.span), (right, by.span))
 
 
 def _compare(syntax: CompareSyntax, lookup: Lookup) -> Expression:
     left, right = bind_expression(syntax.left, lookup), bind_expression(syntax.right, lookup)
-    return _compared(
-        syntax.op, (left, syntax.left.span), (right, syntax.right.span), syntax.op_span
-    )
-
-
-def _compared(op: CompareOp, left_side: _Side, right_side: _Side, op_span: Span) -> Expression:
-    (left, left_span), (right, right_span) = left_side, right_side
-    if left.type is not right.type:
-        if form.is_null(left) or form.is_null(right):
-            return form.UNKNOWN
-        left = alike(left, left_span, right.type)
-        right = alike(right, right_span, left.type)
-        if left.type is not right.type and not (left.type in _NUMBERS and right.type in _NUMBERS):
-            where = op_span
-            if isinstance(left, Constant) != isinstance(right, Constant):
-                where = left_span if isinstance(left, Constant) else right_span
-            raise Refused(
-                TypeMismatchError,
-                f"{kind_of(left)} does not compare with {kind_of(right)}.",
-                where,
-                _comparison_remedy(left, right),
-                quoting=f"{described(left)} does not compare with {described(right)}.",
-                hint=_comparison_hint(left, right),
-            )
-    return form.comparison(op, left, right)
-
-
-def _comparison_hint(left: Expression, right: Expression) -> str | None:
-    """Return what to write in place of a constant, where that quotes it; else None."""
-    constant, other = (left, right) if isinstance(left, Constant) else (right, left)
-    if isinstance(constant, Constant) and other.type is ColumnType.STRING:
-        return f"write the constant in single quotes: '{constant.value}'"
-    return None
-
-
-def _comparison_remedy(left: Expression, right: Expression) -> str:
-    constant, other = (left, right) if isinstance(left, Constant) else (right, left)
-    if isinstance(constant, Constant):
-        if other.type is ColumnType.STRING:
-            return "write the constant in single quotes: 'text'"
-        if other.type is ColumnType.BOOL:
-            return "compare with TRUE or FALSE"
-        if other.type in _NUMBERS:
-            return "write a number, without quotes"
-        if constant.type in _NUMBERS:
-            return "write a time in quotes, TIMESTAMP '2014-01-05 12:00:00': without them 2014-01-05 is a subtraction"
-        return "write a time: TIMESTAMP '2014-01-05 12:00:00'"
-    return "compare values of one type; numbers compare with numbers"
+    return compared(syntax.op, (left, syntax.left.span), (right, syntax.right.span), syntax.op_span)
 
 
 def _between(syntax: BetweenSyntax, lookup: Lookup) -> Expression:
@@ -266,8 +221,8 @@ def _between(syntax: BetweenSyntax, lookup: Lookup) -> Expression:
     low, high = syntax.low, syntax.high
     found = form.conjunction(
         [
-            _compared(_GE, side, (bind_expression(low, lookup), low.span), syntax.op_span),
-            _compared(_LE, side, (bind_expression(high, lookup), high.span), syntax.op_span),
+            compared(_GE, side, (bind_expression(low, lookup), low.span), syntax.op_span),
+            compared(_LE, side, (bind_expression(high, lookup), high.span), syntax.op_span),
         ]
     )
     # The operand stands twice in what BETWEEN means: nested ones would double at every level.
@@ -281,21 +236,49 @@ def _in(syntax: InSyntax, lookup: Lookup) -> Expression:
         raise too_complex(
             "Constants of one IN list", len(syntax.options), limits.QUERY_IN_LIST_MAX, past
         )
+    if isinstance(syntax.operand, RowSyntax):
+        return _row_in(syntax, syntax.operand, lookup)
     operand = bind_expression(syntax.operand, lookup)
     side = operand, syntax.operand.span
     options: list[Constant] = []
     apart: list[Expression] = []
     for part in syntax.options:
         option = _option(part, operand, lookup)
-        compared = _compared(_EQ, side, (option, part.span), part.span)
+        equal = compared(_EQ, side, (option, part.span), part.span)
         if option.value is None or option.type is operand.type:
             options.append(option)
         else:  # a DOUBLE beside BIGINTs: equal to none, or beyond what a DOUBLE tells apart
-            apart.append(compared)
+            apart.append(equal)
     if options:
         apart.append(form.membership(operand, options))
     found = form.disjunction(apart)
     return form.negation(found) if syntax.negated else found
+
+
+def _row_in(syntax: InSyntax, row: RowSyntax, lookup: Lookup) -> Expression:
+    """Return (a, b) IN ((1, 2), ...) as what it means: a = 1 AND b = 2 OR ..."""
+    sides = [(bind_expression(one, lookup), one.span) for one in row.operands]
+    for one, span in sides:
+        check_repeated(one, len(syntax.options), span)
+    found = []
+    for option in syntax.options:
+        if not isinstance(option, RowSyntax) or len(option.operands) != len(sides):
+            raise Refused(
+                TypeMismatchError,
+                f"Expected a row of {len(sides)} constants.",
+                option.span,
+                "write (a, b) IN ((1, 2), (3, 4))",
+            )
+        pairs = zip(sides, option.operands, strict=True)
+        found.append(
+            form.conjunction(
+                compared(_EQ, side, (_option(part, side[0], lookup), part.span), part.span)
+                for side, part in pairs
+            )
+        )
+    joined = form.disjunction(found)
+    check_size(joined, syntax.span)
+    return form.negation(joined) if syntax.negated else joined
 
 
 def _option(part: ExpressionSyntax, operand: Expression, lookup: Lookup) -> Constant:
@@ -317,7 +300,7 @@ def _like(syntax: LikeSyntax, lookup: Lookup) -> Expression:
             TypeMismatchError,
             f"LIKE takes strings, found {kind_of(operand)}.",
             syntax.operand.span,
-            "compare it with =, < or >",
+            "compare it with =, < or >, or write CAST(... AS VARCHAR)",
             quoting=f"LIKE takes strings, found {described(operand)}.",
         )
     pattern = syntax.pattern
@@ -340,8 +323,38 @@ def _like(syntax: LikeSyntax, lookup: Lookup) -> Expression:
             pattern.span,
             "write the escape character twice to mean itself",
         )
-    found = form.like(operand, pattern.value, escape)
+    if syntax.insensitive:
+        found = _ilike(operand, pattern.value, escape)
+    else:
+        found = form.like(operand, pattern.value, escape)
     return form.negation(found) if syntax.negated else found
+
+
+def _ilike(operand: Expression, pattern: str, escape: str | None) -> Expression:
+    """Return operand ILIKE pattern: both in small letters, but for the escape."""
+    small = "".join([one if one == escape else lower(one) for one in pattern])
+    if form.is_null(operand):
+        return form.UNKNOWN
+    return form.like(form.fold(Call("LOWER", (operand,), ColumnType.STRING)), small, escape)
+
+
+def _distinct(syntax: DistinctSyntax, lookup: Lookup) -> Expression:
+    """Return whether both sides are NULL, or both are not and equal: never unknown."""
+    left = bind_expression(syntax.left, lookup), syntax.left.span
+    right = bind_expression(syntax.right, lookup), syntax.right.span
+    for side, other in ((left, right), (right, left)):
+        if form.is_null(side[0]):
+            found = form.fold(IsNull(other[0]))
+            break
+    else:
+        found = form.is_true(compared(_EQ, left, right, syntax.op_span))
+        if not isinstance(left[0], Constant) and not isinstance(right[0], Constant):
+            check_repeated(left[0], 2, left[1])
+            check_repeated(right[0], 2, right[1])
+            nulls = form.conjunction([IsNull(left[0]), IsNull(right[0])])
+            found = form.disjunction([found, nulls])
+            check_size(found, syntax.span)
+    return found if syntax.negated else form.negation(found)
 
 
 def _is(syntax: IsSyntax, lookup: Lookup) -> Expression:
@@ -361,8 +374,12 @@ _BINDERS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Expression]] = {
     BooleanSyntax: _boolean,
     NullSyntax: _null,
     IntervalSyntax: _interval,
-    NegateSyntax: _signed,
-    AbsoluteSyntax: _signed,
+    NegateSyntax: _negate,
+    CallSyntax: _call,
+    CastSyntax: _cast,
+    CaseSyntax: _case,
+    RowSyntax: _row,
+    DistinctSyntax: _distinct,
     ArithmeticSyntax: _arithmetic,
     CompareSyntax: _compare,
     BetweenSyntax: _between,

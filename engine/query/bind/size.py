@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError
+from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.values.expression import (
     And,
+    Call,
     ColumnRef,
     Compare,
     Constant,
@@ -29,19 +31,31 @@ class Size(NamedTuple):
         factors: leaf predicates: comparisons, IN, LIKE, IS NULL, columns that are conditions.
         height: operators above each other, as canonical SQL writes them.
         options: constants of its longest IN list.
+        calls: functions that are called.
     """
 
     factors: int
     height: int
     options: int
+    calls: int = 0
 
 
 _BOOL = ColumnType.BOOL
-_MEASURED = ("Boolean factors", "Operators inside each other", "Constants of one IN list")
+_MEASURED = (
+    "Boolean factors",
+    "Operators inside each other",
+    "Constants of one IN list",
+    "Calls of functions",
+)
 _VALUE = Size(0, 0, 0)
 _FLAG = Size(1, 0, 0)
 _TEST = Size(1, 1, 0)
-_MOST = Size(limits.QUERY_FACTORS_MAX, limits.QUERY_DEPTH_MAX, limits.QUERY_IN_LIST_MAX)
+_MOST = Size(
+    limits.QUERY_FACTORS_MAX,
+    limits.QUERY_DEPTH_MAX,
+    limits.QUERY_IN_LIST_MAX,
+    limits.QUERY_CALLS_MAX,
+)
 
 
 def measure(expression: Expression) -> Size:
@@ -53,7 +67,8 @@ def measure(expression: Expression) -> Size:
             return _TEST  # what most expressions are made of
         case InList(operand=operand, options=options):
             inner = measure(operand)
-            return Size(max(1, inner.factors), inner.height + 1, max(len(options), inner.options))
+            longest = max(len(options), inner.options)
+            return Size(max(1, inner.factors), inner.height + 1, longest, inner.calls)
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return measure(test)
         case And(operands=parts) | Or(operands=parts):
@@ -62,19 +77,21 @@ def measure(expression: Expression) -> Size:
             return _joined(children(expression))
         case _:
             size = _joined(children(expression))
-            is_test = expression.type is _BOOL
-            return Size(max(1, size.factors) if is_test else 0, size.height, size.options)
+            least = 1 if expression.type is _BOOL else 0  # of a value the conditions of its CASE
+            calls = size.calls + isinstance(expression, Call)
+            return Size(max(least, size.factors), size.height, size.options, calls)
 
 
 def _joined(parts: tuple[Expression, ...]) -> Size:
     """Return the size of an operator above these parts."""
-    factors = height = options = 0
+    factors = height = options = calls = 0
     for part in parts:
         size = measure(part)
         factors += size.factors
         height = max(height, size.height)
         options = max(options, size.options)
-    return Size(factors, height + 1, options)
+        calls += size.calls
+    return Size(factors, height + 1, options, calls)
 
 
 def check_size(expression: Expression, span: Span) -> None:
@@ -84,11 +101,19 @@ def check_size(expression: Expression, span: Span) -> None:
         size.factors <= _MOST.factors
         and size.height <= _MOST.height
         and size.options <= _MOST.options
+        and size.calls <= _MOST.calls
     ):
         return
     for what, actual, limit in zip(_MEASURED, size, _MOST, strict=True):
         if actual > limit:
             raise too_complex(what, actual, limit, span)
+
+
+def check_repeated(expression: Expression, times: int, span: Span) -> None:
+    """Refuse an expression that is to stand so often in a canonical text that this would be too long."""
+    length = len(sql_expression(expression)) * times
+    if length > limits.QUERY_TEXT_BYTES_MAX:
+        raise too_complex("Bytes of the canonical text", length, limits.QUERY_TEXT_BYTES_MAX, span)
 
 
 def too_complex(what: str, actual: int, limit: int, span: Span) -> Refused:

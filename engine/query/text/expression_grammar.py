@@ -3,23 +3,29 @@
     or     := and { OR and }
     and    := not { AND not }
     not    := { NOT } is
-    is     := compare { IS [NOT] (NULL | TRUE | FALSE) }
+    is     := compare { IS [NOT] (NULL | TRUE | FALSE | DISTINCT FROM compare) }
     compare:= match [ (= | <> | != | < | <= | > | >=) match ]
-    match  := sum [ [NOT] (BETWEEN sum AND sum | IN (or, ...) | LIKE string [ESCAPE string]) ]
+    match  := concat [ [NOT] (BETWEEN concat AND concat | IN (or, ...) | (LIKE | ILIKE) string [ESCAPE string]) ]
+    concat := sum { || sum }
     sum    := product { (+ | -) product }
     product:= sign { (* | / | %) sign }
-    sign   := { - } operand
-    operand:= literal | [name.]name | ABS(or) | (or)
+    sign   := { - } cast
+    cast   := operand { :: type }
+    operand:= literal | [name.]name | call | case | (or) | (or, or, ...)
 
-These are the precedences of PostgreSQL and DuckDB. Only brackets recurse, and the scanner has bounded
+These are the precedences of PostgreSQL and DuckDB. Only brackets and CASE recurse, and the scanner has bounded
 those; chains of operators and of prefixes are loops.
 """
 
+import re
 from dataclasses import replace
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from psoup.engine.errors import SqlSyntaxError, UnsupportedSqlError
+from psoup.engine import limits
+from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
+from psoup.engine.query.functions.table import JOINED
+from psoup.engine.query.text.call_grammar import Rules, call_syntax, case_syntax, cast_to
 from psoup.engine.query.text.reader import (
     AS_NAME,
     TokenReader,
@@ -34,12 +40,13 @@ from psoup.engine.query.text.reader import (
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
 from psoup.engine.query.text.syntax import (
-    AbsoluteSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
+    CallSyntax,
     ColumnSyntax,
     CompareSyntax,
+    DistinctSyntax,
     ExpressionSyntax,
     InSyntax,
     IsSyntax,
@@ -50,6 +57,7 @@ from psoup.engine.query.text.syntax import (
     NotSyntax,
     NullSyntax,
     NumberSyntax,
+    RowSyntax,
     StringSyntax,
     TimestampSyntax,
 )
@@ -64,7 +72,8 @@ _PRODUCTS = {
 }
 _ARITHMETIC = frozenset({*_SUMS, *_PRODUCTS})
 _TRUTHS = {what.value: what for what in IsWhat}
-_MATCHES = frozenset({"BETWEEN", "IN", "LIKE"})
+_MATCHES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def expression(reader: TokenReader) -> ExpressionSyntax:
@@ -104,6 +113,11 @@ def _is(reader: TokenReader) -> ExpressionSyntax:
     while reader.token.keyword == "IS":
         start = reader.take()
         negated = reader.take_if("NOT") is not None
+        if reader.take_if("DISTINCT"):
+            op_span = start.span.to(expect(reader, "FROM", "FROM and a value").span)
+            right = _compare(reader)
+            found = DistinctSyntax(found, right, negated, found.span.to(right.span), op_span)
+            continue
         what = reader.take_any(_TRUTHS)
         if what is None:
             raise UnexpectedError(
@@ -135,7 +149,7 @@ def _compare(reader: TokenReader) -> ExpressionSyntax:
 
 
 def _match(reader: TokenReader) -> ExpressionSyntax:
-    operand = _sum(reader)
+    operand = _concat(reader)
     start = reader.token
     negated = start.keyword == "NOT" and reader.following.keyword in _MATCHES
     if negated:
@@ -145,9 +159,9 @@ def _match(reader: TokenReader) -> ExpressionSyntax:
     op = reader.take()
     op_span = start.span.to(op.span)
     if op.keyword == "BETWEEN":
-        low = _sum(reader)
+        low = _concat(reader)
         expect(reader, "AND", "AND and the upper end of BETWEEN")
-        high = _sum(reader)
+        high = _concat(reader)
         return BetweenSyntax(operand, low, high, negated, operand.span.to(high.span), op_span)
     if op.keyword == "IN":
         options, span = _options(reader)
@@ -155,7 +169,8 @@ def _match(reader: TokenReader) -> ExpressionSyntax:
     pattern = string(reader, "a pattern in single quotes")
     escape = string(reader, "one character in single quotes") if reader.take_if("ESCAPE") else None
     span = operand.span.to((escape or pattern).span)
-    return LikeSyntax(operand, pattern, escape, negated, span, op_span)
+    insensitive = op.keyword == "ILIKE"
+    return LikeSyntax(operand, pattern, escape, negated, span, op_span, insensitive)
 
 
 def _options(reader: TokenReader) -> tuple[tuple[ExpressionSyntax, ...], Span]:
@@ -171,6 +186,25 @@ def _options(reader: TokenReader) -> tuple[tuple[ExpressionSyntax, ...], Span]:
     while reader.take_if(","):
         options.append(expression(reader))
     return tuple(options), expect(reader, ")", "a comma or a closing bracket").span
+
+
+def _concat(reader: TokenReader) -> ExpressionSyntax:
+    first = _sum(reader)
+    if reader.token.keyword != JOINED:
+        return first
+    texts, op = [first], reader.token
+    while reader.take_if(JOINED):
+        texts.append(_sum(reader))
+    if len(texts) > limits.QUERY_ARGUMENTS_MAX:
+        raise Refused(
+            QueryTooComplexError,
+            f"|| joins more than {limits.QUERY_ARGUMENTS_MAX} texts.",
+            texts[limits.QUERY_ARGUMENTS_MAX].span,
+            "join fewer texts",
+            limit=limits.QUERY_ARGUMENTS_MAX,
+            actual=len(texts),
+        )
+    return CallSyntax(JOINED, tuple(texts), first.span.to(texts[-1].span), op.span)
 
 
 def _sum(reader: TokenReader) -> ExpressionSyntax:
@@ -197,12 +231,12 @@ def _product(reader: TokenReader, left: ExpressionSyntax) -> ExpressionSyntax:
 
 def _sign(reader: TokenReader) -> ExpressionSyntax:
     if reader.token.keyword != "-":
-        return _operand(reader)
+        return _cast(reader)
     signs = []
     while token := reader.take_if("-"):
         signs.append(token.span)
     number = reader.token.kind is _NUMBER
-    found = _operand(reader)
+    found = _cast(reader)
     if number and isinstance(found, NumberSyntax):
         found = NumberSyntax(f"-{found.text}", signs.pop().to(found.span))
     for span in reversed(signs):
@@ -210,33 +244,44 @@ def _sign(reader: TokenReader) -> ExpressionSyntax:
     return found
 
 
+def _cast(reader: TokenReader) -> ExpressionSyntax:
+    found = _operand(reader)
+    while reader.take_if("::"):
+        found = cast_to(reader, found)
+    return found
+
+
 def _operand(reader: TokenReader) -> ExpressionSyntax:
     token = reader.token
-    if token.kind is _NUMBER:
+    literal = _literal(token)
+    if literal is not None:
         reader.take()
-        return NumberSyntax(token.text, token.span)
-    if token.kind is _STRING:
-        reader.take()
-        return StringSyntax(token.text, token.span)
+        return literal
     if token.keyword == "(":
         return _bracketed(reader)
     if token.kind is _QUOTED or (token.kind is _WORD and token.keyword not in dialect.RESERVED):
         return _named(reader)
-    if token.keyword in ("TRUE", "FALSE"):
-        reader.take()
-        return BooleanSyntax(token.keyword == "TRUE", token.span)
-    if token.keyword == "NULL":
-        reader.take()
-        return NullSyntax(token.span)
+    if token.keyword == "CASE":
+        return case_syntax(reader, RULES)
+    if token.keyword in dialect.RESERVED_FUNCTIONS and reader.following.keyword == "(":
+        return call_syntax(reader, RULES)
     return _refuse_operand(reader)
+
+
+def _literal(token: Token) -> ExpressionSyntax | None:
+    """Return the literal that a token is by itself; None where it is none."""
+    if token.kind is _NUMBER:
+        return NumberSyntax(token.text, token.span)
+    if token.kind is _STRING:
+        return StringSyntax(token.text, token.span)
+    if token.keyword in ("TRUE", "FALSE"):
+        return BooleanSyntax(token.keyword == "TRUE", token.span)
+    return NullSyntax(token.span) if token.keyword == "NULL" else None
 
 
 def _refuse_operand(reader: TokenReader) -> NoReturn:
     token, following = reader.token, reader.following
-    called = following.keyword == "(" and token.keyword in ("LEFT", "RIGHT")
     known = dialect.OPERANDS.get(token.keyword)
-    if called:
-        known = (f"{token.keyword}()", dialect.FUNCTION_HINT)
     is_name = token.keyword in dialect.RESERVED and (
         following.kind is TokenKind.END or following.keyword in dialect.BEHIND_A_NAME
     )
@@ -259,8 +304,18 @@ def _refuse_operand(reader: TokenReader) -> NoReturn:
 def _bracketed(reader: TokenReader) -> ExpressionSyntax:
     start = reader.take()
     found = expression(reader)
+    if reader.at(","):
+        return _row(reader, start.span, found)
     close = expect(reader, ")", "a closing bracket")
     return replace(found, span=start.span.to(close.span))
+
+
+def _row(reader: TokenReader, start: Span, first: ExpressionSyntax) -> RowSyntax:
+    operands = [first]
+    while reader.take_if(","):
+        operands.append(expression(reader))
+    close = expect(reader, ")", "a comma or a closing bracket")
+    return RowSyntax(tuple(operands), start.to(close.span))
 
 
 def _named(reader: TokenReader) -> ExpressionSyntax:
@@ -271,13 +326,15 @@ def _named(reader: TokenReader) -> ExpressionSyntax:
         reader.take()
         value = string(reader, "a time in single quotes")
         return TimestampSyntax(value, token.span.to(value.span))
+    if token.keyword == "DATE" and literal:
+        return _date(reader)
     if token.keyword == "INTERVAL" and (literal or following.kind is _NUMBER):
         return interval(reader)
     if literal and token.keyword in dialect.TYPED_LITERALS:
         what, hint = dialect.TYPED_LITERALS[token.keyword]
         raise Refused(UnsupportedSqlError, f"{what} is not offered.", token.span, hint)
     if following.keyword == "(":
-        return _call(reader)
+        return call_syntax(reader, RULES)
     first = name(reader, "a column")
     if not reader.take_if("."):
         return ColumnSyntax(None, first, first.span)
@@ -292,25 +349,19 @@ def _named(reader: TokenReader) -> ExpressionSyntax:
     return ColumnSyntax(first, second, first.span.to(second.span))
 
 
-def _call(reader: TokenReader) -> ExpressionSyntax:
+def _date(reader: TokenReader) -> TimestampSyntax:
+    """Return the midnight, in UTC, with which a day begins."""
     token = reader.take()
-    if token.keyword != "ABS":
-        raise _no_function(token)
-    reader.take()
-    operand = expression(reader)
-    close = expect(reader, ")", "a closing bracket: ABS takes one value")
-    return AbsoluteSyntax(operand, token.span.to(close.span))
+    value = string(reader, "a day in single quotes")
+    if not _DATE.fullmatch(value.value):
+        raise Refused(
+            UnsupportedSqlError,
+            "A DATE is a day alone.",
+            value.span,
+            "write DATE '2014-01-05', or TIMESTAMP '2014-01-05 12:00:00'",
+        )
+    return TimestampSyntax(value, token.span.to(value.span))
 
 
-def _no_function(token: Token) -> Refused:
-    """Return the refusal of a call: of an aggregate, of the present, or of any function but ABS."""
-    called = f"{token.text[:40].upper()}()"
-    if token.keyword in dialect.AGGREGATES:
-        detail, remedy = "Aggregates are not offered.", dialect.AGGREGATE_HINT
-        quoting = f"Aggregates like {called} are not offered."
-    else:
-        detail, quoting = "This function is not offered.", f"The function {called} is not offered."
-        remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
-        if token.keyword in dialect.CLOCKS:
-            detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
-    return Refused(UnsupportedSqlError, detail, token.span, remedy, quoting=quoting)
+RULES: Final = Rules(expression, _concat)
+"""What stands inside a call or a CASE."""

@@ -31,7 +31,7 @@ from psoup.engine.query.text.reader import (
     shown,
 )
 from psoup.engine.query.text.refusal import Refused, Span
-from psoup.engine.query.text.scanner import TokenKind, scan
+from psoup.engine.query.text.scanner import Token, TokenKind, scan
 from psoup.engine.query.text.source_grammar import sources_syntax
 from psoup.engine.query.text.syntax import (
     ExpressionSyntax,
@@ -257,12 +257,25 @@ def _check_end(reader: TokenReader) -> None:
     refuse_rest(reader, END_OF_QUERY)
 
 
+def _window_start(tokens: tuple[Token, ...]) -> Token:
+    """Return the first BEGIN, or END that ends no CASE; the last token where there is neither."""
+    cases = 0
+    for token in tokens:
+        if token.keyword == "CASE":
+            cases += 1
+        elif token.keyword == "END" and cases:
+            cases -= 1
+        elif token.keyword in _WINDOW:
+            return token
+    return tokens[-1]
+
+
 def _is_select_to(text: str, refused: Span) -> bool:
     """Return whether the refused place lies before the window, and sqlglot takes what does as SQL."""
     if len(text) > _JUDGED_LENGTH_MAX:
         return False
     tokens = scan(text)
-    past = next(token for token in tokens if token.keyword in _WINDOW or token is tokens[-1])
+    past = _window_start(tokens)
     if refused.start >= past.span.start and past is not tokens[-1]:
         return False
     try:

@@ -184,6 +184,7 @@ def refuse_rest(reader: TokenReader, expected: str) -> NoReturn:
 def _rest_remedy(reader: TokenReader, expected: str) -> tuple[str, str | None]:
     """Return what to do about the next token, which nothing may follow with; and the same quoting the text."""
     token, last = reader.token, reader.last
+    ends = expected in (END_OF_QUERY, COMMA_OR_FROM) or expected.startswith("BEGIN")
     if last.kind is _WORD and last.keyword not in dialect.RESERVED:
         word = last.text[:_TEXT_SHOWN_MAX]
         near = difflib.get_close_matches(word.upper(), dialect.CLAUSE_WORDS, n=1, cutoff=0.7)
@@ -202,7 +203,7 @@ def _rest_remedy(reader: TokenReader, expected: str) -> tuple[str, str | None]:
     if token.keyword == "," and last.kind is TokenKind.NUMBER and expected == END_OF_QUERY:
         return "a decimal number has a point: 1.5", None
     known = dialect.RESTS.get(token.keyword)
-    if known is not None:
+    if known is not None and (ends or token.keyword not in dialect.CLAUSES_LATER):
         return known, None
     if expected == END_OF_QUERY:
         return "leave out what follows, or join conditions by AND", None

@@ -1,9 +1,10 @@
-"""Query text to tokens, each knowing its place. Linear in the text; brackets are counted on the way.
+"""Query text to tokens, each knowing its place. Linear in the text; brackets and CASE are counted on the way.
 
 The nesting is bounded here, before anything that recurses sees the text.
 """
 
 import re
+from collections.abc import Iterable
 from enum import Enum, auto
 
 from psoup.engine import limits
@@ -26,7 +27,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+_NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1, "CASE": 1, "END": -1}
 _OPENED = {
     "'": (
         "The string is never closed.",
@@ -72,7 +73,7 @@ def scan(text: str) -> tuple[Token, ...]:
         Refused: something is left open, a number runs into a word, brackets nest too deep.
     """
     tokens: list[Token] = []
-    past = depth = 0
+    past = 0
     number_past = -1
     for skipped, word, number, other in _TOKEN.findall(text):
         start = past + len(skipped)
@@ -94,12 +95,25 @@ def scan(text: str) -> tuple[Token, ...]:
             if len(other) == 1 and is_stray(other):
                 raise stray(text, start)
             tokens.append(_other(other, Span(start, past)))
-            if other in _NESTING:
-                depth += _NESTING[other]
-                if depth > limits.QUERY_DEPTH_MAX:
-                    raise _too_deep(depth, tokens[-1].span)
     tokens.append(Token(TokenKind.END, "", "", Span(len(text), len(text))))
+    _check_nesting(tokens)
     return tuple(tokens)
+
+
+def _check_nesting(tokens: Iterable[Token]) -> None:
+    """Refuse brackets and CASE that nest too deep; an END outside of CASE is that of a window."""
+    depth = cases = 0
+    for token in tokens:
+        step = _NESTING.get(token.keyword)
+        if step is None:
+            continue
+        if token.kind is _WORD:
+            if cases + step < 0:
+                continue
+            cases += step
+        depth += step
+        if depth > limits.QUERY_DEPTH_MAX:
+            raise _too_deep(depth, token.span)
 
 
 def _other(raw: str, span: Span) -> Token:
@@ -115,7 +129,7 @@ def _other(raw: str, span: Span) -> Token:
 def _too_deep(depth: int, span: Span) -> Refused:
     return Refused(
         QueryTooComplexError,
-        f"Brackets nest deeper than {limits.QUERY_DEPTH_MAX}.",
+        f"Brackets and CASE nest deeper than {limits.QUERY_DEPTH_MAX}.",
         span,
         "write the expression with fewer brackets inside each other",
         limit=limits.QUERY_DEPTH_MAX,

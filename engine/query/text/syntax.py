@@ -11,6 +11,7 @@ from typing import Any
 
 from psoup.engine.query.text.refusal import Span
 from psoup.engine.query.values.expression import ArithmeticOp, CompareOp
+from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
 
@@ -93,10 +94,39 @@ class NegateSyntax:
 
 
 @value_type
-class AbsoluteSyntax:
-    """ABS(operand)."""
+class CallSyntax:
+    """name(arguments), or `a || b || c`: `name` is the function's own in the table of functions, `||` for itself."""
+
+    name: str
+    arguments: tuple["ExpressionSyntax", ...]
+    span: Span
+    name_span: Span
+
+
+@value_type
+class CastSyntax:
+    """CAST(operand AS type), TRY_CAST(operand AS type) or operand::type."""
 
     operand: "ExpressionSyntax"
+    type: ColumnType
+    span: Span
+
+
+@value_type
+class CaseSyntax:
+    """CASE [operand] WHEN ... THEN ... [ELSE default] END; `branches` are pairs of what stands behind WHEN and THEN."""
+
+    operand: "ExpressionSyntax | None"
+    branches: tuple[tuple["ExpressionSyntax", "ExpressionSyntax"], ...]
+    default: "ExpressionSyntax | None"
+    span: Span
+
+
+@value_type
+class RowSyntax:
+    """(a, b, ...): two operands at least. It stands on both sides of IN alone."""
+
+    operands: tuple["ExpressionSyntax", ...]
     span: Span
 
 
@@ -147,7 +177,7 @@ class InSyntax:
 
 @value_type
 class LikeSyntax:
-    """operand [NOT] LIKE pattern [ESCAPE escape]."""
+    """operand [NOT] LIKE pattern [ESCAPE escape]; ILIKE where capitals do not count."""
 
     operand: "ExpressionSyntax"
     pattern: StringSyntax
@@ -155,6 +185,7 @@ class LikeSyntax:
     negated: bool
     span: Span
     op_span: Span
+    insensitive: bool = False
 
 
 class IsWhat(StrEnum):
@@ -171,6 +202,17 @@ class IsSyntax:
 
     operand: "ExpressionSyntax"
     what: IsWhat
+    negated: bool
+    span: Span
+    op_span: Span
+
+
+@value_type
+class DistinctSyntax:
+    """left IS [NOT] DISTINCT FROM right; `negated` where NOT stands."""
+
+    left: "ExpressionSyntax"
+    right: "ExpressionSyntax"
     negated: bool
     span: Span
     op_span: Span
@@ -202,13 +244,17 @@ ExpressionSyntax = (
     | IntervalSyntax
     | ColumnSyntax
     | NegateSyntax
-    | AbsoluteSyntax
+    | CallSyntax
+    | CastSyntax
+    | CaseSyntax
+    | RowSyntax
     | ArithmeticSyntax
     | CompareSyntax
     | BetweenSyntax
     | InSyntax
     | LikeSyntax
     | IsSyntax
+    | DistinctSyntax
     | NotSyntax
     | LogicalSyntax
 )
@@ -283,9 +329,18 @@ def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
     return () if parts is None else parts(expression)
 
 
+def _parts_of_case(node: CaseSyntax) -> tuple[ExpressionSyntax, ...]:
+    ends = (node.operand,), *node.branches, (node.default,)
+    return tuple(part for parts in ends for part in parts if part is not None)
+
+
 _PARTS: dict[type[ExpressionSyntax], Callable[[Any], tuple[ExpressionSyntax, ...]]] = {
     NegateSyntax: lambda node: (node.operand,),
-    AbsoluteSyntax: lambda node: (node.operand,),
+    CallSyntax: attrgetter("arguments"),
+    CastSyntax: lambda node: (node.operand,),
+    CaseSyntax: _parts_of_case,
+    RowSyntax: attrgetter("operands"),
+    DistinctSyntax: attrgetter("left", "right"),
     NotSyntax: lambda node: (node.operand,),
     IsSyntax: lambda node: (node.operand,),
     LikeSyntax: lambda node: (node.operand,),

@@ -1,12 +1,12 @@
 """Arithmetic of columns. What has no finite result is NULL: never a wrap, an infinity or a warning."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.functions.valid import all_valid, finite, narrowed
 from psoup.engine.query.values.expression import ArithmeticOp
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -15,51 +15,27 @@ _INT64_MIN = np.iinfo(np.int64).min
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Valid = NDArray[np.bool_] | None
 
 
 def negate(column: Column) -> Column:
     """Return -x; the least int64 has no negative and gives NULL."""
-    return _signed(column, np.negative)
-
-
-def absolute(column: Column) -> Column:
-    """Return the absolute value of x; the least int64 has none and gives NULL."""
-    return _signed(column, np.absolute)
+    if column.type is ColumnType.FLOAT64:
+        return Column(column.type, -column.values, column.valid)
+    fits = column.values != _INT64_MIN
+    return Column(column.type, -column.values, narrowed(column.valid, fits))
 
 
 def arithmetic(op: ArithmeticOp, left: Column, right: Column, kind: ColumnType) -> Column:
     """Return left op right as a column of type `kind`, as `expression.Arithmetic` says."""
-    valid = left.valid if right.valid is None else _narrow(left.valid, right.valid)
+    valid = all_valid((left, right))
     if kind is ColumnType.FLOAT64:
-        results, fits = _floats(op, left.values.astype(np.float64), right.values.astype(np.float64))
-        return Column(kind, results, _narrow(valid, fits))
+        with np.errstate(all="ignore"):
+            floats = _FLOATS[op](left.values.astype(np.float64), right.values.astype(np.float64))
+        return finite(floats, valid)
     values, fits = _INTS[op](left.values, right.values)
     if kind is ColumnType.TIMESTAMP:
         fits &= (values >= TIMESTAMP_US_MIN) & (values <= TIMESTAMP_US_MAX)
-    return Column(kind, values, _narrow(valid, fits))
-
-
-def _narrow(valid: Valid, fits: NDArray[np.bool_]) -> Valid:
-    """Return where both hold; None where that is everywhere."""
-    if valid is not None:
-        return valid & fits
-    return None if fits.all() else fits
-
-
-def _signed(column: Column, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Column:
-    if column.type is ColumnType.FLOAT64:
-        return Column(column.type, change(column.values), column.valid)
-    fits = column.values != _INT64_MIN
-    return Column(column.type, change(column.values), _narrow(column.valid, fits))
-
-
-def _floats(op: ArithmeticOp, left: Floats, right: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    with np.errstate(all="ignore"):
-        values: Floats = _FLOATS[op](left, right)
-    fits = np.isfinite(values)
-    values[~fits] = 0.0  # no infinity exists, not even under a NULL
-    return values, fits
+    return Column(kind, values, narrowed(valid, fits))
 
 
 def _add(left: Ints, right: Ints) -> tuple[Ints, NDArray[np.bool_]]:

@@ -6,17 +6,20 @@ that occurs, never per row and never for texts of the dictionary that no row use
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.query.values.arithmetic import absolute, arithmetic, negate
+from psoup.engine.query.functions.distinct import per_text, ranked
+from psoup.engine.query.functions.table import FUNCTIONS
+from psoup.engine.query.functions.valid import all_valid, where_true
+from psoup.engine.query.values.arithmetic import arithmetic, negate
 from psoup.engine.query.values.expression import (
-    Absolute,
     And,
     Arithmetic,
+    Call,
     ColumnRef,
     Compare,
     CompareOp,
@@ -36,9 +39,6 @@ from psoup.engine.tuples.schema import ColumnType
 
 Columns = Callable[[ColumnRef], Column]
 """From a column of the FROM list to its values, all of one length."""
-
-TEXTS_AT_ONCE: Final = 1_024
-"""Texts that are decided between two checkpoints: 8 MiB where each is as long as a text may be, a tenth of a second."""
 
 _COMPARE: dict[CompareOp, Callable[[Any, Any], Any]] = {
     CompareOp.EQ: np.equal,
@@ -69,8 +69,8 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
             return columns(expression)
         case Negate(operand=one):
             return negate(evaluate(one, columns, count))
-        case Absolute(operand=one):
-            return absolute(evaluate(one, columns, count))
+        case Call():
+            return _call(expression, columns, count)
         case Arithmetic(op=op, left=left, right=right, type=kind):
             return arithmetic(
                 op, evaluate(left, columns, count), evaluate(right, columns, count), kind
@@ -81,7 +81,13 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
 
 def truth(expression: Expression, columns: Columns, count: int) -> NDArray[np.bool_]:
     """Return for which of `count` rows a BOOLEAN expression is TRUE: (count,) bool, the caller's own."""
-    return _true(evaluate(expression, columns, count)).copy()
+    return where_true(evaluate(expression, columns, count)).copy()
+
+
+def _call(call: Call, columns: Columns, count: int) -> Column:
+    kernel = FUNCTIONS[call.function].kernel
+    assert kernel is not None, "the binder writes the call in other words"
+    return kernel([evaluate(one, columns, count) for one in call.arguments], call.type)
 
 
 def _predicate(
@@ -100,7 +106,7 @@ def _predicate(
             valid = evaluate(operand, columns, count).valid
             return _known(np.zeros(count, np.bool_) if valid is None else ~valid)
         case IsTrue(operand=operand):
-            return _known(_true(evaluate(operand, columns, count)))
+            return _known(where_true(evaluate(operand, columns, count)))
         case Not(operand=operand):
             column = evaluate(operand, columns, count)
             return Column(ColumnType.BOOL, ~column.values, column.valid)
@@ -126,33 +132,22 @@ def _known(values: NDArray[np.bool_]) -> Column:
     return Column(ColumnType.BOOL, values)
 
 
-def _true(column: Column) -> NDArray[np.bool_]:
-    values: NDArray[np.bool_] = column.values
-    return values if column.valid is None else values & column.valid
-
-
 def _false(column: Column) -> NDArray[np.bool_]:
     values: NDArray[np.bool_] = ~column.values
     return values if column.valid is None else values & column.valid
 
 
-def _both_valid(left: Column, right: Column) -> NDArray[np.bool_] | None:
-    if left.valid is None:
-        return right.valid
-    return left.valid if right.valid is None else left.valid & right.valid
-
-
 def _and(left: Column, right: Column) -> Column:
     if left.valid is None and right.valid is None:
         return _known(left.values & right.values)
-    true = _true(left) & _true(right)
+    true = where_true(left) & where_true(right)
     return Column(ColumnType.BOOL, true, true | _false(left) | _false(right))
 
 
 def _or(left: Column, right: Column) -> Column:
     if left.valid is None and right.valid is None:
         return _known(left.values | right.values)
-    true = _true(left) | _true(right)
+    true = where_true(left) | where_true(right)
     return Column(ColumnType.BOOL, true, true | (_false(left) & _false(right)))
 
 
@@ -160,9 +155,10 @@ def _compare(comparison: Compare, columns: Columns, count: int) -> Column:
     compare = _COMPARE[comparison.op]
     left = evaluate(comparison.left, columns, count)
     right = evaluate(comparison.right, columns, count)
-    valid = _both_valid(left, right)
+    valid = all_valid((left, right))
     if left.type is ColumnType.STRING:
-        return Column(ColumnType.BOOL, compare(*_ranks(left, right)), valid)
+        (left_ranks, right_ranks), _ = ranked((left, right))
+        return Column(ColumnType.BOOL, compare(left_ranks, right_ranks), valid)
     if left.type is not right.type:
         return Column(
             ColumnType.BOOL,
@@ -176,7 +172,7 @@ def _in_list(column: Column, options: Sequence[Constant]) -> Column:
     wanted = [option.value for option in options if option.value is not None]
     if column.type is ColumnType.STRING:
         texts = frozenset(wanted)
-        found = _per_text(column, lambda given: np.array([text in texts for text in given]))
+        found = per_text(column, lambda given: np.array([text in texts for text in given]))
     else:
         found = np.isin(column.values, np.array(wanted, DTYPES[column.type]))
     valid = column.valid
@@ -188,48 +184,4 @@ def _in_list(column: Column, options: Sequence[Constant]) -> Column:
 def _like(like: Like, column: Column) -> Column:
     pattern = parse_like(like.pattern, like.escape)
     assert pattern is not None, "the binder refuses a pattern that ends with its escape"
-    return Column(ColumnType.BOOL, _per_text(column, like_matcher(pattern)), column.valid)
-
-
-def _used(column: Column) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the distinct texts that occur, and for each row which of them it holds (0 under NULL)."""
-    assert column.dictionary is not None
-    codes = column.values if column.valid is None else column.values[column.valid]
-    if len(column.dictionary) <= 4 * len(codes):
-        occurs = np.zeros(len(column.dictionary), np.bool_)
-        occurs[codes] = True
-        used = np.flatnonzero(occurs)
-        positions = (np.cumsum(occurs) - 1)[codes]
-    else:
-        used, positions = np.unique(codes, return_inverse=True)
-    texts = [column.dictionary[code] for code in used.tolist()]
-    if column.valid is None:
-        return texts, positions
-    all_rows = np.zeros(len(column), np.intp)
-    all_rows[column.valid] = positions
-    return texts, all_rows
-
-
-def _per_text(
-    column: Column, predicate: Callable[[Sequence[str]], NDArray[np.bool_]]
-) -> NDArray[np.bool_]:
-    """Return the predicate for every row, asked once for each distinct text, many together; anything under NULL."""
-    texts, rows = _used(column)
-    if not texts:
-        return np.zeros(len(column), np.bool_)
-    decided = []
-    for first in range(0, len(texts), TEXTS_AT_ONCE):
-        checkpoint()
-        decided.append(predicate(texts[first : first + TEXTS_AT_ONCE]))
-    found: NDArray[np.bool_] = np.concatenate(decided)[rows]
-    return found
-
-
-def _ranks(left: Column, right: Column) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return integers that compare as the texts of the two columns do; anything under NULL."""
-    (left_texts, left_rows), (right_texts, right_rows) = _used(left), _used(right)
-    ranks = {text: i for i, text in enumerate(sorted({*left_texts, *right_texts}))}
-    return (
-        np.array([ranks[text] for text in left_texts] or [0], np.intp)[left_rows],
-        np.array([ranks[text] for text in right_texts] or [0], np.intp)[right_rows],
-    )
+    return Column(ColumnType.BOOL, per_text(column, like_matcher(pattern)), column.valid)

@@ -79,17 +79,22 @@ class Negate(_Printed):
 
 
 @value_type
-class Absolute(_Printed):
-    """ABS(x) of a number."""
+class Call(_Printed):
+    """A function of the table in `query/functions`, of arguments of the types that it takes.
 
-    operand: "Expression"
+    CASE is one too: condition and result in turn, then the result where no condition is TRUE. CAST turns its one
+    argument into `type`.
+    """
+
+    function: str
+    arguments: tuple["Expression", ...]
     type: ColumnType
 
 
 @value_type
 class Arithmetic(_Printed):
     """left op right. Both int64 -> int64 (but `/`), else float64; a timestamp plus or minus int64
-    microseconds (an INTERVAL) -> timestamp.
+    microseconds (an INTERVAL) -> timestamp; a timestamp minus another one -> int64 microseconds.
     """  # noqa: D205
 
     op: ArithmeticOp
@@ -177,7 +182,7 @@ Expression = (
     Constant
     | ColumnRef
     | Negate
-    | Absolute
+    | Call
     | Arithmetic
     | Compare
     | InList
@@ -195,10 +200,12 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Constant() | ColumnRef():
             return ()
-        case Negate(operand=one) | Absolute(operand=one) | IsNull(operand=one) | Not(operand=one):
+        case Negate(operand=one) | IsNull(operand=one) | Not(operand=one):
             return (one,)
         case Like(operand=one) | IsTrue(operand=one):
             return (one,)
+        case Call(arguments=many):
+            return many
         case InList(operand=one, options=options):
             return (one, *options)
         case Arithmetic(left=left, right=right) | Compare(left=left, right=right):

@@ -11,10 +11,10 @@ from typing import Any
 
 from psoup.engine.limits import DAY_US, SECOND_US
 from psoup.engine.query.text.syntax import (
-    AbsoluteSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
+    CallSyntax,
     ColumnSyntax,
     CompareSyntax,
     ExpressionSyntax,
@@ -159,8 +159,9 @@ def _negate(syntax: NegateSyntax, lookup: Lookup) -> Term:
     return Term(f"(- {operand})", kind)
 
 
-def _absolute(syntax: AbsoluteSyntax, lookup: Lookup) -> Term:
-    operand, kind = _signed(syntax.operand, lookup)
+def _call(syntax: CallSyntax, lookup: Lookup) -> Term:
+    (argument,) = syntax.arguments
+    operand, kind = _signed(argument, lookup)
     return Term(f"abs({operand})", kind)
 
 
@@ -281,7 +282,7 @@ _TRANSLATORS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Term]] = {
     BooleanSyntax: _boolean,
     NullSyntax: _null,
     NegateSyntax: _negate,
-    AbsoluteSyntax: _absolute,
+    CallSyntax: _call,
     ArithmeticSyntax: _arithmetic,
     CompareSyntax: _compare,
     BetweenSyntax: _between,
