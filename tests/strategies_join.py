@@ -26,7 +26,8 @@ from psoup.engine.query.values.expression import (
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from tests import strategies_sql as sql
-from tests.strategies_sql import NUMBERS, Drawn, DrawnQuery, DrawnWindow, Scope, columns
+from tests.strategies_calls import Drawn
+from tests.strategies_sql import NUMBERS, DrawnQuery, DrawnWindow, Scope, columns
 
 TIMES = (ColumnType.TIMESTAMP,)
 

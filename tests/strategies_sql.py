@@ -32,6 +32,7 @@ from psoup.engine.query.values.expression import (
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 from tests.strategies import EPOCH_US, values
+from tests.strategies_calls import Drawn, calls, distinct_tests
 
 NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)
 
@@ -56,14 +57,6 @@ class Scope:
 
 Named = StreamSchema | Scope
 """What the names of an expression come from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """An expression and one way to write it."""
-
-    text: str
-    tree: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +189,7 @@ def comparisons(draw: st.DrawFn, schema: Named) -> Drawn:
     kinds = sorted({column.type for column in schema.columns})
     kind = draw(st.sampled_from(kinds))
     left = draw(st.sampled_from(columns(schema, kind)))
-    match draw(st.integers(0, 7)):
+    match draw(st.integers(0, 9)):
         case 0 if kind in NUMBERS:
             left, right = draw(numbers(schema)), draw(numbers(schema, 1))
         case 1 if kind is ColumnType.TIMESTAMP:
@@ -205,6 +198,13 @@ def comparisons(draw: st.DrawFn, schema: Named) -> Drawn:
             right = draw(st.sampled_from(columns(schema, kind)))
         case 3 if kind in NUMBERS:
             right = draw(constants(draw(st.sampled_from(NUMBERS)), edges=False))
+        case 4:
+            left, right = (
+                draw(calls(columns(schema, *ColumnType), kind, constants)),
+                draw(constants(kind)),
+            )
+        case 5:
+            return draw(distinct_tests(left, draw(constants(kind))))
         case _:
             right = draw(constants(kind))
     if draw(st.booleans()):
@@ -363,7 +363,8 @@ def outputs(draw: st.DrawFn, schema: StreamSchema) -> tuple[str, tuple[Expressio
     everything = columns(schema, *ColumnType)
     if draw(st.booleans()):
         return "*", tuple(column.tree for column in everything)
-    items = st.one_of(st.sampled_from(everything), numbers(schema), conditions(schema, 1))
+    called = calls(everything, draw(st.sampled_from(everything)).tree.type, constants)
+    items = st.one_of(st.sampled_from(everything), numbers(schema), conditions(schema, 1), called)
     chosen = draw(st.lists(items, min_size=1, max_size=3))
     text = ", ".join(f"{item.text} AS o{i}" for i, item in enumerate(chosen))
     return text, tuple(item.tree for item in chosen)

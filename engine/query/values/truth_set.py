@@ -6,8 +6,10 @@ on both sides, and three-valued logic needs nothing else.
 
 import math
 
+from psoup.engine.query.values.call_truth import Truth, call_truth
 from psoup.engine.query.values.expression import (
     And,
+    Call,
     ColumnRef,
     Compare,
     CompareOp,
@@ -35,9 +37,8 @@ from psoup.engine.query.values.value_set import (
 )
 from psoup.engine.tuples.schema import ColumnType
 
-_Truth = tuple[ValueSet, ValueSet]
-
 _INT64 = ColumnType.INT64
+_TRUE = Constant(value=True, type=ColumnType.BOOL)
 _EXACT_MAX = 2**52
 """Beyond it a DOUBLE beside an int64 stands for several integers: left to the evaluator."""
 
@@ -45,16 +46,17 @@ _EXACT_MAX = 2**52
 def true_set(expression: Expression) -> ValueSet | None:
     """Return the values of its one column for which the expression is TRUE.
 
-    None where that is not a set of intervals or not worth finding: arithmetic on the column, a LIKE that
-    is not a prefix, a DOUBLE beyond 2**52 beside an int64. The expression reads exactly one column.
+    None where that is not a set of intervals or not worth finding: arithmetic on the column, most functions
+    (`call_truth.py`), a LIKE that is not a prefix, a DOUBLE beyond 2**52 beside an int64. The expression reads exactly
+    one column.
     """
-    if isinstance(expression, Compare):
+    if isinstance(expression, Compare) and isinstance(expression.left, ColumnRef):
         return _compared(expression)  # most are: where they are FALSE is not asked
     found = _truth(expression)
     return None if found is None else found[0]
 
 
-def _truth(expression: Expression) -> _Truth | None:
+def _truth(expression: Expression) -> Truth | None:
     match expression:
         case Constant(value=value):
             return (
@@ -72,11 +74,13 @@ def _truth(expression: Expression) -> _Truth | None:
             return _tested(expression)
 
 
-def _tested(expression: Expression) -> _Truth | None:
+def _tested(expression: Expression) -> Truth | None:
     """Return the truth of one test of the column itself."""
     match expression:
         case ColumnRef():
             return _decided(values_where(CompareOp.EQ, constant=True))
+        case Compare(left=Call()) | InList(operand=Call()) | Call():
+            return _called(expression)
         case Compare():
             where_true = _compared(expression)
             return None if where_true is None else _decided(where_true)
@@ -92,19 +96,49 @@ def _tested(expression: Expression) -> _Truth | None:
             return None
 
 
-def _decided(where_true: ValueSet) -> _Truth:
+def _called(expression: Compare | InList | Call) -> Truth | None:
+    """Return the truth of one test of a call."""
+    match expression:
+        case Compare(right=Constant()):
+            return call_truth(expression, _compared)
+        case InList():
+            return _among(expression)
+        case Call():  # a flag
+            return call_truth(Compare(CompareOp.EQ, expression, _TRUE), _compared)
+        case _:
+            return None
+
+
+def _among(test: InList) -> Truth | None:
+    """Return the truth of a call among constants: TRUE where it equals one, FALSE where it equals none of them."""
+    known = [one for one in test.options if one.value is not None]
+    pairs = [
+        call_truth(Compare(CompareOp.EQ, test.operand, one), _compared)
+        for one in known
+        if one.type is test.operand.type
+    ]
+    found = [pair for pair in pairs if pair is not None]
+    if len(found) < len(known):
+        return None
+    with_null = len(known) < len(test.options)
+    return union([true for true, _ in found]), (
+        NO_VALUE if with_null else intersection([false for _, false in found])
+    )
+
+
+def _decided(where_true: ValueSet) -> Truth:
     """Return the truth of a predicate that is unknown for NULL alone."""
     return where_true, where_true.complement()
 
 
-def _known(inner: _Truth | None) -> _Truth | None:
+def _known(inner: Truth | None) -> Truth | None:
     if inner is None:
         return None
     where_true = inner[0]
     return where_true, ValueSet(where_true.complement().intervals, null=not where_true.null)
 
 
-def _joined(operands: tuple[Expression, ...], *, conjunction: bool) -> _Truth | None:
+def _joined(operands: tuple[Expression, ...], *, conjunction: bool) -> Truth | None:
     pairs = [_truth(one) for one in operands]
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(pairs):
@@ -134,7 +168,7 @@ def _compared(test: Compare) -> ValueSet | None:
     return values_where(CompareOp.LE if less else CompareOp.GT, below)
 
 
-def _prefixed(like: Like) -> _Truth | None:
+def _prefixed(like: Like) -> Truth | None:
     pattern = parse_like(like.pattern, like.escape)
     assert pattern is not None, "the binder refuses a pattern that ends with its escape"
     if pattern.prefix is None:
