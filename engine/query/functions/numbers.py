@@ -19,6 +19,8 @@ _INT64, _FLOAT64 = ColumnType.INT64, ColumnType.FLOAT64
 _INT64_MAX, _INT64_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 _DIGITS_MAX = 18
 """The largest power of ten that an int64 holds."""
+_HALF_PAST = 5 * 10**_DIGITS_MAX
+"""Half of the first power of ten that an int64 does not hold."""
 _EXPONENT_MAX = 309
 """Ten to this is past every DOUBLE."""
 _WHOLE_POWERS = np.array([10**digits for digits in range(_DIGITS_MAX + 1)], np.int64)
@@ -107,13 +109,15 @@ def _half_away(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rounded_whole(x: Column, digits: Column) -> Column:
-    places = -np.clip(digits.values, -_DIGITS_MAX - 1, 0)
+    places = -np.clip(digits.values, -_DIGITS_MAX - 2, 0)
     power = _WHOLE_POWERS[np.minimum(places, _DIGITS_MAX)]
     rest = np.fmod(x.values, power)
     up = (np.abs(rest) >= power - np.abs(rest)) & (places > 0)
     tens = (x.values - rest) // power + np.where(up, np.sign(rest), 0)
-    most = _INT64_MAX // power
-    fits = np.abs(tens) <= most
-    values = np.where(places > _DIGITS_MAX, 0, tens * power)
-    valid = narrowed(all_valid((x, digits)), fits | (places > _DIGITS_MAX))
-    return Column(_INT64, values, valid)
+    fits = np.abs(tens) <= _INT64_MAX // power
+    # Of what is past all powers of ten one half of the next one would round up, out of 64 bits.
+    past = places > _DIGITS_MAX
+    half = (x.values >= _HALF_PAST) | (x.values <= -_HALF_PAST)
+    fits = np.where(past, ~(half & (places == _DIGITS_MAX + 1)), fits)
+    values = np.where(past, 0, tens * power)
+    return Column(_INT64, values, narrowed(all_valid((x, digits)), fits))

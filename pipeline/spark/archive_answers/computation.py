@@ -28,8 +28,8 @@ from psoup.pipeline.spark.archive_answers.tuples import (
 )
 from psoup.pipeline.spark.launch.job_run import translated_spark_errors
 from psoup.pipeline.spark.options import Connection
-from psoup.pipeline.spark.sql.expressions import name_sql
 from psoup.pipeline.spark.sql.standing_query import spark_query
+from psoup.pipeline.spark.sql.terms import name_sql
 
 ATTEMPTS_MAX: Final = 3
 """Attempts to find tuples, when batches were archived and dropped from the log before a task read them."""

@@ -15,7 +15,7 @@ from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.factor import BandFactor, EquiFactor
 from psoup.engine.query.values.expression import ColumnRef, sources_of
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
-from psoup.pipeline.spark.sql.expressions import name_sql
+from psoup.pipeline.spark.sql.terms import name_sql
 
 _APART_MAX_US: Final = 10_000 * 366 * DAY_US
 """The largest distance of two instants of the years 1 to 9999; a BIGINT can hold an instant plus this."""

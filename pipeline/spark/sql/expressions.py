@@ -4,19 +4,19 @@ Nothing is folded, reordered or evaluated: Spark reads every literal and compute
 meaning that decision record 0005 gives a text; `standing_query.py` lists them.
 """
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from psoup.engine.limits import DAY_US, SECOND_US
 from psoup.engine.query.text.syntax import (
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
     CallSyntax,
+    CaseSyntax,
+    CastSyntax,
     ColumnSyntax,
     CompareSyntax,
+    DistinctSyntax,
     ExpressionSyntax,
     InSyntax,
     IntervalSyntax,
@@ -28,22 +28,26 @@ from psoup.engine.query.text.syntax import (
     NotSyntax,
     NullSyntax,
     NumberSyntax,
+    RowSyntax,
     StringSyntax,
     TimestampSyntax,
+    operands as syntax_operands,
 )
-from psoup.engine.query.values.expression import ArithmeticOp, ColumnRef
+from psoup.engine.query.values.expression import ArithmeticOp
 from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.spark.sql.calls import as_kind, call_sql, cast_sql, common_kind
+from psoup.pipeline.spark.sql.terms import (
+    Lookup,
+    Term,
+    finite,
+    instant_sql,
+    interval_sql,
+    name_sql,
+    text_sql,
+)
 
 _BOOL, _INT64, _FLOAT64 = ColumnType.BOOL, ColumnType.INT64, ColumnType.FLOAT64
 _STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP
-TYPE_NAMES = {
-    _BOOL: "BOOLEAN",
-    _INT64: "BIGINT",
-    _FLOAT64: "DOUBLE",
-    _STRING: "STRING",
-    _TIMESTAMP: "TIMESTAMP",
-}
-"""Names of the types in Spark SQL."""
 
 _LEAST = "-9223372036854775808L"
 _TRIED = {
@@ -57,74 +61,17 @@ _TRIED = {
 
 _PAST_LAST = "TIMESTAMP '+10000-01-01 00:00:00'"
 _BEFORE_FIRST = "TIMESTAMP '0000-12-31 23:59:59.999999'"
-_INSTANT = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2})?(\.\d+)?(?:[Zz]|([+-])(\d{2}:\d{2}))?)?"
-)
-
-Lookup = Callable[[ColumnSyntax], tuple[str, ColumnRef]]
-"""Returns the SQL of a column's source, and the column, given the column's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An expression in Spark SQL. A `type` of None is a bare NULL; `text` is the value of a string literal."""
-
-    sql: str
-    type: ColumnType | None
-    text: str | None = None
-
-    def beside(self, kind: ColumnType | None) -> str:
-        """Return the SQL of the term beside a value of this type, which a literal takes on.
-
-        A NULL beside another NULL is a BOOLEAN.
-        """
-        if self.type is None:
-            return f"CAST(NULL AS {TYPE_NAMES[kind or _BOOL]})"
-        if self.text is not None and kind is _TIMESTAMP:
-            return instant_sql(self.text)
-        return self.sql
 
 
 def expression_sql(syntax: ExpressionSyntax, lookup: Lookup) -> Term:
     """Return the Spark SQL of an expression that the binder accepts.
 
     SQL of more than one word or call is in brackets. Cost: linear in the text.
+
+    Raises:
+        UntranslatedError: a function of which Spark cannot be made to say what it means.
     """
     return _TRANSLATORS[type(syntax)](syntax, lookup)
-
-
-def name_sql(name: str) -> str:
-    """Return a name, quoted."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def text_sql(text: str) -> str:
-    r"""Return a string literal; `\` escapes in Spark SQL, as it does not in psoup."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def instant_sql(text: str) -> str:
-    """Return the instant of a psoup literal; Spark reads date and clock, and applies the offset.
-
-    Spark's own literals need seconds, and offsets of at most 18 hours: so seconds are added, and the offset becomes an
-    interval.
-    """
-    parts = _INSTANT.match(text)
-    date, clock, seconds, fraction, sign, offset = parts.groups() if parts else (text, *[None] * 5)
-    literal = f"TIMESTAMP '{date} {clock or '00:00'}{seconds or ':00'}{fraction or ''}'"
-    if offset is None:
-        return literal
-    back = "-" if sign == "+" else "+"
-    return f"({literal} {back} INTERVAL '{offset}' HOUR TO MINUTE)"
-
-
-def interval_sql(us: int) -> str:
-    """Return an interval of 0 or more microseconds."""
-    days, rest = divmod(us, DAY_US)
-    seconds, fraction = divmod(rest, SECOND_US)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"INTERVAL '{days} {hour:02}:{minute:02}:{second:02}.{fraction:06}' DAY TO SECOND"
 
 
 def _number(syntax: NumberSyntax, _: Lookup) -> Term:
@@ -155,22 +102,52 @@ def _column(syntax: ColumnSyntax, lookup: Lookup) -> Term:
 
 
 def _negate(syntax: NegateSyntax, lookup: Lookup) -> Term:
-    operand, kind = _signed(syntax.operand, lookup)
-    return Term(f"(- {operand})", kind)
+    operand = expression_sql(syntax.operand, lookup)
+    kind = operand.type or _INT64
+    sql = operand.beside(kind)
+    return Term(f"(- {sql if kind is _FLOAT64 else f'nullif({sql}, {_LEAST})'})", kind)
 
 
 def _call(syntax: CallSyntax, lookup: Lookup) -> Term:
-    (argument,) = syntax.arguments
-    operand, kind = _signed(argument, lookup)
-    return Term(f"abs({operand})", kind)
+    terms = [
+        Term(f"{one.us}L", _INT64)
+        if isinstance(one, IntervalSyntax)
+        else expression_sql(one, lookup)
+        for one in syntax.arguments
+    ]
+    if syntax.name == "MOD":
+        return _computed(ArithmeticOp.MODULO, *terms)
+    if syntax.name == "NULLIF":
+        sides = terms[0].beside(terms[1].type), terms[1].beside(terms[0].type)
+        return Term(f"nullif({sides[0]}, {sides[1]})", terms[0].type or terms[1].type)
+    return call_sql(syntax.name, terms)
 
 
-def _signed(syntax: ExpressionSyntax, lookup: Lookup) -> tuple[str, ColumnType]:
-    """Return a number that can be negated: NULL instead of the least integer, which has no negative."""
-    operand = expression_sql(syntax, lookup)
-    kind = operand.type or _INT64
-    sql = operand.beside(kind)
-    return (sql if kind is _FLOAT64 else f"nullif({sql}, {_LEAST})"), kind
+def _cast(syntax: CastSyntax, lookup: Lookup) -> Term:
+    return cast_sql(expression_sql(syntax.operand, lookup), syntax.type)
+
+
+def _case(syntax: CaseSyntax, lookup: Lookup) -> Term:
+    operand = None if syntax.operand is None else expression_sql(syntax.operand, lookup)
+    conditions = [expression_sql(when, lookup) for when, _ in syntax.branches]
+    if operand is not None:
+        conditions = [_compared(operand, "=", when) for when in conditions]
+    results = [expression_sql(then, lookup) for _, then in syntax.branches]
+    default = Term("NULL", None)
+    if syntax.default is not None:
+        default = expression_sql(syntax.default, lookup)
+    kind = common_kind([*results, default])
+    whens = [
+        f"WHEN {condition.beside(_BOOL)} THEN {as_kind(result, kind).sql}"
+        for condition, result in zip(conditions, results, strict=True)
+    ]
+    return Term(f"CASE {' '.join(whens)} ELSE {as_kind(default, kind).sql} END", kind)
+
+
+def _distinct(syntax: DistinctSyntax, lookup: Lookup) -> Term:
+    left, right = expression_sql(syntax.left, lookup), expression_sql(syntax.right, lookup)
+    same = f"({left.beside(right.type)} <=> {right.beside(left.type)})"
+    return _negated(same, negated=not syntax.negated)
 
 
 def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Term:
@@ -179,13 +156,20 @@ def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Term:
     if isinstance(syntax.left, IntervalSyntax):
         return _moved(syntax.right, syntax.op, syntax.left, lookup)
     left, right = expression_sql(syntax.left, lookup), expression_sql(syntax.right, lookup)
+    return _computed(syntax.op, left, right)
+
+
+def _computed(op: ArithmeticOp, left: Term, right: Term) -> Term:
+    """Return left op right of numbers, or the microseconds between two instants."""
+    if op is ArithmeticOp.SUBTRACT and _TIMESTAMP in (left.type, right.type):
+        first, second = left.beside(_TIMESTAMP), right.beside(_TIMESTAMP)
+        return Term(f"(unix_micros({first}) - unix_micros({second}))", _INT64)
     kinds = {left.type or right.type, right.type or left.type}
     sides = f"{left.beside(right.type)}, {right.beside(left.type)}"
-    tried = f"{_TRIED[syntax.op]}({sides})"
-    if kinds == {_INT64} and syntax.op is not ArithmeticOp.DIVIDE:
+    tried = f"{_TRIED[op]}({sides})"
+    if kinds == {_INT64} and op is not ArithmeticOp.DIVIDE:
         return Term(tried, _INT64)
-    infinite = "nullif(nullif({}, DOUBLE('Infinity')), DOUBLE('-Infinity'))"
-    return Term(infinite.format(tried), _FLOAT64)
+    return Term(finite(tried), _FLOAT64)
 
 
 def _moved(syntax: ExpressionSyntax, op: ArithmeticOp, by: IntervalSyntax, lookup: Lookup) -> Term:
@@ -223,6 +207,8 @@ def _between(syntax: BetweenSyntax, lookup: Lookup) -> Term:
 
 
 def _in(syntax: InSyntax, lookup: Lookup) -> Term:
+    if isinstance(syntax.operand, RowSyntax):
+        return _row_in(syntax, syntax.operand, lookup)
     operand = expression_sql(syntax.operand, lookup)
     options = [expression_sql(part, lookup) for part in syntax.options]
     kind = operand.type or next((one.type for one in options if one.type), None)
@@ -235,11 +221,22 @@ def _in(syntax: InSyntax, lookup: Lookup) -> Term:
     return _negated(f"({' OR '.join(tests)})", negated=syntax.negated)
 
 
+def _row_in(syntax: InSyntax, row: RowSyntax, lookup: Lookup) -> Term:
+    operands = [expression_sql(one, lookup) for one in row.operands]
+    tests = []
+    for option in syntax.options:
+        parts = [expression_sql(one, lookup) for one in syntax_operands(option)]
+        equal = [_compared(a, "=", b).sql for a, b in zip(operands, parts, strict=True)]
+        tests.append(f"({' AND '.join(equal)})")
+    return _negated(f"({' OR '.join(tests)})", negated=syntax.negated)
+
+
 def _like(syntax: LikeSyntax, lookup: Lookup) -> Term:
     operand = expression_sql(syntax.operand, lookup).beside(_STRING)
     escape = None if syntax.escape is None else syntax.escape.value
     pattern = text_sql(_spark_pattern(syntax.pattern.value, escape))
-    return _negated(f"({operand} LIKE {pattern})", negated=syntax.negated)
+    like = "ILIKE" if syntax.insensitive else "LIKE"
+    return _negated(f"({operand} {like} {pattern})", negated=syntax.negated)
 
 
 def _spark_pattern(pattern: str, escape: str | None) -> str:
@@ -283,6 +280,9 @@ _TRANSLATORS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Term]] = {
     NullSyntax: _null,
     NegateSyntax: _negate,
     CallSyntax: _call,
+    CastSyntax: _cast,
+    CaseSyntax: _case,
+    DistinctSyntax: _distinct,
     ArithmeticSyntax: _arithmetic,
     CompareSyntax: _compare,
     BetweenSyntax: _between,
@@ -292,4 +292,4 @@ _TRANSLATORS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Term]] = {
     NotSyntax: _not,
     LogicalSyntax: _logical,
 }
-"""The one translator of each type of node; an INTERVAL only ever stands beside an instant."""
+"""The one translator of each type of node; an INTERVAL stands beside an instant or in a call, a row beside IN."""

@@ -49,7 +49,8 @@ from psoup.engine.query.time_literals import format_instant
 from psoup.engine.query.values.expression import ColumnRef
 from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
 from psoup.pipeline.spark.sql.buckets import time_buckets
-from psoup.pipeline.spark.sql.expressions import expression_sql, instant_sql, interval_sql, name_sql
+from psoup.pipeline.spark.sql.expressions import expression_sql
+from psoup.pipeline.spark.sql.terms import instant_sql, interval_sql, name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +126,7 @@ def spark_query(
 
     Raises:
         SqlError: psoup refuses the text.
+        UntranslatedError: a function of which Spark cannot be made to say what it means (`calls.py`).
     """
     streams = {schema.name: (StreamId(i), schema) for i, schema in enumerate(schemas, start=1)}
     bound = bind(text, streams)

@@ -7,14 +7,17 @@ stands in the list before anything is run that has it.
 from collections.abc import Iterator
 from typing import get_args
 
+from psoup.engine.query.functions.table import FUNCTIONS
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.syntax import (
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
     BoundSyntax,
+    CallSyntax,
     ColumnSyntax,
     CompareSyntax,
+    DistinctSyntax,
     ExpressionSyntax,
     InSyntax,
     IntervalSyntax,
@@ -64,13 +67,15 @@ def all_forms() -> set[str]:
     found |= {"BEGIN NOW - r END NOW", "BEGIN NOW - r END NOW - r", "BEGIN constant END NOW - r"}
     found |= {"BEGIN NOW END NOW"}
     named = {ArithmeticSyntax, BetweenSyntax, BooleanSyntax, ColumnSyntax, CompareSyntax, InSyntax}
-    named |= {IsSyntax, LikeSyntax, LogicalSyntax, NumberSyntax}
+    named |= {CallSyntax, DistinctSyntax, IsSyntax, LikeSyntax, LogicalSyntax, NumberSyntax}
     found |= {kind.__name__ for kind in get_args(ExpressionSyntax) if kind not in named}
+    found |= {f"{name}(...)" for name in FUNCTIONS if name not in ("CASE", "CAST")}
     found |= {f"a {op} b" for op in (*ArithmeticOp, *CompareOp)}
     found |= {"a + INTERVAL", "a - INTERVAL", "INTERVAL + a"}
     found |= {"column", "alias.column", "5", "-5", "2.5", "-2.5", "TRUE", "FALSE", "AND", "OR"}
     for negated in _NEGATED.values():
         found |= {f"a {negated}{what}" for what in ("BETWEEN", "IN", "IN NULL", "LIKE", "ESCAPE")}
+        found |= {f"a {negated}ILIKE", f"a IS {negated}DISTINCT"}
         found |= {f"a IS {negated}{what}" for what in IsWhat}
     return found
 
@@ -116,6 +121,10 @@ def _node(node: ExpressionSyntax) -> set[str]:
             return {f"{sides[0] or 'a'} {op} {sides[1] or ('a' if sides[0] else 'b')}"}
         case CompareSyntax(op=op):
             return {f"a {op} b"}
+        case CallSyntax(name=name):
+            return {f"{name}(...)"}
+        case DistinctSyntax(negated=negated):
+            return {f"a IS {_NEGATED[negated]}DISTINCT"}
         case IsSyntax(what=what, negated=negated):
             return {f"a IS {_NEGATED[negated]}{what}"}
         case BetweenSyntax() | InSyntax() | LikeSyntax():
@@ -144,5 +153,7 @@ def _match(node: BetweenSyntax | InSyntax | LikeSyntax) -> str:
             return "BETWEEN"
         case InSyntax(options=options):
             return "IN NULL" if any(isinstance(one, NullSyntax) for one in options) else "IN"
+        case LikeSyntax(insensitive=True):
+            return "ILIKE"
         case LikeSyntax(escape=escape):
             return "LIKE" if escape is None else "ESCAPE"

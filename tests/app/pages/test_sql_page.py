@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from psoup.engine.query.functions.table import ALIASES, FUNCTIONS, PARTS_AS_FUNCTIONS
 from tests.app.pages.sql_pages import send_table, shown_answer
 from tests.app.support import MOVES_THE_CLOCK, Api, assert_problem
 
@@ -20,6 +21,11 @@ REFUSED, WARNED = (
     ]
     for part in PAGE.partition("## What is not offered")[2].split("## Warnings")
 )
+FUNCTION_PART = PAGE.partition("## Functions")[2].partition("\n## ")[0]
+EXAMPLES = re.findall(
+    r"^\|[^|]*(?:\\\|[^|]*)*\| `(.+?)` \| `(.+?)` \|", FUNCTION_PART, re.MULTILINE
+)
+"""Examples of functions over the row of IBM, and what they give, as literals."""
 
 
 @pytest.fixture
@@ -43,6 +49,26 @@ async def test_query_of_the_page_answers_what_it_shows(page: Api, sql, expected)
     """The rows, in their order, as CSV without `_id` and `_x`."""
     query_id = await page.register(sql)
     assert expected == await shown_answer(page, query_id)
+
+
+async def test_example_of_every_function_gives_what_the_page_says(page: Api):
+    """One query computes all examples, and beside them what they give."""
+    shown = [f"{text} AS o{i}, {gives} AS p{i}" for i, (text, gives) in enumerate(EXAMPLES)]
+    query_id = await page.register(f"SELECT {', '.join(shown)} FROM trades WHERE sym = 'IBM'")
+    (row,) = (await page.results(query_id))["rows"]
+    pairs = [(row[f"o{i}"], row[f"p{i}"]) for i in range(len(EXAMPLES))]
+    assert len(EXAMPLES) > 30
+    assert [] == [
+        (text, found)
+        for (text, _), (found, gives) in zip(EXAMPLES, pairs, strict=True)
+        if (type(found), found) != (type(gives), gives)
+    ]
+
+
+def test_page_names_every_function():
+    """Under the name of the table, and under all others."""
+    words = set(re.findall(r"[A-Z][A-Z_0-9]+", FUNCTION_PART))
+    assert set() == {*FUNCTIONS, *ALIASES, *PARTS_AS_FUNCTIONS} - words - {"||"}
 
 
 @pytest.mark.parametrize(("sql", "code"), REFUSED, ids=lambda text: text[:60])
