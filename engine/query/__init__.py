@@ -7,4 +7,5 @@ Reading order:
     join_graph, join_shape: which sources the factors connect, and how clauses share a join.
     canonical: one text for one bound query. dialect, time_literals: reserved words, instants and durations as text.
     text: from characters to syntax. bind: from syntax to clause and window. values: expressions, sets of values.
+    functions: the scalar functions that expressions call, in one table.
 """

@@ -4,6 +4,7 @@ Reading order:
     binder: the whole query.
     scope: the names that FROM brings.
     expression_binder, coercion: names and types of expressions; constants take the type of what they stand beside.
+    comparison_binder, arithmetic_binder, call_binder: comparisons, sums and calls of sides that are bound.
     normal_form, size: expressions that mean the same become the same value; the largest that is accepted.
     factoring, band: WHERE to boolean factors; bounds on a difference between two sources.
     window_binder: BEGIN-END and the windows of single sources.

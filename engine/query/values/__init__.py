@@ -5,6 +5,6 @@ Reading order:
     evaluate, arithmetic: expressions computed column by column; what has no finite result is NULL.
     like, like_search: LIKE of a column; LIKE of one text by its own search.
     value_set: sets of values of one attribute, as disjoint intervals.
-    truth_set: from a predicate over one attribute to the set of values that satisfy it.
+    truth_set, call_truth: from a predicate over one attribute, or a function of it, to the values that satisfy it.
     factor_table: the value sets of many clauses, as arrays.
 """

@@ -145,6 +145,7 @@ _TOKENS = (
     "TIMESTAMP INTERVAL HOUR GROUP BY ORDER LIMIT CASE WHEN CAST UNION WITH COUNT s i f b t ts x * + - "
     "JOIN INNER CROSS ON RANGE r s.i r.i "
     "/ % ( ) ( ) , ; . = <> < <= > >= || :: [ ] ? : $ @ # ! ~ -- /* */ 1 2.5 1e400 99999999999999999999 'a' "
+    "WHEN THEN ELSE ILIKE EXTRACT( SUBSTRING( TRIM( POSITION( LEFT( COALESCE( DISTINCT DATE BIGINT FOR BOTH LOWER( MOD( "
     "'%' '2014-01-05' '6' \"i\" \"q ' \" é 日 \\ ' \" `"
 )
 
