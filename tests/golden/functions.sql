@@ -60,6 +60,17 @@ SELECT sym FROM trades WHERE px::VARCHAR ILIKE '4%'
 --> factor residual LOWER(CAST(px AS VARCHAR)) LIKE '4%'
 --> warning not-indexed
 
+SELECT sym FROM trades WHERE sym ILIKE 'AXXb' ESCAPE 'x'
+--> SELECT sym FROM trades WHERE LOWER(sym) = 'axb'
+--> none: sym string
+--> factor residual LOWER(sym) = 'axb'
+--> warning not-indexed
+
+SELECT sym FROM trades WHERE NULL ILIKE 'a' OR open
+--> SELECT sym FROM trades WHERE open
+--> none: sym string
+--> factor open in [TRUE, ..)
+
 SELECT sym FROM trades WHERE LENGTH(sym) > 3
 --> SELECT sym FROM trades WHERE LENGTH(sym) > 3
 --> none: sym string
@@ -296,6 +307,14 @@ SELECT t.px FROM trades t, Quotes q WHERE t.ts - q.ts BETWEEN 0 AND 5000000 AND 
 --> factor equal LOWER(trades.sym) = LOWER(Quotes.sym)
 --> factor band trades.ts less Quotes.ts in [0, 5000000] by 2
 --> warning join-unbounded
+
+SELECT t.px FROM trades t, Quotes q WHERE t.sym = q.sym AND t.ts - DATE '2014-01-05' < q.qty
+--> SELECT trades.px FROM trades, Quotes WHERE Quotes.qty > trades.ts - TIMESTAMP '2014-01-05 00:00:00' AND Quotes.sym = trades.sym
+--> none: px float64
+--> factor equal trades.sym = Quotes.sym
+--> factor residual Quotes.qty > trades.ts - TIMESTAMP '2014-01-05 00:00:00'
+--> warning join-unbounded
+--> warning not-indexed
 
 SELECT t.px FROM trades t, Quotes q WHERE DATE_TRUNC('minute', t.ts) = DATE_TRUNC('minute', q.ts)
 --> SELECT trades.px FROM trades, Quotes WHERE DATE_TRUNC('minute', Quotes.ts) = DATE_TRUNC('minute', trades.ts)

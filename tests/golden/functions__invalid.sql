@@ -313,6 +313,11 @@ SELECT sym FROM trades WHERE sym ILIKE Name
 --> Expected a pattern in single quotes, found 'Name'. This is SQL outside the dialect of standing queries.
 --> write a pattern in single quotes
 
+SELECT sym FROM trades WHERE sym ILIKE 'aX' ESCAPE 'x'
+--> type-mismatch 1:40:4 'aX'
+--> The pattern ends with its escape character.
+--> write the escape character twice to mean itself
+
 SELECT sym FROM trades WHERE sym || 'a' > 5
 --> type-mismatch 1:43:1 5
 --> VARCHAR does not compare with BIGINT constant 5.

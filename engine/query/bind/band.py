@@ -211,10 +211,12 @@ def _band(
         ends: of the difference of the first and the second side.
 
     Returns:
-        As in `Band`; None where the difference is open at both ends.
+        As in `Band`; None where the difference is open at both ends, or is one of an instant and a number.
     """
     one, other = _peel(sides[0], kind), _peel(sides[1], kind)
     left, right = one.base, other.base
+    if (left.type is ColumnType.TIMESTAMP) != (right.type is ColumnType.TIMESTAMP):
+        return None  # the microseconds since a constant instant, beside a number
     slack = one.slack + other.slack
     if kind is _FLOAT64 and left.type is right.type is _INT64:
         slack += 2 * _ROUNDING_MAX  # both became DOUBLEs; what is bounded are the integers

@@ -14,7 +14,7 @@ from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.arithmetic_binder import bound_arithmetic
 from psoup.engine.query.bind.coercion import alike, described, kind_of
 from psoup.engine.query.bind.comparison_binder import Side, compared
-from psoup.engine.query.bind.size import check_repeated, check_size
+from psoup.engine.query.bind.size import check_repeated, check_size, too_complex
 from psoup.engine.query.functions.casts import CASTS
 from psoup.engine.query.functions.function import Function, Takes
 from psoup.engine.query.functions.table import CASE, CAST, FUNCTIONS, JOINED
@@ -220,6 +220,9 @@ def _joined(sides: Sequence[Side]) -> Expression:
     texts: list[Expression] = []
     for one, _ in sides:
         texts += one.arguments if isinstance(one, Call) and one.function == JOINED else (one,)
+    if len(texts) > limits.QUERY_ARGUMENTS_MAX:
+        span = sides[0][1].to(sides[-1][1])
+        raise too_complex("Texts joined by ||", len(texts), limits.QUERY_ARGUMENTS_MAX, span)
     return form.fold(Call(JOINED, tuple(texts), _STRING))
 
 

@@ -316,26 +316,20 @@ def _like(syntax: LikeSyntax, lookup: Lookup) -> Expression:
         raise Refused(
             TypeMismatchError, "ESCAPE takes one character.", syntax.escape.span, "write ESCAPE '!'"
         )
-    if parse_like(pattern.value, escape) is None:
+    value = pattern.value
+    if syntax.insensitive:  # both in small letters, but for the escape
+        value = "".join([one if one == escape else lower(one) for one in value])
+        if not form.is_null(operand):
+            operand = form.fold(Call("LOWER", (operand,), ColumnType.STRING))
+    if parse_like(value, escape) is None:
         raise Refused(
             TypeMismatchError,
             "The pattern ends with its escape character.",
             pattern.span,
             "write the escape character twice to mean itself",
         )
-    if syntax.insensitive:
-        found = _ilike(operand, pattern.value, escape)
-    else:
-        found = form.like(operand, pattern.value, escape)
+    found = form.like(operand, value, escape)
     return form.negation(found) if syntax.negated else found
-
-
-def _ilike(operand: Expression, pattern: str, escape: str | None) -> Expression:
-    """Return operand ILIKE pattern: both in small letters, but for the escape."""
-    small = "".join([one if one == escape else lower(one) for one in pattern])
-    if form.is_null(operand):
-        return form.UNKNOWN
-    return form.like(form.fold(Call("LOWER", (operand,), ColumnType.STRING)), small, escape)
 
 
 def _distinct(syntax: DistinctSyntax, lookup: Lookup) -> Expression:

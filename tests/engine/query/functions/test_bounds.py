@@ -38,6 +38,10 @@ def cases(count: int) -> str:
     [
         (f"CONCAT({', '.join('t' * ARGUMENTS)})", f"CONCAT({', '.join('t' * (ARGUMENTS + 1))})"),
         (" || ".join("t" * ARGUMENTS), " || ".join("t" * (ARGUMENTS + 1))),
+        (
+            f"({' || '.join('t' * 32)}) || ({' || '.join('u' * 32)})",
+            f"({' || '.join('t' * 32)}) || ({' || '.join('u' * 33)})",
+        ),
         (cases(ARGUMENTS), cases(ARGUMENTS + 1)),
         (calls(CALLS), calls(CALLS + 1)),
         ("ABS(" * 15 + "i" + ")" * 15, "ABS(" * 17 + "i" + ")" * 17),
@@ -50,7 +54,16 @@ def cases(count: int) -> str:
             f"(i, j) IN ({', '.join(f'({n}, 1)' for n in range(33))})",
         ),
     ],
-    ids=["arguments", "joined", "branches", "calls", "depth", "CASE in CASE", "rows"],
+    ids=[
+        "arguments",
+        "joined",
+        "joined in brackets",
+        "branches",
+        "calls",
+        "depth",
+        "CASE in CASE",
+        "rows",
+    ],
 )
 def test_call_at_a_limit_is_accepted_and_one_more_is_refused(at_limit, past_limit):
     """The canonical text keeps the limit, too."""
