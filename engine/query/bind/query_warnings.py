@@ -8,7 +8,7 @@ from psoup.engine.query.canonical import sql_expression, sql_name
 from psoup.engine.query.clause import QueryWarning, Source, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor, BandFactor, BooleanFactor, ResidualFactor
 from psoup.engine.query.join_graph import is_bounded
-from psoup.engine.query.values.expression import Expression, column_refs, sources_of
+from psoup.engine.query.values.expression import Expression, reads_columns, sources_of
 from psoup.engine.query.window import WindowKind
 from psoup.engine.tuples.schema import StreamSchema
 
@@ -25,7 +25,7 @@ def query_warnings(
     if len(schemas) > 1:
         found += _join_warnings(clause, windows)
     for factor in clause.factors:
-        if isinstance(factor, ResidualFactor) and column_refs(factor.expression):
+        if isinstance(factor, ResidualFactor) and reads_columns(factor.expression):
             found.append(_index_warning(factor.expression, clause.sources))
     return tuple(found)
 
@@ -52,7 +52,7 @@ def is_never_true(factor: BooleanFactor) -> bool:
         case BandFactor(low=low, high=high) if low is not None and high is not None:
             closed = factor.low_closed and factor.high_closed
             return low > high or (factor.exact and low == high and not closed)
-        case ResidualFactor(expression=expression) if not column_refs(expression):
+        case ResidualFactor(expression=expression) if not reads_columns(expression):
             return expression != TRUE  # what has no column and is no constant has no value
         case _:
             return False

@@ -149,7 +149,9 @@ def _compare(reader: TokenReader) -> ExpressionSyntax:
 
 
 def _match(reader: TokenReader) -> ExpressionSyntax:
-    operand = _concat(reader)
+    operand = _sum(reader)
+    if reader.token.keyword == JOINED:
+        operand = _joined(reader, operand)
     start = reader.token
     negated = start.keyword == "NOT" and reader.following.keyword in _MATCHES
     if negated:
@@ -190,8 +192,10 @@ def _options(reader: TokenReader) -> tuple[tuple[ExpressionSyntax, ...], Span]:
 
 def _concat(reader: TokenReader) -> ExpressionSyntax:
     first = _sum(reader)
-    if reader.token.keyword != JOINED:
-        return first
+    return _joined(reader, first) if reader.token.keyword == JOINED else first
+
+
+def _joined(reader: TokenReader, first: ExpressionSyntax) -> ExpressionSyntax:
     texts, op = [first], reader.token
     while reader.take_if(JOINED):
         texts.append(_sum(reader))
@@ -231,12 +235,13 @@ def _product(reader: TokenReader, left: ExpressionSyntax) -> ExpressionSyntax:
 
 def _sign(reader: TokenReader) -> ExpressionSyntax:
     if reader.token.keyword != "-":
-        return _cast(reader)
+        found = _operand(reader)
+        return _cast(reader, found) if reader.token.keyword == "::" else found
     signs = []
     while token := reader.take_if("-"):
         signs.append(token.span)
     number = reader.token.kind is _NUMBER
-    found = _cast(reader)
+    found = _cast(reader, _operand(reader))
     if number and isinstance(found, NumberSyntax):
         found = NumberSyntax(f"-{found.text}", signs.pop().to(found.span))
     for span in reversed(signs):
@@ -244,8 +249,7 @@ def _sign(reader: TokenReader) -> ExpressionSyntax:
     return found
 
 
-def _cast(reader: TokenReader) -> ExpressionSyntax:
-    found = _operand(reader)
+def _cast(reader: TokenReader, found: ExpressionSyntax) -> ExpressionSyntax:
     while reader.take_if("::"):
         found = cast_to(reader, found)
     return found
@@ -253,14 +257,14 @@ def _cast(reader: TokenReader) -> ExpressionSyntax:
 
 def _operand(reader: TokenReader) -> ExpressionSyntax:
     token = reader.token
+    if token.kind is _QUOTED or (token.kind is _WORD and token.keyword not in dialect.RESERVED):
+        return _named(reader)
     literal = _literal(token)
     if literal is not None:
         reader.take()
         return literal
     if token.keyword == "(":
         return _bracketed(reader)
-    if token.kind is _QUOTED or (token.kind is _WORD and token.keyword not in dialect.RESERVED):
-        return _named(reader)
     if token.keyword == "CASE":
         return case_syntax(reader, RULES)
     if token.keyword in dialect.RESERVED_FUNCTIONS and reader.following.keyword == "(":

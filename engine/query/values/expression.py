@@ -221,6 +221,11 @@ def column_refs(expression: Expression) -> frozenset[ColumnRef]:
     return frozenset[ColumnRef]().union(*(column_refs(child) for child in children(expression)))
 
 
+def reads_columns(expression: Expression) -> bool:
+    """Return whether the expression reads any column. Cost: up to the first one."""
+    return isinstance(expression, ColumnRef) or any(map(reads_columns, children(expression)))
+
+
 def sources_of(expression: Expression) -> frozenset[int]:
     """Return the places in FROM of the sources whose columns the expression reads."""
     if isinstance(expression, ColumnRef):
