@@ -270,6 +270,8 @@ CUT_CACHE_BYTES_MAX: Final = 64 * MIB
 """Row orders of answers being paged through, kept so that a page costs a page."""
 HITS_CACHE_BYTES_MAX: Final = 128 * MIB
 """Hits in whole chunks as invocations found them, kept so that the next one does not look for them again."""
+FIRST_DATED_CACHE_BYTES_MAX: Final = 8 * MIB
+"""The smallest times of visible hits as invocations found them, a KiB for each query that slides."""
 
 # Histories.
 HISTORIES_MAX: Final = 64

@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.invocation.arrivals import arrivals_us, clock_brings, ticks
 from psoup.engine.limits import TIMESTAMP_US_MIN
-from psoup.engine.results.contract import Cut, Gen
+from psoup.engine.results.contract import Cut, Gen, Snapshot
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Column, Seq
 from psoup.engine.tuples.value_type import value_type
@@ -166,11 +167,9 @@ class Answer:
         state: of the whole answer: two answers to one request whose states are equal have equal rows, in the same
             order, and are both `complete` or both not.
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
-        arrivals_us: the first instant at which a row that is yet to arrive may be visible; None = none ever is.
-        ticks: NOW is the server's clock, which moves by itself; else it moves when rows arrive.
-        clock_brings: rows that have arrived may enter as that clock moves.
         row_ids: (n,) for DISTINCT: 24 hexadecimal digits as bytes, the digest of the row's values; None = rows are
             known by their tuple ids.
+        snapshot: what was answered from; None where there is no NOW yet, and of answers past memory.
     """
 
     cut: Cut
@@ -194,6 +193,21 @@ class Answer:
     state: tuple[Hashable, ...] = ()
     complete: bool = False
     row_ids: NDArray[np.bytes_] | None = None
-    arrivals_us: int | None = BEFORE_ALL_US
-    ticks: bool = False
-    clock_brings: bool = False
+    snapshot: Snapshot | None = None
+
+    @property
+    def arrivals_us(self) -> int | None:
+        """Return the first instant at which a row that is yet to arrive may be visible; None = none ever is."""
+        if self.snapshot is None or self.now_us is None:
+            return BEFORE_ALL_US
+        return arrivals_us(self.snapshot, self.now_us)
+
+    @property
+    def ticks(self) -> bool:
+        """Return whether NOW is the server's clock, which moves by itself; else it moves when rows arrive."""
+        return self.snapshot is not None and ticks(self.snapshot)
+
+    @property
+    def clock_brings(self) -> bool:
+        """Return whether rows that have arrived may enter as that clock moves."""
+        return self.snapshot is not None and clock_brings(self.snapshot)

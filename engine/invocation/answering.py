@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
-from psoup.engine.invocation.arrivals import arrivals_us, clock_brings, ticks
 from psoup.engine.invocation.cache import InvocationCache, Order, Whole
 from psoup.engine.invocation.changes import Finder, changed
 from psoup.engine.invocation.continuing import before_all, continues, is_complete
@@ -102,9 +101,7 @@ def answer_at(
         state,
         complete,
         row_ids,
-        arrivals_us(snapshot, at.now_us),
-        ticks(snapshot),
-        clock_brings(snapshot),
+        snapshot,
     )
 
 

@@ -7,9 +7,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.data.source import DatedRows
 from psoup.engine.invocation.answer import PagePosition, RowIds
 from psoup.engine.invocation.composite_hits import CompositeHits
-from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX
+from psoup.engine.limits import (
+    CUT_CACHE_BYTES_MAX,
+    FIRST_DATED_CACHE_BYTES_MAX,
+    HITS_CACHE_BYTES_MAX,
+)
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
 from psoup.engine.query.reading import Reading
@@ -59,6 +64,26 @@ class Order:
         return ENTRY_BYTES + self.rows.nbytes + sum(others)
 
 
+@value_type
+class FirstDated:
+    """The smallest time of the visible hits of a query that slides, and in which span: `first_row` to `end_us` are its.
+
+    The time is inside the span. Both ends of a query's window move together, and floors of retention only grow.
+    """
+
+    first_row: int
+    past_row: int
+    end_us: int
+    time_us: int
+
+    def is_first_in(self, span: DatedRows) -> bool:
+        """Return whether no visible hit of the query in a span is dated earlier, but for rows that have come since."""
+        if self.first_row != span.first_row or self.past_row > span.past_row:
+            return False
+        begin_us = span.begin_us
+        return self.end_us <= span.end_us and (begin_us is None or begin_us <= self.time_us)
+
+
 class InvocationCache:
     """Hits as invocations have found them, and the orders of answers in progress; bound queries are others' as well.
 
@@ -71,6 +96,7 @@ class InvocationCache:
         *,
         order_bytes_max: int = CUT_CACHE_BYTES_MAX,
         hits_bytes_max: int = HITS_CACHE_BYTES_MAX,
+        first_dated_bytes_max: int = FIRST_DATED_CACHE_BYTES_MAX,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Begin without hits and orders.
@@ -79,6 +105,7 @@ class InvocationCache:
             bound: the queries that registrations have bound.
             order_bytes_max: bound of all orders together.
             hits_bytes_max: bound of all hits together.
+            first_dated_bytes_max: bound of what is known of all queries' first visible hits.
             make_lock: where threads share it, makes its locks.
         """
         self._bound = bound
@@ -87,6 +114,9 @@ class InvocationCache:
         )
         self.orders: Recent[tuple[QueryId, PagePosition], Order] = Recent(
             order_bytes_max, make_lock()
+        )
+        self._first_dated: Recent[tuple[Gen, QueryId], FirstDated] = Recent(
+            first_dated_bytes_max, make_lock()
         )
 
     def reading(self, snapshot: Snapshot) -> Reading:
@@ -108,6 +138,15 @@ class InvocationCache:
         key = (snapshot.cut.gen, snapshot.clause.clause_id)
         self._hits.put(key, hits, size=sum(one.nbytes for one in hits.values()))
 
+    def first_dated(self, snapshot: Snapshot) -> FirstDated | None:
+        """Return the smallest time of the visible hits of the snapshot's query, as it was last found."""
+        return self._first_dated.get((snapshot.cut.gen, snapshot.query.query_id))
+
+    def remember_first_dated(self, snapshot: Snapshot, found: FirstDated) -> None:
+        """Keep the smallest time of the visible hits of the snapshot's query, in place of what was known."""
+        key = snapshot.cut.gen, snapshot.query.query_id
+        self._first_dated.put(key, found, size=ENTRY_BYTES)
+
     def composites(self, snapshot: Snapshot) -> CompositeHits | None:
         """Return what is known of the composites of the snapshot's clause, over several streams."""
         found = self._hits.get((snapshot.cut.gen, snapshot.clause.clause_id))
@@ -125,11 +164,12 @@ class InvocationCache:
         """Keep the order of the answer that a page belongs to, for the pages to come."""
         self.orders.put((query_id, at.whole()), order, size=order.nbytes)
 
-    def statistics(self) -> tuple[RecentStatistics, RecentStatistics]:
-        """Return what is held of hits and of orders, in bytes."""
-        return self._hits.statistics(), self.orders.statistics()
+    def statistics(self) -> tuple[RecentStatistics, RecentStatistics, RecentStatistics]:
+        """Return what is held of hits, of orders and of first visible hits, in bytes."""
+        return self._hits.statistics(), self.orders.statistics(), self._first_dated.statistics()
 
     def check(self) -> None:
-        """Assert that both bounds are kept."""
+        """Assert that all bounds are kept."""
+        self._first_dated.check()
         self._hits.check()
         self.orders.check()

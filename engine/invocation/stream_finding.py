@@ -16,7 +16,7 @@ from psoup.engine.data.source import DatedRows, RowSpan, TupleSource
 from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.answering import outputs
-from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.cache import FirstDated, InvocationCache
 from psoup.engine.invocation.finding import Finding
 from psoup.engine.invocation.pinning import earliest, is_empty, span_of
 from psoup.engine.invocation.spans import (
@@ -61,6 +61,7 @@ class StreamFinding:
 
     __slots__ = (
         "_at",
+        "_cache",
         "_hits",
         "_lowest_row",
         "_reading",
@@ -87,6 +88,7 @@ class StreamFinding:
         self._snapshot = snapshot
         self._reading = reading
         self._at = at
+        self._cache = cache
         self._hits = Finding(results, source, snapshot, reading.clause, cache)
         self._window = snapshot.query.window
         self._shown = span_of(snapshot, at, 0, self._window)
@@ -133,37 +135,53 @@ class StreamFinding:
 
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
-        total, oldest_row, newest_row, least_us = 0, None, None, None
-        unread: list[tuple[int, int]] = []
-        slides = self._window.slides
+        total, oldest_row, newest_row = 0, None, None
         for first_row, past_row, inside in self._reach(self._shown):
             if inside:
                 count, oldest, newest = self._hits.count(first_row, past_row)
-                if slides and oldest is not None:
-                    unread.append((oldest, past_row))
             else:
                 count, oldest, newest = 0, None, None
-                for part, times, dated in self._dated(
-                    self._hits.rows(first_row, past_row), self._shown
-                ):
+                parts = self._hits.rows(first_row, past_row)
+                for part, _, dated in self._dated(parts, self._shown):
                     rows = part[dated]
                     if len(rows):
                         oldest = rows.item(0) if oldest is None else oldest
                         newest = rows.item(-1)
                         count += len(rows)
-                        if slides:
-                            least_us = earliest(least_us, int(times[dated].min()))
             total += count
             oldest_row = oldest if oldest_row is None else oldest_row
             newest_row = newest_row if newest is None else newest
+        return Numbers(total, oldest_row, newest_row, self.enters_us(), self._leaves_us(oldest_row))
+
+    def _leaves_us(self, oldest_row: int | None) -> int | None:
+        """Return when the clock takes the first of the visible rows; None = it takes none.
+
+        Args:
+            oldest_row: the smallest of their numbers; None = there are none.
+
+        Cost: O(1) where nothing came since the last call for this query; else that of `_least_us`, in rows that came.
+        """
+        if oldest_row is None or not self._window.slides:
+            return None
+        shown, known = self._shown, self._cache.first_dated(self._snapshot)
+        if known is None or not known.is_first_in(shown):
+            least_us = self._least_us(replace(shown, first_row=oldest_row))
+            assert least_us is not None, "a visible row has a time"
+            self._remember_first_dated(least_us)
+        elif known.past_row == shown.past_row:
+            least_us = known.time_us
+        else:
+            fresh = replace(shown, first_row=known.past_row, end_us=known.time_us - 1)
+            earlier_us = self._least_us(fresh)
+            least_us = known.time_us if earlier_us is None else earlier_us
+            self._remember_first_dated(least_us)
+        interval = self._window.interval(least_us)
+        return None if interval is None else interval[1]
+
+    def _remember_first_dated(self, time_us: int) -> None:
         shown = self._shown
-        for first_row, past_row in unread:
-            end_us = shown.end_us if least_us is None else least_us - 1
-            rest = DatedRows(shown.stream_id, first_row, past_row, shown.begin_us, end_us)
-            least_us = earliest(least_us, self._least_us(rest))
-        interval = None if least_us is None else self._window.interval(least_us)
-        leaves_us = None if interval is None else interval[1]
-        return Numbers(total, oldest_row, newest_row, self.enters_us(), leaves_us)
+        found = FirstDated(shown.first_row, shown.past_row, shown.end_us, time_us)
+        self._cache.remember_first_dated(self._snapshot, found)
 
     def entered(self, since: Since, *, by_clock: bool) -> Rows:
         """Return the visible rows that were not visible at an earlier position, in the order of answers.

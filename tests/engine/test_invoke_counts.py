@@ -6,6 +6,8 @@ import threading
 import numpy as np
 import pytest
 
+from psoup.engine.data.source import DatedRows
+from psoup.engine.invocation.cache import FirstDated
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
@@ -125,3 +127,36 @@ def test_invoke_for_counts_while_rows_come_in_and_segments_go_is_that_of_one_pos
     stop.set()
     reader.join()
     assert [] == wrong
+
+
+@pytest.mark.parametrize("kept", [{}, {"rows": 60}, {"time_us": 300}])
+@pytest.mark.parametrize("seed", range(4))
+def test_invoke_for_counts_differential_tells_when_the_clock_takes_the_first_row(seed, kept):
+    """Whatever was asked before, of earlier instants too, a count tells what the list of its rows does."""
+    rng = np.random.default_rng(seed)
+    world = world_of(schema_keeping(**kept))
+    query_ids = [
+        world.register(f"SELECT ts FROM s WHERE a < 3 BEGIN (NOW - {reach}) END ({end})")
+        for reach, end in (("0.000040", "NOW"), ("0.000200", "NOW"), ("0.000090", "NOW - 0.000030"))
+    ]
+    now_us = T0
+    for _ in range(120):
+        now_us += int(rng.choice([0, 1, 10, 60]))
+        dated = now_us - rng.integers(0, 150, rng.integers(0, 8))
+        if len(dated):
+            send(world, *((int(ts), int(rng.integers(0, 6))) for ts in (now_us, *dated)))
+        newest_us = world.store.results.stream("s").high_water_us
+        for query_id in query_ids:
+            of_past = newest_us is not None and not kept and rng.random() < 0.3
+            asked = {"now_us": newest_us - 7} if of_past else {}
+            count = ask(world, query_id, count_only=True, **asked)
+            listed = ask(world, query_id, limit=100_000, **asked)
+            assert (listed.count, listed.changes_us) == (count.count, count.changes_us)
+            assert listed.state == count.state
+
+
+def test_first_dated_of_more_rows_than_a_span_has_is_not_its_first():
+    """A reader of an earlier position cannot tell whether the first hit is among the rows that it may see."""
+    span = DatedRows(1, 0, 10, 5, 90)
+    assert FirstDated(0, 10, 90, 5).is_first_in(span)
+    assert not FirstDated(0, 11, 90, 5).is_first_in(span)
