@@ -12,6 +12,7 @@ from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import schema_keeping
 from tests.engine.one_stream import T0, ask, send, times, world_of
 
@@ -157,6 +158,6 @@ def test_invoke_for_counts_differential_tells_when_the_clock_takes_the_first_row
 
 def test_first_dated_of_more_rows_than_a_span_has_is_not_its_first():
     """A reader of an earlier position cannot tell whether the first hit is among the rows that it may see."""
-    span = DatedRows(1, 0, 10, 5, 90)
+    span = DatedRows(StreamId(1), 0, 10, 5, 90)
     assert FirstDated(0, 10, 90, 5).is_first_in(span)
     assert not FirstDated(0, 11, 90, 5).is_first_in(span)
