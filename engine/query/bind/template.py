@@ -1,8 +1,8 @@
-"""What the queries of one simple shape share, and the numbers of one put into it.
+"""What the queries of one simple skeleton share, and the numbers of one put into it.
 
-A shape (`shapes.py`) is a text with holes where numbers stand in its WHERE. It is simple where FROM has one
+A skeleton (`skeletons.py`) is a text with holes where numbers stand in its WHERE. It is simple where FROM has one
 stream, WHERE is an AND of comparisons of a column with a number, and every hole is one of these numbers. Then all
-texts of the shape are bound alike:
+texts of the skeleton are bound alike:
 
 - The scanner sees the same tokens, for a hole is one whole number in each of them, with its sign or without:
   what stands around it ends no number and no word, and no number begins or ends a string or a comment.
@@ -54,12 +54,12 @@ class _Test(NamedTuple):
 
 
 class Template:
-    """A simple shape over one declaration. Nobody changes it once it is made."""
+    """A simple skeleton over one declaration. Nobody changes it once it is made."""
 
     __slots__ = ("_factors", "_head", "_kinds", "_query", "_schema", "_tail", "_tests", "_warnings")
 
     def __init__(self, query: BoundQuery, schema: StreamSchema, tests: Sequence[_Test]) -> None:
-        """Keep what `query`, one of the shape, shares with the others; `tests` by their holes."""
+        """Keep what `query`, one of the skeleton, shares with the others; `tests` by their holes."""
         clause = query.clause
         shared = sql_clause(
             distinct=clause.distinct,
@@ -118,10 +118,10 @@ class Template:
 def template_of(
     text: str, holes: Sequence[Span], query: BoundQuery, streams: Streams
 ) -> Template | None:
-    """Return the template of a text's shape; None where it is not simple.
+    """Return the template of a text's skeleton; None where it is not simple.
 
     Args:
-        text: one text of the shape.
+        text: one text of the skeleton.
         holes: where its numbers stand, each between what is no part of a number, a word or a sign.
         query: what the text is bound to over `streams`.
         streams: the declared streams.
