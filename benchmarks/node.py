@@ -32,8 +32,9 @@ from psoup.engine.log.operation import (
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.scope import Streams
-from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
+from psoup.engine.query.clause import BoundQuery, Source, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.shape import Output
 from psoup.engine.query.values.expression import ColumnRef
 from psoup.engine.query.values.value_set import Interval, ValueSet
 from psoup.engine.query.window import Bound, Window

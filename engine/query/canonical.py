@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from psoup.engine.query import dialect
-from psoup.engine.query.clause import Output, Source
+from psoup.engine.query.clause import Source
+from psoup.engine.query.shape import Output
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
     Absolute,
+    AggregateCall,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -21,6 +23,7 @@ from psoup.engine.query.values.expression import (
     Compare,
     Constant,
     Expression,
+    GroupKey,
     InList,
     IsNull,
     IsTrue,
@@ -131,10 +134,13 @@ def _bound(bound: Bound) -> str:
 def _within(expression: Expression, place: int) -> str:
     """Return the expression as it stands where at least `place` is wanted."""
     text = sql_expression(expression)
+    return text if _binding(expression) >= place else f"({text})"
+
+
+def _binding(expression: Expression) -> int:
+    """Return how tightly an expression binds."""
     binding = _BINDINGS.get(type(expression))
-    if binding is None:
-        binding = _binding_by_part(expression)
-    return text if binding >= place else f"({text})"
+    return _binding_by_part(expression) if binding is None else binding
 
 
 def _binding_by_part(expression: Expression) -> int:
@@ -144,6 +150,8 @@ def _binding_by_part(expression: Expression) -> int:
             return _SUM
         case Arithmetic():
             return _PRODUCT
+        case GroupKey(expression=one):
+            return _binding(one)
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return _BINDINGS[type(test)]
         case _:
@@ -153,6 +161,18 @@ def _binding_by_part(expression: Expression) -> int:
 def _print_column(expression: ColumnRef) -> str:
     name = sql_name(expression.name)
     return f"{sql_name(expression.alias)}.{name}" if expression.alias else name
+
+
+def _print_key(expression: GroupKey) -> str:
+    return sql_expression(expression.expression)
+
+
+def _print_aggregate(expression: AggregateCall) -> str:
+    taken = ", ".join([sql_expression(one) for one in expression.arguments]) or "*"
+    text = f"{expression.function}({'DISTINCT ' if expression.distinct else ''}{taken})"
+    if expression.filter is None:
+        return text
+    return f"{text} FILTER (WHERE {sql_expression(expression.filter)})"
 
 
 def _print_absolute(expression: Absolute) -> str:
@@ -217,6 +237,7 @@ def _print_test(expression: InList | Like | IsNull | IsTrue, negation: str = "")
 _BINDINGS: dict[type[Expression], int] = {
     Constant: _OPERAND,
     ColumnRef: _OPERAND,
+    AggregateCall: _OPERAND,
     Absolute: _OPERAND,
     Negate: _SIGN,
     Compare: _COMPARE,
@@ -232,6 +253,8 @@ _BINDINGS: dict[type[Expression], int] = {
 _PRINTERS: dict[type[Expression], Callable[[Any], str]] = {
     Constant: sql_constant,
     ColumnRef: _print_column,
+    GroupKey: _print_key,
+    AggregateCall: _print_aggregate,
     Absolute: _print_absolute,
     Negate: _print_negate,
     Arithmetic: _print_arithmetic,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from psoup.engine.errors import TextPosition
 from psoup.engine.query.factor import BooleanFactor
-from psoup.engine.query.values.expression import Expression
+from psoup.engine.query.shape import Output
 from psoup.engine.query.window import Window
-from psoup.engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.tuples.schema import StreamId
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +20,6 @@ class Source:
     alias: str
     stream: str
     stream_id: StreamId
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One column of the answer."""
-
-    name: str
-    expression: Expression
-
-    @property
-    def type(self) -> ColumnType:
-        """The type of its values."""
-        return self.expression.type
 
 
 @dataclass(frozen=True, slots=True)

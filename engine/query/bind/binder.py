@@ -19,9 +19,10 @@ from psoup.engine.query.canonical import (
     sql_text,
     sql_window,
 )
-from psoup.engine.query.clause import BoundQuery, Output, StandingQueryClause
+from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.factor import BooleanFactor
 from psoup.engine.query.join_graph import unbound_source
+from psoup.engine.query.shape import Output
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax

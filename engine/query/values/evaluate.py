@@ -15,6 +15,7 @@ from psoup.engine.checkpoint import checkpoint
 from psoup.engine.query.values.arithmetic import absolute, arithmetic, negate
 from psoup.engine.query.values.expression import (
     Absolute,
+    AggregateCall,
     And,
     Arithmetic,
     ColumnRef,
@@ -22,6 +23,7 @@ from psoup.engine.query.values.expression import (
     CompareOp,
     Constant,
     Expression,
+    GroupKey,
     InList,
     IsNull,
     IsTrue,
@@ -34,8 +36,11 @@ from psoup.engine.query.values.like import like_matcher, parse_like
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ColumnType
 
-Columns = Callable[[ColumnRef], Column]
-"""From a column of the FROM list to its values, all of one length."""
+Columns = Callable[[Any], Column]
+"""From what an expression reads to its values, all of one length.
+
+It reads `ColumnRef`s over rows, `GroupKey`s and `AggregateCall`s over groups.
+"""
 
 TEXTS_AT_ONCE: Final = 1_024
 """Texts that are decided between two checkpoints: 8 MiB where each is as long as a text may be, a tenth of a second."""
@@ -55,7 +60,7 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
 
     Args:
         expression: as the binder makes it: types agree.
-        columns: called once per column reference; each answer has `count` values. Not modified.
+        columns: called once per leaf that is no constant; each answer has `count` values. Not modified.
         count: number of rows; matters where the expression reads no column.
 
     Returns:
@@ -65,7 +70,7 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
     match expression:
         case Constant():
             return _constant(expression, count)
-        case ColumnRef():
+        case ColumnRef() | GroupKey() | AggregateCall():
             return columns(expression)
         case Negate(operand=one):
             return negate(evaluate(one, columns, count))
