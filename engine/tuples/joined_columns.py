@@ -1,0 +1,50 @@
+"""Columns of one type put together into one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.schema import ColumnType
+
+Places = slice | NDArray[np.int64]
+
+
+def joined(kind: ColumnType, count: int, parts: Sequence[tuple[Places, Column]]) -> Column:
+    """Return one column of `count` values from parts with their places; dictionaries are united.
+
+    Cost: O(count) and, but for one dictionary that all parts share, one look-up per distinct text used in each part.
+    """
+    if len(parts) == 1:
+        return parts[0][1]  # one part is all of the values, in order
+    values = np.zeros(count, dtype=DTYPES[kind])
+    valid: NDArray[np.bool_] | None = None
+    shared = parts[0][1].dictionary if parts else None
+    if any(column.dictionary is not shared for _, column in parts):
+        shared = None
+    codes: dict[str, int] = {}
+    for places, column in parts:
+        if column.dictionary is None or shared is not None:
+            values[places] = column.values
+        else:
+            used, inverse = np.unique(column.values, return_inverse=True)
+            texts = [column.dictionary[code] for code in used.tolist()]
+            own = [codes.setdefault(text, len(codes)) for text in texts]
+            values[places] = np.array(own, dtype=np.int32)[inverse]
+        if column.valid is not None:
+            valid = np.ones(count, dtype=np.bool_) if valid is None else valid
+            valid[places] = column.valid
+    dictionary = shared
+    if dictionary is None and kind is ColumnType.STRING:
+        dictionary = tuple(codes) or ("",)
+    return Column(kind, values, valid, dictionary)
+
+
+def stacked(columns: Sequence[Column]) -> Column:
+    """Return the values of some columns, one at least, one below the other. Cost: that of `joined`."""
+    parts, row = [], 0
+    for column in columns:
+        parts.append((slice(row, row + len(column)), column))
+        row += len(column)
+    return joined(columns[0].type, row, parts)
