@@ -15,5 +15,6 @@ Reading order:
     join_changes: those that differ from an earlier position.
     answering: what both kinds have in common, the select list first.
     distinct, row_digest: DISTINCT, and what its rows are known by.
+    shaped: groups, rows in an order of their own, and the first of either.
     cache: what a process keeps between invocations.
 """

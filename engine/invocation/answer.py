@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.limits import TIMESTAMP_US_MIN
+from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.results.contract import Cut, Gen
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Column, Seq
@@ -148,8 +149,10 @@ class Answer:
         count: rows of the whole answer; everything visible, also where only changes were asked for.
         complete_from_us: None if the window lies inside retention, else the time from which it does.
         columns: name and values of each output; () for a count.
-        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams.
-        leaves_us: (n,) the instants at which they leave the window; None = they never do.
+        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams. Of
+            groups, which are of many tuples, (n,) zeros.
+        leaves_us: (n,) the instants at which they leave the window, or the clock changes a group next; None = they
+            never do, as is an instant that cannot be written.
         at: the position of this page; None where `now_us` is.
         next: the position of the next page; None = there is none.
         reset: whether the client forgets its rows and its cursor before it takes these: on the first page of a full
@@ -168,9 +171,10 @@ class Answer:
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
         arrivals_us: the first instant at which a row that is yet to arrive may be visible; None = none ever is.
         ticks: NOW is the server's clock, which moves by itself; else it moves when rows arrive.
-        clock_brings: rows that have arrived may enter as that clock moves.
-        row_ids: (n,) for DISTINCT: 24 hexadecimal digits as bytes, the digest of the row's values; None = rows are
-            known by their tuple ids.
+        clock_brings: as that clock moves rows that have arrived may enter, and what is told of groups may change.
+        row_ids: (n,) for DISTINCT and groups: 24 hexadecimal digits as bytes, the digest of the row's values, or of the
+            group's keys; None = rows are known by their tuple ids.
+        overflowed: aggregates that are NULL in a group because their value is none of their type.
     """
 
     cut: Cut
@@ -197,3 +201,4 @@ class Answer:
     arrivals_us: int | None = BEFORE_ALL_US
     ticks: bool = False
     clock_brings: bool = False
+    overflowed: tuple[AggregateCall, ...] = ()

@@ -17,6 +17,7 @@ from psoup.engine.invocation.distinct import groups_of, last_leaving
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.row_digest import digests
+from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.tuples.batch import Column
@@ -35,15 +36,17 @@ class JoinInvocation(AnsweredQuery):
         source: TupleSource,
         snapshot: Snapshot,
         cache: InvocationCache,
+        *,
+        reading: Reading,
         at: PagePosition,
     ) -> None:
-        """Bind the windows to the position's instant.
+        """Bind the windows to the position's instant; `reading` is of the snapshot's query.
 
         Raises:
             QuerySuspendedError: the clause ran over a bound.
         """
         refuse_suspended(snapshot)
-        super().__init__(results, source, snapshot, cache, at)
+        super().__init__(results, source, snapshot, cache, reading=reading, at=at)
         query = snapshot.query
         self._windows = windows_of(query.window, query.ranges, len(snapshot.streams))
 

@@ -15,6 +15,7 @@ from psoup.engine.invocation.distinct import first_and_last
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.kernels.gather import ascends
+from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
 
@@ -32,10 +33,12 @@ class Invocation(AnsweredQuery):
         source: TupleSource,
         snapshot: Snapshot,
         cache: InvocationCache,
+        *,
+        reading: Reading,
         at: PagePosition,
     ) -> None:
-        """Bind the window to the position's instant."""
-        super().__init__(results, source, snapshot, cache, at)
+        """Bind the window to the position's instant; `reading` is of the snapshot's query."""
+        super().__init__(results, source, snapshot, cache, reading=reading, at=at)
         self._stream_id = snapshot.streams[0].stream_id
         self._window = snapshot.query.window
 

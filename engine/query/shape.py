@@ -64,8 +64,18 @@ class Shape:
 
     @property
     def delta(self) -> Literal["rows", "replace"]:
-        """Return what an answer to a cursor holds: rows that have changed, or all rows where LIMIT or OFFSET cuts."""
-        return "rows" if self.limit is None and not self.offset else "replace"
+        """Return what an answer to a cursor holds: rows that have changed, or all rows.
+
+        All of them where LIMIT or OFFSET cuts, and where equal groups are shown once: what has become of a row then
+        depends on others.
+        """
+        of_groups = self.distinct and self.keys is not None
+        return "rows" if self.limit is None and not self.offset and not of_groups else "replace"
+
+    @property
+    def selects_only(self) -> bool:
+        """Return whether rows are shown in the order of answers, all of them or of equal ones the first."""
+        return self.keys is None and not self.order and self.limit is None and not self.offset
 
     @property
     def over_rows(self) -> tuple[Expression, ...]:
