@@ -89,10 +89,10 @@ class Grouping:
             tuple([sql_expression(state) for state in self.states]),
         )
 
-    def groups(self, rows: RowsToAggregate, parts: Sequence[Column] = ()) -> Groups:
-        """Return the rows in groups of the keys; `parts` stand before these."""
+    def groups(self, rows: RowsToAggregate) -> Groups:
+        """Return the rows in groups of the keys."""
         keys = [evaluate(key, rows.columns, rows.count) for key in self.keys]
-        return grouped([*parts, *keys], rows.count)
+        return grouped(keys, rows.count)
 
     def aggregated(self, rows: RowsToAggregate) -> AggregatedGroups:
         """Return the aggregates of all groups of the rows. Cost: that of `grouped`, and of `aggregated` for each."""

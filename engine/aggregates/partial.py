@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.extremes import column_bytes
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.groups import grouped
+from psoup.engine.aggregates.groups import divided, grouped
 from psoup.engine.aggregates.state import State
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.joined_columns import stacked
-from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
 Integers = NDArray[np.int64]
@@ -88,11 +87,16 @@ class PartialRun:
         first, past = -(-self.first // units), self.past // units
         if past <= first:
             return PartialRun(first, np.zeros(1, dtype=np.int64), self.partial.part(0, 0))
+        begin, end = first * units - self.first, past * units - self.first
         some = self.part(first * units, past * units)
-        begin = first * units - self.first
-        sizes = np.diff(self.edges[begin : past * units - self.first + 1])
-        numbers = np.repeat(np.arange(first * units, past * units) // units, sizes)
-        return _run(numbers, some, first, past)
+        edges = self.edges[begin : end + 1 : units] - self.edges[begin]
+        numbers, groups = divided(grouped(some.keys, some.count), edges)
+        # Keys keep their dictionary, so that chunks and segments are merged without a look at texts.
+        rows = np.empty(groups.count, dtype=np.int64)
+        rows[groups.labels] = np.arange(some.count)
+        keys = tuple([key.take(rows) for key in some.keys])
+        states = tuple([state.regrouped(groups.labels, groups.count) for state in some.states])
+        return _run(first, past, numbers, Partial(groups.count, keys, states))
 
 
 def together(partials: Sequence[Partial]) -> Partial:
@@ -118,25 +122,20 @@ def partial_of(grouping: Grouping, rows: RowsToAggregate) -> Partial:
     return Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
 
 
-def run_of(
-    grouping: Grouping, rows: RowsToAggregate, units: Integers, first: int, past: int
-) -> PartialRun:
-    """Return the partials of the units `[first, past)`, all in one pass over their rows.
+def run_of(grouping: Grouping, rows: RowsToAggregate, edges: Integers, first: int) -> PartialRun:
+    """Return the partials of some units, all in one pass over their rows.
 
     Args:
         grouping: what is computed.
-        rows: of these units, in order of them.
-        units: (n,) the unit of each row; ascending.
-        first: the first unit; one without rows has no groups.
-        past: the unit behind the last one.
+        rows: of these units, one after the other.
+        edges: (u + 1,) where the rows of each unit begin, and the last ones end.
+        first: the number of the first unit.
 
     Cost: that of `Grouping.aggregated`.
     """
-    groups = grouping.groups(rows, [Column(ColumnType.INT64, units)])
-    numbers, *keys = groups.keys
-    states = grouping.states_of(rows, groups)
-    edges = np.searchsorted(numbers.values, np.arange(first, past + 1))
-    return PartialRun(first, edges, Partial(groups.count, tuple(keys), states))
+    numbers, groups = divided(grouping.groups(rows), edges)
+    partial = Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
+    return _run(first, first + len(edges) - 1, numbers, partial)
 
 
 def merged(partials: Sequence[Partial]) -> Partial:
@@ -157,10 +156,6 @@ def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:
     return AggregatedGroups(partial.count, partial.keys, results)
 
 
-def _run(numbers: Integers, partial: Partial, first: int, past: int) -> PartialRun:
-    """Return the partials of units; `numbers` says to which of them each group belongs."""
-    groups = grouped([Column(ColumnType.INT64, numbers), *partial.keys], partial.count)
-    units, *keys = groups.keys
-    states = tuple([state.regrouped(groups.labels, groups.count) for state in partial.states])
-    edges = np.searchsorted(units.values, np.arange(first, past + 1))
-    return PartialRun(first, edges, Partial(groups.count, tuple(keys), states))
+def _run(first: int, past: int, numbers: Integers, partial: Partial) -> PartialRun:
+    """Return the partials of units; `numbers` says to which of them, from 0 on, each group belongs, ascending."""
+    return PartialRun(first, np.searchsorted(numbers, np.arange(past - first + 1)), partial)

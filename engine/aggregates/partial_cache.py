@@ -59,7 +59,8 @@ class StreamPartials:
             return [self.chunks.part(first, past)]
         before = self.chunks.part(first, begin * CHUNKS_OF_SEGMENT)
         after = self.chunks.part(end * CHUNKS_OF_SEGMENT, past)
-        return [before, self.segments.part(begin, end), after]
+        parts = (before, self.segments.part(begin, end), after)
+        return [part for part in parts if part.count] or [before]
 
     def reaching(self, first: int, past: int, *, lowest: int, make: Runs) -> "StreamPartials":
         """Return these with what lacks of the chunks `[first, past)`, and without the ones below `lowest`.

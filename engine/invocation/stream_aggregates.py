@@ -28,8 +28,8 @@ from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
 
-CHUNKS_AT_ONCE: Final = 256
-"""Whose rows are read together: a million, some tens of megabytes."""
+CHUNKS_AT_ONCE: Final = 64
+"""Whose rows are read together: 262,144, some megabytes a column."""
 
 
 class HitsToAggregate(Protocol):
@@ -153,7 +153,8 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], 
             checkpoint()
             end = min(begin + CHUNKS_AT_ONCE, past)
             rows = stream.hits(begin * CHUNK_ROWS, end * CHUNK_ROWS)
-            run = run_of(grouping, stream.read(rows), rows // CHUNK_ROWS, begin, end)
+            edges = rows.searchsorted(np.arange(begin, end + 1) * CHUNK_ROWS)
+            run = run_of(grouping, stream.read(rows), edges, begin)
             if run.partial.count > CHUNK_GROUPS_MAX * (end - begin):
                 raise _TooManyGroupsError
             made = run if made is None else made.followed(run)
