@@ -181,7 +181,9 @@ class ConditionsAtOnce(Way):
         del state
         prices = self._columns[PRICE].take(self._hits)
         rows = RowsToAggregate(lambda _: prices, len(self._hits), self._hits, self._hits)
-        return run_of(self._grouping, rows, self._edges, 0)
+        made = run_of(self._grouping, rows, self._edges, 0, groups_max=len(self._edges))
+        assert made is not None, "one group for each condition"
+        return made
 
     def answer(self, outcome: PartialRun) -> bytes:
         """Return the results of all conditions."""

@@ -25,7 +25,7 @@ _QUANTILES: Final = frozenset({AggregateFunction.MEDIAN, AggregateFunction.QUANT
 _ONCE: Final = COUNTED | SUMMED | SPREAD | _QUANTILES
 """Functions whose results depend on how often a value occurs."""
 GROUPS_AT_ONCE: Final = 65_536
-"""Of which sums are kept: 40 MB where the exponents of their values are as far apart as they can be."""
+"""Whose sums are kept: 35 MB where exponents are as far apart as they can be, for variances five times that."""
 
 
 def has_states(call: AggregateCall) -> bool:

@@ -122,18 +122,23 @@ def partial_of(grouping: Grouping, rows: RowsToAggregate) -> Partial:
     return Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
 
 
-def run_of(grouping: Grouping, rows: RowsToAggregate, edges: Integers, first: int) -> PartialRun:
-    """Return the partials of some units, all in one pass over their rows.
+def run_of(
+    grouping: Grouping, rows: RowsToAggregate, edges: Integers, first: int, *, groups_max: int
+) -> PartialRun | None:
+    """Return the partials of some units, all in one pass over their rows; None where they have too many groups.
 
     Args:
         grouping: what is computed.
         rows: of these units, one after the other.
         edges: (u + 1,) where the rows of each unit begin, and the last ones end.
         first: the number of the first unit.
+        groups_max: of all units together.
 
     Cost: that of `Grouping.aggregated`.
     """
     numbers, groups = divided(grouping.groups(rows), edges)
+    if groups.count > groups_max:
+        return None
     partial = Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
     return _run(first, first + len(edges) - 1, numbers, partial)
 

@@ -20,7 +20,7 @@ Runs = Callable[[int, int], PartialRun]
 
 @value_type
 class TooManyGroups:
-    """Stands for partials that are not kept: chunks have so many groups that reading their rows again is as fast."""
+    """Stands for partials that are not kept: reading the rows again is as fast, or they do not fit the cache."""
 
 
 TOO_MANY_GROUPS: Final = TooManyGroups()

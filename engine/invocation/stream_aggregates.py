@@ -23,7 +23,7 @@ from psoup.engine.aggregates.partial_cache import (
 )
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import RowSpan
-from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS
+from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX
 from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
@@ -154,10 +154,13 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], 
             end = min(begin + CHUNKS_AT_ONCE, past)
             rows = stream.hits(begin * CHUNK_ROWS, end * CHUNK_ROWS)
             edges = rows.searchsorted(np.arange(begin, end + 1) * CHUNK_ROWS)
-            run = run_of(grouping, stream.read(rows), edges, begin)
-            if run.partial.count > CHUNK_GROUPS_MAX * (end - begin):
+            most = CHUNK_GROUPS_MAX * (end - begin)
+            run = run_of(grouping, stream.read(rows), edges, begin, groups_max=most)
+            if run is None:
                 raise _TooManyGroupsError
             made = run if made is None else made.followed(run)
+            if made.nbytes > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
+                raise _TooManyGroupsError
         assert made is not None, "there are chunks to make partials of"
         return made
 

@@ -99,7 +99,9 @@ def test_runs_differential_are_the_partials_of_their_units(keys):
     def run(first: int, past: int) -> PartialRun:
         some = np.flatnonzero((units >= first) & (units < past))
         edges = np.searchsorted(units[some], np.arange(first, past + 1))
-        return run_of(grouping, rows_of(world, some), edges, first)
+        made = run_of(grouping, rows_of(world, some), edges, first, groups_max=COUNT)
+        assert made is not None
+        return made
 
     def expect(first: int, past: int):
         some = np.flatnonzero((units >= first) & (units < past))

@@ -179,6 +179,23 @@ def test_too_many_groups_are_computed_of_the_rows_and_kept_so():
     assert shown(found.groups) == shown(again.groups)
 
 
+def test_too_many_groups_are_noticed_before_their_states_are_made(monkeypatch):
+    """Digits of sums of every row's own group would take more memory than the rows."""
+    made: list[int] = []
+    monkeypatch.setattr(Grouping, "states_of", lambda *_: made.append(1))
+    assert TOO_MANY_GROUPS is ask(Hits(), grouping_of("wide"), None).partials
+    assert [] == made
+
+
+def test_partials_that_do_not_fit_the_cache_are_given_up(monkeypatch):
+    """They would be made anew each time."""
+    grouping, hits = grouping_of("key"), Hits()
+    monkeypatch.setattr(stream_aggregates, "PARTIALS_CACHE_BYTES_MAX", 2_000)
+    found = ask(hits, grouping, None)
+    assert TOO_MANY_GROUPS is found.partials
+    assert shown(hits.whole(grouping)) == shown(found.groups)
+
+
 def test_calls_without_states_are_computed_of_the_rows():
     """A median needs every value."""
     grouping = Grouping([], [call_of(Function.MEDIAN, Type.FLOAT64)])
