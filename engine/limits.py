@@ -266,6 +266,10 @@ CUT_CACHE_BYTES_MAX: Final = 64 * MIB
 """Row orders of answers being paged through, kept so that a page costs a page."""
 HITS_CACHE_BYTES_MAX: Final = 128 * MIB
 """Hits in whole chunks as invocations found them, kept so that the next one does not look for them again."""
+PARTIALS_CACHE_BYTES_MAX: Final = 128 * MIB
+"""Aggregates of whole chunks, kept so that the next invocation does not read their rows again."""
+CHUNK_GROUPS_MAX: Final = 1_000
+"""Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
 
 # Histories.
 HISTORIES_MAX: Final = 64

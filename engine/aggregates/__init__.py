@@ -8,4 +8,7 @@ Reading order:
     extremes, picks: MIN and MAX; FIRST, LAST, ARG_MIN and ARG_MAX.
     quantiles: MEDIAN and QUANTILE_CONT, which need all values at once.
     aggregated: one aggregate of rows in groups.
+    grouping: the keys and aggregates of a query, over rows.
+    partial: the states of some rows, and how they are merged and finished.
+    partial_cache: partials of the chunks and segments of a stream, kept between invocations.
 """

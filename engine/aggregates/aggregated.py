@@ -25,7 +25,7 @@ _QUANTILES: Final = frozenset({AggregateFunction.MEDIAN, AggregateFunction.QUANT
 _ONCE: Final = COUNTED | SUMMED | SPREAD | _QUANTILES
 """Functions whose results depend on how often a value occurs."""
 GROUPS_AT_ONCE: Final = 65_536
-"""Of which sums are kept: 40 MB where the exponents of their values are as far apart as they can be."""
+"""Whose sums are kept: 35 MB where exponents are as far apart as they can be, for variances five times that."""
 
 
 def has_states(call: AggregateCall) -> bool:
@@ -142,13 +142,14 @@ def _share(call: AggregateCall) -> float:
 
 def _in_pieces(call: AggregateCall, column: Column, rows: Members) -> Aggregated:
     """Return sums of many groups, some groups after the other: all digits at once could fill the memory."""
-    order, edges = in_order(rows.labels, rows.count)
+    labels = rows.labels
+    order, edges = in_order(labels, rows.count)
     pieces = []
     for first in range(0, rows.count, GROUPS_AT_ONCE):
         checkpoint()
         past = min(first + GROUPS_AT_ONCE, rows.count)
         own = order[edges[first] : edges[past]]
-        some = Members(own, rows.labels[own] - first, past - first)
+        some = Members(own, labels[own] - first, past - first)
         pieces.append(moments_of(call.function, _numbers(column.take(own)), some).finished(call))
     overflowed = any(piece.overflowed for piece in pieces)
     return Aggregated(stacked([piece.column for piece in pieces]), overflowed)

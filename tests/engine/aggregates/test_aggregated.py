@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psoup.engine.aggregates.aggregated import GROUPS_AT_ONCE, aggregated
-from psoup.engine.aggregates.groups import Groups, grouped
+from psoup.engine.aggregates.groups import Groups, Members, grouped
 from psoup.engine.query.values.expression import AggregateFunction as Function
 from psoup.engine.tuples.schema import ColumnType as Type
 from tests.engine.aggregates.reference import (
@@ -226,7 +226,7 @@ def test_groups_whose_rows_follow_each_other_are_aggregated_alike():
             column_of(Type.FLOAT64, [values[place] for place in order]) for values in world[1:3]
         ]
         groups = grouped([column_of(Type.INT64, [world[0][place] for place in order])], len(order))
-        assert groups.edges is not None
+        assert groups.members.edges is not None
         for passes in (None, world[5]):
             found = [
                 aggregated(
@@ -237,6 +237,9 @@ def test_groups_whose_rows_follow_each_other_are_aggregated_alike():
                     times=world[3],
                     tuple_ids=world[4],
                 )
-                for rows in (groups, Groups(groups.labels, groups.keys, groups.count))
+                for rows in (
+                    groups,
+                    Groups(groups.keys, Members(None, groups.labels, groups.count)),
+                )
             ]
             assert bits(found[0].column.to_list()) == bits(found[1].column.to_list())

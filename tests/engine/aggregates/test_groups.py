@@ -11,6 +11,11 @@ from psoup.engine.tuples.schema import ColumnType as Type
 from tests.engine.columns import chunk_values, column_of
 
 
+def unsigned(value):
+    """Return a value; zero without its sign."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
 def in_order(rows):
     """Return distinct rows in order, NULL last."""
     return sorted(
@@ -29,17 +34,7 @@ def test_grouped_differential_numbers_distinct_keys_in_order(kinds, nulls):
             chunk_values(kind, seed=seed * 9 + place, count=200, nulls=nulls)
             for place, kind in enumerate(kinds)
         ]
-        rows = [
-            tuple(0.0 if value == 0.0 else value for value in row)
-            for row in zip(*drawn, strict=True)
-        ]
-        rows = [
-            tuple(
-                x if isinstance(x, type(y)) or y is None else y
-                for x, y in zip(row, own, strict=True)
-            )
-            for row, own in zip(rows, zip(*drawn, strict=True), strict=True)
-        ]
+        rows = list(zip(*([unsigned(value) for value in one] for one in drawn), strict=True))
         found = grouped([column_of(kind, one) for kind, one in zip(kinds, drawn, strict=True)], 200)
         expected = in_order(rows)
         assert len(expected) == found.count
@@ -99,7 +94,7 @@ def test_grouped_by_texts_whose_nulls_have_no_text_leaves_their_codes_alone():
 
 def test_edges_of_rows_in_order_are_where_groups_begin():
     """Labels that ascend tell where the rows of each group lie."""
-    edges = grouped([column_of(Type.INT64, [4, 4, 9])], 3).edges
+    edges = grouped([column_of(Type.INT64, [4, 4, 9])], 3).members.edges
     assert edges is not None
     assert [0, 2, 3] == edges.tolist()
-    assert grouped([column_of(Type.INT64, [9, 4, 4])], 3).edges is None
+    assert grouped([column_of(Type.INT64, [9, 4, 4])], 3).members.edges is None
