@@ -140,7 +140,7 @@ def answered(
         return nothing_yet(source, snapshot, request=request, cache=cache)
     asks = Invocation if len(snapshot.streams) == 1 else JoinInvocation
     asked = asks(results, source, snapshot, cache, at)
-    if request.count_only and not asked.reading.clause.distinct:
+    if request.count_only and not asked.reading.shape.distinct:
         return asked.counted(request)
     return asked.page(request)
 

@@ -206,7 +206,7 @@ class Reference:
         shown = combined(asked.sides, asked.bound.clause.factors)
         shown.sort(key=lambda parts: (min(o.time_us for o in parts), [o.tuple_id for o in parts]))
         rows = [self._row(asked, parts) for parts in shown]
-        if asked.bound.clause.distinct:
+        if asked.bound.shape.distinct:
             rows = _distinct(rows)
         begin_us, end_us = bounds(asked.bound.window, asked.now_us)
         complete_us = asked.complete_from_us
@@ -249,7 +249,7 @@ class Reference:
             if window.begin is not None and window.begin.moving
         ]
         rows = [one.values for one in parts]
-        values = tuple(value_of(one.expression, rows) for one in asked.bound.clause.outputs)
+        values = tuple(value_of(one.expression, rows) for one in asked.bound.shape.outputs)
         ids = "-".join(str(one.tuple_id) for one in parts)
         return ids, min(leaving_us, default=None), values
 

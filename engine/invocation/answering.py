@@ -39,7 +39,7 @@ def outputs(reading: Reading, parts: Sequence[Tuples]) -> tuple[tuple[str, Colum
             if isinstance(expression := output.expression, ColumnRef)
             else evaluate(expression, lambda ref: parts[ref.source].columns[ref.name], count),
         )
-        for output in reading.clause.outputs
+        for output in reading.shape.outputs
     ]
     return tuple(found)
 
@@ -207,7 +207,7 @@ class AnsweredQuery:
 
     def _changed(self, finding: SettledFinder, limit: int) -> Order | None:
         """Return what has changed, in order; None where the answer is a full one, as from now on it is."""
-        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
+        at, since, distinct = self._at, self._at.since, self.reading.shape.distinct
         assert since is not None
         order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
         if order is None:

@@ -92,7 +92,7 @@ class JoinInvocation(AnsweredQuery):
         if past < order.rows.shape[1] and not request.count_only:
             following = at.behind(past, order.oldest_rows)
         columns = outputs(self.reading, parts)
-        distinct = self.reading.clause.distinct
+        distinct = self.reading.shape.distinct
         return self._answer(
             order,
             tuple_ids=np.array([tuples.tuple_ids for tuples in parts]),
@@ -109,7 +109,7 @@ class JoinInvocation(AnsweredQuery):
             order = self._changed(finding, limit)
             if order is not None:
                 return order
-        at, distinct = self._at, self.reading.clause.distinct
+        at, distinct = self._at, self.reading.shape.distinct
         rows, enters_us = finding.settled(lambda: (finding.visible(), finding.enters_us()))
         oldest_rows = newest_rows = tuple([part.past_row for part in at.parts])
         if rows.shape[1]:

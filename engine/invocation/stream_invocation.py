@@ -80,7 +80,7 @@ class Invocation(AnsweredQuery):
         if order is None:
             finding = self._finding()
             rows, enters_us = finding.settled(finding.listed)
-            if len(rows) <= limit and not self._at.offset and not self.reading.clause.distinct:
+            if len(rows) <= limit and not self._at.offset and not self.reading.shape.distinct:
                 return self._whole_page(rows, enters_us, request)
             order = self._order(rows, enters_us, request.limit)
         at = self._at
@@ -95,7 +95,7 @@ class Invocation(AnsweredQuery):
             following = at.behind(past, order.oldest_rows)
         tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
         columns = outputs(self.reading, (tuples,))
-        distinct = self.reading.clause.distinct
+        distinct = self.reading.shape.distinct
         return self._answer(
             order,
             tuple_ids=tuples.tuple_ids,
@@ -150,7 +150,7 @@ class Invocation(AnsweredQuery):
             rows, times = rows[ordered], times[ordered]
         last: Rows | None = None
         first_us = leaves_us = first_of(self._window.leaves(times[:1]))
-        if self.reading.clause.distinct:
+        if self.reading.shape.distinct:
             tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
             values = [column for _, column in outputs(self.reading, (tuples,))]
             first, last_places = first_and_last(values, len(rows))

@@ -11,7 +11,7 @@ from typing import Any
 
 from psoup.engine.query import dialect
 from psoup.engine.query.clause import Source
-from psoup.engine.query.shape import Output
+from psoup.engine.query.shape import Output, Shape
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
     Absolute,
@@ -37,6 +37,7 @@ from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64, _BOOL = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.BOOL
 _STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP
+_NO_WINDOW = Window()
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # How tightly a node binds; a part that binds more loosely than its place stands in brackets.
@@ -93,22 +94,36 @@ def default_name(expression: Expression) -> str:
     return expression.name if isinstance(expression, ColumnRef) else sql_expression(expression)
 
 
-def sql_clause(
-    *,
-    distinct: bool,
-    outputs: tuple[Output, ...],
+def sql_condition(sources: tuple[Source, ...], where: Expression | None) -> str:
+    """Return the canonical text of a condition, a query that shows nothing of its rows; `where` None = every row."""
+    return f"SELECT 1 {_sql_from(sources)}{_sql_where(where)}"
+
+
+def sql_query(
+    shape: Shape,
     sources: tuple[Source, ...],
     where: Expression | None,
+    *,
     ranges: tuple[int | None, ...] = (),
+    window: Window = _NO_WINDOW,
 ) -> str:
-    """Return the canonical SELECT-FROM-WHERE, with the window of each source where `ranges` has one."""
-    listed = ", ".join(sql_output(output) for output in outputs)
+    """Return the canonical text of a query, with the window of each source where `ranges` has one."""
+    return f"{sql_head(shape, sources, ranges)}{_sql_where(where)}{sql_window(window)}"
+
+
+def sql_head(shape: Shape, sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
+    """Return the canonical text of a query up to its WHERE."""
+    listed = ", ".join([sql_output(output) for output in shape.outputs])
+    return f"SELECT {'DISTINCT ' if shape.distinct else ''}{listed} {_sql_from(sources, ranges)}"
+
+
+def _sql_from(sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
     windows = ranges or (None,) * len(sources)
-    origins = ", ".join(map(_sql_source, sources, windows))
-    parts = ["SELECT", *(["DISTINCT"] if distinct else []), listed, "FROM", origins]
-    if where is not None:
-        parts += ["WHERE", sql_expression(where)]
-    return " ".join(parts)
+    return f"FROM {', '.join(map(_sql_source, sources, windows))}"
+
+
+def _sql_where(where: Expression | None) -> str:
+    return "" if where is None else f" WHERE {sql_expression(where)}"
 
 
 def _sql_source(source: Source, range_us: int | None) -> str:
@@ -119,7 +134,7 @@ def _sql_source(source: Source, range_us: int | None) -> str:
 
 
 def sql_window(window: Window) -> str:
-    """Return ` BEGIN (...) END (...)`, or nothing for no window: what follows the clause."""
+    """Return ` BEGIN (...) END (...)`, or nothing for no window: the end of a query."""
     if window.begin is None or window.end is None:
         return ""
     return f" BEGIN ({_bound(window.begin)}) END ({_bound(window.end)})"

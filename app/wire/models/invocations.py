@@ -23,7 +23,7 @@ from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Since
-from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.shape import Shape
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ColumnType
 
@@ -110,14 +110,14 @@ class Presentation:
     """Formats other than JSON are operations: a cursor was given, be it an empty one."""
 
 
-def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentation) -> RowSet:
+def rows_of(answer: Answer, shape: Shape | None, shown: Presentation) -> RowSet:
     """Return the answer's rows with `_id` and `_x` before them, unless they are to be hidden.
 
-    `clause` names the columns of an answer that has none because there is no row to compute them from.
+    `shape` names the columns of an answer that has none because there is no row to compute them from.
     """
     columns = answer.columns
-    if not columns and clause is not None:
-        columns = tuple((o.name, _empty(o.type)) for o in clause.outputs)
+    if not columns and shape is not None:
+        columns = tuple((o.name, _empty(o.type)) for o in shape.outputs)
     length = len(columns[0][1]) if columns else 0
     if not shown.meta:
         return RowSet(columns, length)

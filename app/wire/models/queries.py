@@ -171,7 +171,7 @@ def describe_query(
             "end": format_bound(bound.window.end),
             "ranges": {one.alias: format_duration(us) for one, us in ranges if us is not None},
         },
-        "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
+        "columns": [{"name": o.name, "type": o.type.value} for o in bound.shape.outputs],
         "materialize": materialize.value,
         "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},

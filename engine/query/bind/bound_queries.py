@@ -150,7 +150,7 @@ class BoundQueries:
         declared = tuple([streams[source.stream] for source in query.clause.sources])
         kept = self._of_canonical(canonical)
         if kept is None or kept.declared != declared:
-            kept = _Kept(query, declared, Reading(query.clause))
+            kept = _Kept(query, declared, Reading(query.clause, query.shape))
         if text != canonical:
             size = ENTRY_BYTES + len(text.encode()) + len(canonical.encode())
             self._kept.put(self._as_written(text, streams), canonical, size=size)
