@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.aggregated import aggregated
-from psoup.engine.aggregates.groups import Groups, grouped
+from psoup.engine.aggregates.groups import Groups, Members, grouped
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import Tuples
 from psoup.engine.invocation.distinct import groups_of
@@ -75,7 +75,7 @@ def computed_groups(shape: Shape, groups: Groups, parts: Sequence[Tuples]) -> Co
     """
     count = len(parts[0].times)
     if count < len(groups.labels):
-        groups = Groups(groups.labels[:count], groups.keys, groups.count)
+        groups = Groups(groups.keys, Members(None, groups.labels[:count], groups.count))
     values, overflowed = _aggregated(shape.aggregates, parts, groups)
     shown = np.arange(groups.count, dtype=np.int64)
     if groups.keys:  # else there is one group, also of no rows
