@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from benchmarks import (
+    bench_aggregates as aggregates,
     bench_ingest as ingest,
     bench_invoke as invoke,
     bench_pubsub as pubsub,
@@ -90,6 +91,8 @@ _JOIN_COUNT = "count of an inequality join, 2^16 by 2^16"
 _JOIN_PAIRS = "pairs of an inequality join, 2^12 by 2^12"
 _ROWS_EQUAL = "invocations over HTTP, equalities"
 _ROWS_RANGE = "invocations over HTTP, intervals"
+_MOMENTS = "count, sum and max of a window of"
+_BY_SYMBOL = "count and sum of 256 groups, window 2^20"
 _P99 = "99 % at 500 invocations/s and worker"
 _PUBLISHED = "publish 8,192 tuples past 4,096 queries"
 _SINGLY = "rows posted one by one over 64 connections"
@@ -128,7 +131,13 @@ GOALS: Sequence[Goal] = (
     Goal("7", _RANGE, _RATIO, "rows-interval-integers-whole", 50, invoke.INDEXED),
     Goal("8", "count, window 2^16", _RATIO, "count", 100, invoke.PREPARED),
     Goal("8", "count, window 2^16", _RATIO, "count", 60, invoke.OWN_TABLES),
-    Goal("9", "count, sum and max, window 2^20", Kind.LATER),
+    Goal("A1", f"{_MOMENTS} 2^20, again", _RATIO, "aggregates-again", 300, aggregates.DUCKDB),
+    Goal("A1", f"{_MOMENTS} 2^20, first", _RATIO, "aggregates-first", 5, aggregates.DUCKDB),
+    Goal("A1", f"{_MOMENTS} 2^24, again", Kind.TIME, "aggregates-long-again", 25e-6),
+    Goal("A2", "four aggregates, 4,096 conditions", Kind.TIME, "aggregates-conditions", 150e-9),
+    Goal("A4", f"{_BY_SYMBOL}, first", Kind.TIME, "aggregates-groups-first", 3e-3),
+    Goal("A4", f"{_BY_SYMBOL}, again", Kind.TIME, "aggregates-groups-again", 100e-6),
+    Goal("A4", f"{_BY_SYMBOL}, again", _RATIO, "aggregates-groups-again", 50, aggregates.DUCKDB),
     Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 2_000, inequality.COUNT_STAR),
     Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 30, inequality.BY_VALUE),
     Goal("10", _JOIN_PAIRS, _RATIO, "joins-pairs", 5, inequality.SELECT),

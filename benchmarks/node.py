@@ -32,8 +32,9 @@ from psoup.engine.log.operation import (
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.scope import Streams
-from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
+from psoup.engine.query.clause import BoundQuery, Source, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.shape import Output, Shape
 from psoup.engine.query.values.expression import ColumnRef
 from psoup.engine.query.values.value_set import Interval, ValueSet
 from psoup.engine.query.window import Bound, Window
@@ -202,17 +203,17 @@ def bound_query(
     )
     where = f" WHERE {query.where}" if query.where else ""
     text = f"SELECT {', '.join(refs)} FROM {schema.name}{where}"
+    shape = Shape(tuple(Output(name, ref) for name, ref in refs.items()))
     clause = StandingQueryClause(
-        text=text,
+        text=f"SELECT 1 FROM {schema.name}{where}",
         sources=(Source(schema.name, schema.name, stream_id),),
         factors=factors,
-        outputs=tuple(Output(name, ref) for name, ref in refs.items()),
     )
     if window_s is None:
-        return BoundQuery(clause, Window(), text)
+        return BoundQuery(clause, shape, Window(), text)
     begin = f"NOW - INTERVAL '{window_s}' SECOND"
     window = Window(Bound(window_s * SECOND_US, moving=True), Bound(0, moving=True))
-    return BoundQuery(clause, window, f"{text} BEGIN ({begin}) END (NOW)")
+    return BoundQuery(clause, shape, window, f"{text} BEGIN ({begin}) END (NOW)")
 
 
 @functools.wraps(bind)

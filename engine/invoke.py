@@ -30,6 +30,11 @@ from psoup.engine.invocation.answering import nothing_yet
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.join_invocation import JoinInvocation
 from psoup.engine.invocation.pinning import pinned
+from psoup.engine.invocation.shaped.grouped_invocation import (
+    GroupedInvocation,
+    groups_of_nothing,
+)
+from psoup.engine.invocation.shaped.ordered_invocation import OrderedInvocation
 from psoup.engine.invocation.stream_invocation import Invocation
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import ResultsReader, Snapshot
@@ -136,11 +141,17 @@ def answered(
 ) -> Answer:
     """Return one page of what the query of a snapshot answers. Raises as `invoke` does."""
     at = pinned(snapshot, request)
+    reading = cache.reading(snapshot)
+    shape = reading.shape
     if at is None:
-        return nothing_yet(source, snapshot, request=request, cache=cache)
+        answers = nothing_yet if shape.keys is None else groups_of_nothing
+        return answers(source, snapshot, request=request, cache=cache)
+    if not shape.selects_only:
+        shaped = OrderedInvocation if shape.keys is None else GroupedInvocation
+        return shaped(results, source, snapshot, cache, reading=reading, at=at).page(request)
     asks = Invocation if len(snapshot.streams) == 1 else JoinInvocation
-    asked = asks(results, source, snapshot, cache, at)
-    if request.count_only and not asked.reading.clause.distinct:
+    asked = asks(results, source, snapshot, cache, reading=reading, at=at)
+    if request.count_only and not shape.distinct:
         return asked.counted(request)
     return asked.page(request)
 

@@ -249,9 +249,9 @@ WINDOW_US_MAX: Final = 36_525 * DAY_US
 BOUND_BYTES_MAX: Final = 384 * MIB
 """Bound queries kept, so that a text is read once: about 140,000 as they are registered, 240,000 once invoked."""
 SHAPES_KEPT_MAX: Final = 1_000
-"""Shapes of queries known, so that their likes are bound quickly: programs write far fewer."""
+"""Skeletons of queries known, so that their likes are bound quickly: programs write far fewer."""
 SHAPE_LENGTH_MAX: Final = 4 * KIB
-"""Characters of a text whose shape is looked at, and of its canonical text: bounds what is kept of shapes."""
+"""Characters of a text whose skeleton is looked at, and of its canonical text: bounds what is kept of skeletons."""
 
 # Answers.
 PAGE_ROWS_DEFAULT: Final = 1_000
@@ -272,6 +272,10 @@ HITS_CACHE_BYTES_MAX: Final = 128 * MIB
 """Hits in whole chunks as invocations found them, kept so that the next one does not look for them again."""
 FIRST_DATED_CACHE_BYTES_MAX: Final = 8 * MIB
 """The smallest times of visible hits as invocations found them, a KiB for each query that slides."""
+PARTIALS_CACHE_BYTES_MAX: Final = 128 * MIB
+"""Aggregates of whole chunks, kept so that the next invocation does not read their rows again."""
+CHUNK_GROUPS_MAX: Final = 1_000
+"""Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
 
 # Histories.
 HISTORIES_MAX: Final = 64

@@ -27,7 +27,8 @@ from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
-from tests.reference_values import Row, factor_holds, sources_of, value_of
+from tests.reference_shapes import ShapedRow, shaped
+from tests.reference_values import Row, factor_holds, sources_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Asked:
     windows: tuple[Window, ...]
     spans: tuple[Span, ...]
     sides: tuple[list[ReferenceTuple], ...]
+    coming: tuple[list[ReferenceTuple], ...]
+    """The same and those that the windows will show though nothing arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +205,10 @@ class Reference:
         """
         asked = self.ask(query_id, server_now_us=server_now_us, at_us=at_us)
         if asked is None:
-            return Answer(self.seq, None, None, None, None, ())
-        shown = combined(asked.sides, asked.bound.clause.factors)
-        shown.sort(key=lambda parts: (min(o.time_us for o in parts), [o.tuple_id for o in parts]))
-        rows = [self._row(asked, parts) for parts in shown]
-        if asked.bound.clause.distinct:
-            rows = _distinct(rows)
+            none = shaped(self.queries[query_id].bound.shape, [])
+            values = tuple((row.ids, row.leaves_us, row.values) for row in none)
+            return Answer(self.seq, None, None, None, None, values)
+        rows = [(row.ids, row.leaves_us, row.values) for row in self._shaped(asked)]
         begin_us, end_us = bounds(asked.bound.window, asked.now_us)
         complete_us = asked.complete_from_us
         return Answer(self.seq, asked.now_us, begin_us, end_us, complete_us, tuple(rows))
@@ -234,24 +235,49 @@ class Reference:
             [one for one in stream.retained() if one.time_us <= now_us and inside(one, span)]
             for stream, span in zip(streams, spans, strict=True)
         )
+        coming = tuple(
+            [
+                one
+                for one in stream.retained()
+                if (interval := window.interval(one.time_us)) is not None
+                and (interval[1] is None or interval[1] > now_us)
+            ]
+            for stream, window in zip(streams, windows, strict=True)
+        )
         missed_us = [
             kept_us
             for kept_us, (begin_us, _) in zip(kept_from_us, spans, strict=True)
             if kept_us is not None and (begin_us is None or begin_us < kept_us)
         ]
         complete_us = max(missed_us, default=None)
-        return Asked(query.bound, now_us, complete_us, windows, spans, sides)
+        return Asked(query.bound, now_us, complete_us, windows, spans, sides, coming)
 
-    def _row(self, asked: Asked, parts: Composite) -> AnswerRow:
-        leaving_us = [
-            one.time_us + window.begin.us + 1
-            for one, window in zip(parts, asked.windows, strict=True)
-            if window.begin is not None and window.begin.moving
-        ]
-        rows = [one.values for one in parts]
-        values = tuple(value_of(one.expression, rows) for one in asked.bound.clause.outputs)
-        ids = "-".join(str(one.tuple_id) for one in parts)
-        return ids, min(leaving_us, default=None), values
+    def _shaped(self, asked: Asked) -> list[ShapedRow]:
+        """Return the rows of the answer. Those of groups say when the clock changes them, so it looks ahead."""
+        shape, factors = asked.bound.shape, asked.bound.clause.factors
+        found = [_row(asked, parts) for parts in combined(asked.sides, factors)]
+        if shape.keys is not None:
+            found += [
+                row
+                for row in (_row(asked, parts) for parts in combined(asked.coming, factors))
+                if row.enters_us is not None
+            ]
+        return shaped(shape, found)
+
+
+def _row(asked: Asked, parts: Composite) -> ShapedRow:
+    """Return a row of FROM, which is visible or yet to be; one that never will be stands as visible."""
+    spans = [window.interval(one.time_us) for one, window in zip(parts, asked.windows, strict=True)]
+    leaving_us = [span[1] for span in spans if span is not None and span[1] is not None]
+    leaves_us = min(leaving_us, default=None)
+    enters_us: int | None = None
+    if all(spans):
+        enters_us = max(span[0] for span in spans if span is not None)
+        comes = enters_us > asked.now_us and (leaves_us is None or enters_us < leaves_us)
+        enters_us = enters_us if comes else None
+    order = (min(one.time_us for one in parts), *(one.tuple_id for one in parts))
+    ids = "-".join(str(one.tuple_id) for one in parts)
+    return ShapedRow(ids, order, [one.values for one in parts], leaves_us, enters_us)
 
 
 def combined(
@@ -300,19 +326,6 @@ def decoded(schema: StreamSchema, body: bytes) -> list[Row]:
             array = array.cast(pa.int64())
         cells[column.name] = array.to_pylist()
     return [{name: listed[i] for name, listed in cells.items()} for i in range(table.num_rows)]
-
-
-def _distinct(rows: list[AnswerRow]) -> list[AnswerRow]:
-    """Return one row for equal ones: where the earliest stands, leaving when the last one does."""
-    kept: dict[tuple[Value | None, ...], AnswerRow] = {}
-    for ids, leaves_us, values in rows:
-        if values in kept:
-            first_ids, first_leaves_us, first_values = kept[values]
-            if first_leaves_us is not None and leaves_us is not None:
-                kept[values] = (first_ids, max(first_leaves_us, leaves_us), first_values)
-        else:
-            kept[values] = (ids, leaves_us, values)
-    return list(kept.values())
 
 
 VALUE_BYTES = {

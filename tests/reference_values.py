@@ -6,6 +6,7 @@ no columns, no indexes, no shortcuts a reader would have to believe.
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from psoup.engine.query.clause import StandingQueryClause
@@ -17,6 +18,7 @@ from psoup.engine.query.factor import (
     ResidualFactor,
 )
 from psoup.engine.query.values.expression import (
+    AggregateCall,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -26,6 +28,7 @@ from psoup.engine.query.values.expression import (
     CompareOp,
     Constant,
     Expression,
+    GroupKey,
     InList,
     IsNull,
     IsTrue,
@@ -96,8 +99,8 @@ def value_of(expression: Expression, rows: Sequence[Row]) -> Value | None:
     match expression:
         case Constant(value=value):
             return value
-        case ColumnRef(source=source, name=name):
-            return rows[source][name]
+        case ColumnRef() | GroupKey() | AggregateCall():
+            return _read(expression, rows)
         case Negate(operand=operand, type=kind):
             value = value_of(operand, rows)
             return None if value is None else _finite(-value, kind)  # type: ignore[operator]
@@ -109,6 +112,15 @@ def value_of(expression: Expression, rows: Sequence[Row]) -> Value | None:
             return _compare(op, value_of(left, rows), value_of(right, rows))
         case _:
             return _truth(expression, rows)
+
+
+def _read(leaf: ColumnRef | GroupKey | AggregateCall, rows: Sequence[Any]) -> Value | None:
+    """Return what a leaf reads. Of a group `rows` are the values of its keys, and of its aggregates."""
+    if isinstance(leaf, ColumnRef):
+        found: Value | None = rows[leaf.source][leaf.name]
+    else:
+        found = rows[0][leaf.place] if isinstance(leaf, GroupKey) else rows[1][leaf]
+    return found
 
 
 def _truth(expression: Expression, rows: Sequence[Row]) -> bool | None:

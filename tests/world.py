@@ -17,6 +17,7 @@ from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
 from psoup.engine.invocation.answer import Answer as Page, Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.invoke import invoke
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.groups import read_groups
@@ -67,7 +68,11 @@ def rows_of(page: Page) -> list[AnswerRow]:
     """Return a page's rows in the twin's words."""
     sources = np.atleast_2d(page.tuple_ids).tolist()
     ids = ["-".join(map(str, parts)) for parts in zip(*sources, strict=True)]
-    leaves_us = [None] * len(ids) if page.leaves_us is None else page.leaves_us.tolist()
+    if page.row_ids is not None and not page.tuple_ids.any():  # groups
+        ids = [one.decode() for one in page.row_ids.tolist()]
+    leaves_us = [None] * len(ids)
+    if page.leaves_us is not None:
+        leaves_us = [None if one == NEVER_US else one for one in page.leaves_us.tolist()]
     listed = [column.to_list() for _, column in page.columns]
     return [
         (row_ids, leaves_us[i], tuple(column[i] for column in listed))

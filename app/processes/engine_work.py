@@ -22,7 +22,7 @@ from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.processes.executors import StartedExecutors, started_executors
 from psoup.app.settings import Settings
-from psoup.engine.query.bind.shapes import Shapes
+from psoup.engine.query.bind.skeletons import Skeletons
 from psoup.engine.store.contract import Store
 
 _CODES: Final = {Phase.FENCED: EXIT_FENCED, Phase.FAILED: EXIT_STORE}
@@ -50,7 +50,7 @@ def _fold_with(
         store=store,
         answers=False,
         on_lost=lambda _: lost.set(),
-        bind=Shapes().bind,
+        bind=Skeletons().bind,
         lease_s=settings.lease_s,
         precomputed=None if executors is None else executors.hits,
     )

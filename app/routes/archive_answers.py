@@ -26,7 +26,7 @@ from psoup.app.wire.rows.body import ARROW, media_type_of
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NotFoundError
-from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.reading import Reading
 from psoup.engine.store.archive_answers import Histories, History, HistoryId
 
 Result = TypeVar("Result")
@@ -52,12 +52,12 @@ async def put_part(call: Call) -> Response:
     worker, number = read_worker(call.header(WORKER_HEADER)), read_part_number(call.path("n"))
     media_type_of(call.header("content-type"), (ARROW,))
     history_id, service = _history_id(call), call.service
-    clause = await _read(call, functools.partial(_clause, call, history_id))
+    reading = await _read(call, functools.partial(_reading, call, history_id))
     body = await call.raw_body(
         bytes_max=limits.HISTORY_PART_BYTES_MAX, decoded_bytes_max=limits.HISTORY_PART_BYTES_MAX
     )
     part = await service.parsing.run(
-        functools.partial(read_part, number, body, clause),
+        functools.partial(read_part, number, body, reading),
         deadline_s=service.settings.ingest_deadline_s,
     )
     put = functools.partial(service.store.histories.put, history_id, worker, part)
@@ -94,14 +94,14 @@ def _history_id(call: Call) -> HistoryId:
     return history_id
 
 
-def _clause(call: Call, history_id: HistoryId) -> StandingQueryClause:
-    """Return the clause of a history's query. Blocks. Raises NotFoundError where either is no more."""
+def _reading(call: Call, history_id: HistoryId) -> Reading:
+    """Return clause and shape of a history's query. Blocks. Raises NotFoundError where either is no more."""
     service = call.service
     history = service.store.histories.get(history_id)
     if history is None:
         raise _no_history()
     snapshot = service.results.snapshot(history.asked.query_id)
-    return service.invocations.reading(snapshot).clause
+    return service.invocations.reading(snapshot)
 
 
 def _step(histories: Histories, history_id: HistoryId, body: HistoryBody) -> History:

@@ -18,10 +18,10 @@ from psoup.engine.kernels.gather import NOWHERE, gather
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.joined_columns import Places, joined
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
 Rows = NDArray[np.int64]
-Places = slice | Rows
 
 _TIMES: Final = np.array([0])
 _COLUMNS: Final = 2
@@ -124,28 +124,3 @@ def by_segment(rows: NDArray[np.int64]) -> Iterator[tuple[int, Places]]:
     ends = np.flatnonzero(np.diff(numbers[order])) + 1
     for places in np.split(order, ends):
         yield int(numbers[places[0]]), places
-
-
-def joined(kind: ColumnType, count: int, parts: Sequence[tuple[Places, Column]]) -> Column:
-    """Return one column of `count` values from parts with their places; dictionaries are united.
-
-    Cost: O(count) and one look-up per distinct text used in each part.
-    """
-    if len(parts) == 1:
-        return parts[0][1]  # the rows of one segment are all of them, in order
-    values = np.zeros(count, dtype=DTYPES[kind])
-    valid: NDArray[np.bool_] | None = None
-    codes: dict[str, int] = {}
-    for places, column in parts:
-        if column.dictionary is None:
-            values[places] = column.values
-        else:
-            used, inverse = np.unique(column.values, return_inverse=True)
-            texts = [column.dictionary[code] for code in used.tolist()]
-            own = [codes.setdefault(text, len(codes)) for text in texts]
-            values[places] = np.array(own, dtype=np.int32)[inverse]
-        if column.valid is not None:
-            valid = np.ones(count, dtype=np.bool_) if valid is None else valid
-            valid[places] = column.valid
-    dictionary = (tuple(codes) or ("",)) if kind is ColumnType.STRING else None
-    return Column(kind, values, valid, dictionary)

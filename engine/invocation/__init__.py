@@ -9,11 +9,13 @@ Reading order:
     arrivals: what arrivals and the clock can still change.
     stream_invocation: one query over one stream, counted or a page of its rows.
     stream_finding: its rows, and those that differ from an earlier position.
+    stream_aggregates: the aggregates of its rows, from partials of whole chunks.
     finding, matching: its hits by spans of rows; read where they are kept, evaluated where they are not.
     join_invocation: one query over several streams.
     join_finding, composite_dates, composite_hits: its composite tuples; those of one clause out of its group's pages.
     join_changes: those that differ from an earlier position.
     answering: what both kinds have in common, the select list first.
     distinct, row_digest: DISTINCT, and what its rows are known by.
+    shaped: groups, rows in an order of their own, and the first of either.
     cache: what a process keeps between invocations.
 """

@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.invocation.arrivals import arrivals_us, clock_brings, ticks
+from psoup.engine.invocation.arrivals import arrivals_us, ticks
 from psoup.engine.limits import TIMESTAMP_US_MIN
+from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.results.contract import Cut, Gen, Snapshot
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Column, Seq
@@ -149,8 +150,10 @@ class Answer:
         count: rows of the whole answer; everything visible, also where only changes were asked for.
         complete_from_us: None if the window lies inside retention, else the time from which it does.
         columns: name and values of each output; () for a count.
-        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams.
-        leaves_us: (n,) the instants at which they leave the window; None = they never do.
+        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams. Of
+            groups, which are of many tuples, (n,) zeros.
+        leaves_us: (n,) the instants at which they leave the window, or the clock changes a group next; None = they
+            never do, as is an instant that cannot be written.
         at: the position of this page; None where `now_us` is.
         next: the position of the next page; None = there is none.
         reset: whether the client forgets its rows and its cursor before it takes these: on the first page of a full
@@ -167,8 +170,11 @@ class Answer:
         state: of the whole answer: two answers to one request whose states are equal have equal rows, in the same
             order, and are both `complete` or both not.
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
-        row_ids: (n,) for DISTINCT: 24 hexadecimal digits as bytes, the digest of the row's values; None = rows are
-            known by their tuple ids.
+        row_ids: (n,) for DISTINCT and groups: 24 hexadecimal digits as bytes, the digest of the row's values, or of the
+            group's keys; None = rows are known by their tuple ids.
+        clock_brings: as the server's clock moves rows that have arrived may enter, and what is told of groups may
+            change.
+        overflowed: aggregates that are NULL in a group because their value is none of their type.
         snapshot: what was answered from; None where there is no NOW yet, and of answers past memory.
     """
 
@@ -193,6 +199,8 @@ class Answer:
     state: tuple[Hashable, ...] = ()
     complete: bool = False
     row_ids: NDArray[np.bytes_] | None = None
+    clock_brings: bool = False
+    overflowed: tuple[AggregateCall, ...] = ()
     snapshot: Snapshot | None = None
 
     @property
@@ -206,8 +214,3 @@ class Answer:
     def ticks(self) -> bool:
         """Return whether NOW is the server's clock, which moves by itself; else it moves when rows arrive."""
         return self.snapshot is not None and ticks(self.snapshot)
-
-    @property
-    def clock_brings(self) -> bool:
-        """Return whether rows that have arrived may enter as that clock moves."""
-        return self.snapshot is not None and clock_brings(self.snapshot)

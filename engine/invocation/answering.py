@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
-from psoup.engine.invocation.cache import InvocationCache, Order, Whole
+from psoup.engine.invocation.arrivals import clock_brings, ticks
+from psoup.engine.invocation.cache import InvocationCache, Order, Table, Whole
 from psoup.engine.invocation.changes import Finder, changed
 from psoup.engine.invocation.continuing import before_all, continues, is_complete
 from psoup.engine.invocation.pinning import earliest
-from psoup.engine.query.reading import Reading
+from psoup.engine.query.reading import Names, Reading
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef
 from psoup.engine.results.contract import ResultsReader, Snapshot
@@ -21,13 +22,14 @@ from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
+Found = TypeVar("Found")
 
 
 def outputs(reading: Reading, parts: Sequence[Tuples]) -> tuple[tuple[str, Column], ...]:
     """Return the select list computed for n rows.
 
     Args:
-        reading: of a clause over p streams.
+        reading: of a query over p streams, whose select list is over rows.
         parts: for each of these n tuples, with the columns that the select list reads of it.
     """
     count = len(parts[0].times)
@@ -38,7 +40,7 @@ def outputs(reading: Reading, parts: Sequence[Tuples]) -> tuple[tuple[str, Colum
             if isinstance(expression := output.expression, ColumnRef)
             else evaluate(expression, lambda ref: parts[ref.source].columns[ref.name], count),
         )
-        for output in reading.clause.outputs
+        for output in reading.shape.outputs
     ]
     return tuple(found)
 
@@ -54,7 +56,8 @@ def answer_at(
     leaves_us: Rows | None,
     following: PagePosition | None,
     row_ids: NDArray[np.bytes_] | None = None,
-    of_past: bool = False,
+    of_past: bool,
+    brings: bool,
 ) -> Answer:
     """Return a page as an answer.
 
@@ -69,6 +72,7 @@ def answer_at(
         following: where the next page begins; None = there is none.
         row_ids: digests of the rows, of DISTINCT.
         of_past: whether the instant was asked for: no client goes on from there.
+        brings: whether the clock alone may show rows that no client has.
     """
     cut, since, begins, state = snapshot.cut, at.since, not at.offset, whole.state
     complete = snapshot.query.window.is_fixed and is_complete(snapshot, at)
@@ -101,6 +105,8 @@ def answer_at(
         state,
         complete,
         row_ids,
+        brings,
+        whole.overflowed,
         snapshot,
     )
 
@@ -138,7 +144,7 @@ def full_whole(
 def nothing_yet(
     source: TupleSource, snapshot: Snapshot, *, request: Request, cache: InvocationCache
 ) -> Answer:
-    """Return the answer of a query whose streams have no tuple to tell NOW by."""
+    """Return the answer of a query over rows whose streams have no tuple to tell NOW by."""
     since = request.since
     if since is not None and not continues(snapshot, BEFORE_ALL_US, since):
         since = None
@@ -147,11 +153,7 @@ def nothing_yet(
     streams = snapshot.streams
     if not request.count_only:
         reading = cache.reading(snapshot)
-        parts = [
-            source.tuples(stream.stream_id, names, NO_ROWS)
-            for stream, names in zip(streams, reading.names, strict=True)
-        ]
-        columns = outputs(reading, parts)
+        columns = outputs(reading, tuples_of_nothing(source, snapshot, reading.names))
     return Answer(
         cut=snapshot.cut,
         query=snapshot.query,
@@ -172,10 +174,18 @@ def nothing_yet(
     )
 
 
+def tuples_of_nothing(source: TupleSource, snapshot: Snapshot, names: Names) -> list[Tuples]:
+    """Return no tuples, by source, with these columns of each."""
+    return [
+        source.tuples(stream.stream_id, some, NO_ROWS)
+        for stream, some in zip(snapshot.streams, names, strict=True)
+    ]
+
+
 class SettledFinder(Finder, Protocol):
     """Finds rows, and sees to it that nothing was dropped meanwhile."""
 
-    def settled(self, look: Callable[[], Order | None]) -> Order | None:
+    def settled(self, look: Callable[[], Found]) -> Found:
         """Return what `look` finds, and remember what was read for it."""
         ...
 
@@ -191,20 +201,22 @@ class AnsweredQuery:
         source: TupleSource,
         snapshot: Snapshot,
         cache: InvocationCache,
+        *,
+        reading: Reading,
         at: PagePosition,
     ) -> None:
-        """Bind the query's window to the position's instant."""
+        """Bind the query's window to the position's instant; `reading` is of the snapshot's query."""
         self._results = results
         self._source = source
         self._snapshot = snapshot
         self._cache = cache
         self._at = at
         self._window_us = snapshot.query.window.bind(at.now_us)
-        self.reading = cache.reading(snapshot)
+        self.reading = reading
 
     def _changed(self, finding: SettledFinder, limit: int) -> Order | None:
         """Return what has changed, in order; None where the answer is a full one, as from now on it is."""
-        at, since, distinct = self._at, self._at.since, self.reading.clause.distinct
+        at, since, distinct = self._at, self._at.since, self.reading.shape.distinct
         assert since is not None
         order = finding.settled(lambda: changed(finding, at, since, limit=limit, distinct=distinct))
         if order is None:
@@ -213,7 +225,7 @@ class AnsweredQuery:
 
     def _answer(
         self,
-        order: Order,
+        order: Order | Table,
         *,
         tuple_ids: Rows,
         columns: tuple[tuple[str, Column], ...],
@@ -222,7 +234,7 @@ class AnsweredQuery:
         following: PagePosition | None = None,
         row_ids: NDArray[np.bytes_] | None = None,
     ) -> Answer:
-        """Return a page of the answer whose rows are in `order`; the others as in `answer_at`."""
+        """Return a page of the answer whose rows, or groups, are in `order`; the others as in `answer_at`."""
         return answer_at(
             self._snapshot,
             self._at.behind(self._at.offset, order.oldest_rows),
@@ -234,4 +246,12 @@ class AnsweredQuery:
             following=following,
             row_ids=row_ids,
             of_past=request.now_us is not None,
+            brings=self._clock_brings(),
         )
+
+    def _clock_brings(self) -> bool:
+        """Return whether the clock alone may show rows that no client has: groups have others when one leaves."""
+        shape = self.reading.shape
+        if shape.keys is None and shape.delta == "rows":
+            return clock_brings(self._snapshot)
+        return ticks(self._snapshot)

@@ -18,10 +18,12 @@ from psoup.engine.limits import (
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
 from psoup.engine.query.reading import Reading
+from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
 from psoup.engine.results.contract import Gen, Snapshot
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.segment_hits import SegmentHits
+from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.value_type import value_type
 
 NO_HITS: Final[Mapping[int, SegmentHits]] = {}
@@ -29,7 +31,10 @@ NO_HITS: Final[Mapping[int, SegmentHits]] = {}
 
 @value_type
 class Whole:
-    """What all pages of an answer, or the first and the last, say of the whole: as in `Answer`."""
+    """What all pages of an answer, or the first and the last, say of the whole: as in `Answer`.
+
+    `overflowed` are the aggregates that are NULL in a group because their value is none of their type.
+    """
 
     count: int
     changes_us: int | None
@@ -37,6 +42,7 @@ class Whole:
     unchanged: bool = False
     removed: RowIds | None = None
     keep: RowIds | None = None
+    overflowed: tuple[AggregateCall, ...] = ()
 
 
 @value_type
@@ -84,6 +90,38 @@ class FirstDated:
         return self.end_us <= span.end_us and (begin_us is None or begin_us <= self.time_us)
 
 
+@value_type
+class Table:
+    """Groups of an answer in order: what its pages are cut from, where rows are groups.
+
+    Attributes:
+        columns: name and values of each output.
+        ids: the values that a group is known by: of its keys, or of the outputs for DISTINCT.
+        count: how many groups there are.
+        leaves_us: (m,) the first instant at which the clock alone changes a group, NEVER_US where it never does.
+        oldest_rows, whole: as in `Order`.
+    """
+
+    columns: tuple[tuple[str, Column], ...]
+    ids: tuple[Column, ...]
+    count: int
+    leaves_us: NDArray[np.int64]
+    oldest_rows: tuple[int, ...]
+    whole: Whole
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the arrays and of an entry for them; texts are others' and not counted."""
+        columns = [*(column for _, column in self.columns), *self.ids]
+        size = sum(
+            one.values.nbytes + (0 if one.valid is None else one.valid.nbytes) for one in columns
+        )
+        removed = self.whole.removed
+        return (
+            ENTRY_BYTES + size + self.leaves_us.nbytes + (0 if removed is None else removed.nbytes)
+        )
+
+
 class InvocationCache:
     """Hits as invocations have found them, and the orders of answers in progress; bound queries are others' as well.
 
@@ -112,7 +150,7 @@ class InvocationCache:
         self._hits: Recent[tuple[Gen, ClauseId], Mapping[int, SegmentHits] | CompositeHits] = (
             Recent(hits_bytes_max, make_lock())
         )
-        self.orders: Recent[tuple[QueryId, PagePosition], Order] = Recent(
+        self.orders: Recent[tuple[QueryId, PagePosition], Order | Table] = Recent(
             order_bytes_max, make_lock()
         )
         self._first_dated: Recent[tuple[Gen, QueryId], FirstDated] = Recent(
@@ -158,10 +196,16 @@ class InvocationCache:
 
     def order(self, query_id: QueryId, at: PagePosition) -> Order | None:
         """Return the order of the answer that a page belongs to, where an earlier page has left it."""
-        return self.orders.get((query_id, at.whole())) if self.orders else None
+        found = self.orders.get((query_id, at.whole())) if self.orders else None
+        return found if isinstance(found, Order) else None
 
-    def keep_order(self, query_id: QueryId, at: PagePosition, order: Order) -> None:
-        """Keep the order of the answer that a page belongs to, for the pages to come."""
+    def table(self, query_id: QueryId, at: PagePosition) -> Table | None:
+        """Return the groups of the answer that a page belongs to, where an earlier page has left them."""
+        found = self.orders.get((query_id, at.whole())) if self.orders else None
+        return found if isinstance(found, Table) else None
+
+    def keep_order(self, query_id: QueryId, at: PagePosition, order: Order | Table) -> None:
+        """Keep what the pages of an answer are cut from, for the pages to come."""
         self.orders.put((query_id, at.whole()), order, size=order.nbytes)
 
     def statistics(self) -> tuple[RecentStatistics, RecentStatistics, RecentStatistics]:

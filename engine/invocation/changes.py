@@ -18,13 +18,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.data.source import Tuples
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.invocation.answer import PagePosition, Since
+from psoup.engine.invocation.answer import PagePosition, PartPosition, Since
 from psoup.engine.invocation.cache import Order, Whole
 from psoup.engine.invocation.continuing import is_quiet, may_have_forgotten
 from psoup.engine.invocation.distinct import groups_of, last_leaving
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
+from psoup.engine.query.reading import Names
 from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
@@ -72,6 +74,27 @@ class Finder(Protocol):
         """
         ...
 
+    def coming(self) -> tuple[Rows, Rows]:
+        """Return the rows that the clock brings though nothing arrives, and the instants at which they enter."""
+        ...
+
+    def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
+        """Return the rows, of an earlier position or later, that were visible since and are not; None = most are.
+
+        Args:
+            since: the earlier position.
+            floors: those of retention above which rows are looked for, one for each source.
+
+        Raises:
+            PageExpiredError: one of them is not held any more.
+            AnswerTooLargeError: they are too many to be looked at.
+        """
+        ...
+
+    def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
+        """Return which of some rows became matches after an earlier position."""
+        ...
+
     def leaves(self, rows: Rows) -> Rows | None:
         """Return the instants at which rows leave; None = they never do."""
         ...
@@ -82,6 +105,10 @@ class Finder(Protocol):
 
     def values(self, rows: Rows) -> Sequence[Column]:
         """Return the select list computed for rows."""
+        ...
+
+    def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
+        """Return the tuples of rows, by source, with these columns of each."""
         ...
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import DatedRows
+from psoup.engine.data.source import DatedRows, Tuples
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.answer import PartPosition, Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.composite_hits import in_order
 from psoup.engine.invocation.join_finding import JoinFinding
@@ -18,10 +18,12 @@ from psoup.engine.invocation.spans import (
     forgotten_spans,
     former_span,
     other_span,
+    shown_since_span,
     shown_until,
     upcoming_span,
 )
 from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.reading import Names
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.batch import Column
 
@@ -112,39 +114,65 @@ class JoinChanges(JoinFinding):
         Args:
             since: only composites with a tuple that came after this position count.
         """
-        upcoming = [
-            upcoming_span(stream, window, shown)
-            for stream, window, shown in zip(
-                self._snapshot.streams, self._windows, self._spans, strict=True
-            )
-        ]
+        try:
+            rows, enters_us = self.coming()
+        except AnswerTooLargeError:
+            return self._first_us(self._upcoming(), entering)
+        if since is not None:
+            enters_us = enters_us[self.arrived(rows, since)]
+        return int(enters_us.min()) if len(enters_us) else None
+
+    def coming(self) -> tuple[Rows, Rows]:
+        """Return the composites that the clock brings though nothing arrives, and the instants at which they enter.
+
+        Raises as `visible` does.
+        """
+        upcoming = self._upcoming()
         if not any(upcoming):
-            return None
+            return self.no_rows(), np.empty(0, dtype=np.int64)
         every = [
             shown if later is None else replace(shown, end_us=later.end_us)
             for shown, later in zip(self._spans, upcoming, strict=True)
         ]
         fresh = [[] if later is None else [later] for later in upcoming]
-        try:
-            rows = self._with_fresh(every, fresh, self._spans)
-        except AnswerTooLargeError:
-            return self._first_us(upcoming, entering)
+        rows = self._with_fresh(every, fresh, self._spans)
         times = self.times(rows)
-        enters_us = np.maximum.reduce(
+        enters_us: Rows = np.maximum.reduce(
             [
                 window.enters(of_source)
                 for window, of_source in zip(self._windows, times, strict=True)
             ]
         )
-        comes = np.ones(len(enters_us), dtype=np.bool_)
         leaves_us = self.leaving(times)
-        if leaves_us is not None:
-            comes = enters_us < leaves_us
-        if since is not None:
-            comes &= np.logical_or.reduce(
-                [part >= then.past_row for part, then in zip(rows, since.parts, strict=True)]
-            )
-        return int(enters_us[comes].min()) if comes.any() else None
+        if leaves_us is None:
+            return rows, enters_us
+        comes = enters_us < leaves_us
+        return rows[:, comes], enters_us[comes]
+
+    def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
+        """Return the composites that were visible since an earlier position and are not; None = most are.
+
+        Some of them may never have been: their parts were, one after the other. Raises as `visible` does.
+        """
+        shown = [
+            shown_since_span(span, window, (since.now_us, self._at.now_us), floor)
+            for span, window, floor in zip(self._spans, self._windows, floors, strict=True)
+        ]
+        held = [span for span in shown if span is not None]
+        if len(held) < len(shown):
+            return None
+        lost = [forgotten_spans(*pair) for pair in zip(held, self._spans, strict=True)]
+        self._lowest_rows = [
+            min(one, span.first_row) for one, span in zip(self._lowest_rows, held, strict=True)
+        ]
+        return self._with_fresh(held, lost, self._spans)
+
+    def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
+        """Return which of some composites have a part that came after an earlier position."""
+        fresh: NDArray[np.bool_] = np.logical_or.reduce(
+            [part >= then.past_row for part, then in zip(rows, since.parts, strict=True)]
+        )
+        return fresh
 
     def ids(self, rows: Rows) -> Rows:
         """Return the tuple ids of the parts of composites."""
@@ -156,11 +184,24 @@ class JoinChanges(JoinFinding):
 
     def values(self, rows: Rows) -> Sequence[Column]:
         """Return the select list computed for composites."""
-        parts = [
-            self._source.tuples(span.stream_id, names, part)
-            for span, names, part in zip(self._spans, self._reading.names, rows, strict=True)
+        tuples = self.tuples(rows, self._reading.names)
+        return [column for _, column in outputs(self._reading, tuples)]
+
+    def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
+        """Return the parts of composites, by source, with these columns of each."""
+        return [
+            self._source.tuples(span.stream_id, some, part)
+            for span, some, part in zip(self._spans, names, rows, strict=True)
         ]
-        return [column for _, column in outputs(self._reading, parts)]
+
+    def _upcoming(self) -> list[DatedRows | None]:
+        """Return by source which tuples the windows will show though nothing arrives."""
+        return [
+            upcoming_span(stream, window, shown)
+            for stream, window, shown in zip(
+                self._snapshot.streams, self._windows, self._spans, strict=True
+            )
+        ]
 
     def _with_fresh(
         self,

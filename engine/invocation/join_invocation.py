@@ -17,6 +17,7 @@ from psoup.engine.invocation.distinct import groups_of, last_leaving
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.row_digest import digests
+from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.tuples.batch import Column
@@ -35,15 +36,17 @@ class JoinInvocation(AnsweredQuery):
         source: TupleSource,
         snapshot: Snapshot,
         cache: InvocationCache,
+        *,
+        reading: Reading,
         at: PagePosition,
     ) -> None:
-        """Bind the windows to the position's instant.
+        """Bind the windows to the position's instant; `reading` is of the snapshot's query.
 
         Raises:
             QuerySuspendedError: the clause ran over a bound.
         """
         refuse_suspended(snapshot)
-        super().__init__(results, source, snapshot, cache, at)
+        super().__init__(results, source, snapshot, cache, reading=reading, at=at)
         query = snapshot.query
         self._windows = windows_of(query.window, query.ranges, len(snapshot.streams))
 
@@ -92,7 +95,7 @@ class JoinInvocation(AnsweredQuery):
         if past < order.rows.shape[1] and not request.count_only:
             following = at.behind(past, order.oldest_rows)
         columns = outputs(self.reading, parts)
-        distinct = self.reading.clause.distinct
+        distinct = self.reading.shape.distinct
         return self._answer(
             order,
             tuple_ids=np.array([tuples.tuple_ids for tuples in parts]),
@@ -109,7 +112,7 @@ class JoinInvocation(AnsweredQuery):
             order = self._changed(finding, limit)
             if order is not None:
                 return order
-        at, distinct = self._at, self.reading.clause.distinct
+        at, distinct = self._at, self.reading.shape.distinct
         rows, enters_us = finding.settled(lambda: (finding.visible(), finding.enters_us()))
         oldest_rows = newest_rows = tuple([part.past_row for part in at.parts])
         if rows.shape[1]:

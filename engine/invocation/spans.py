@@ -75,6 +75,26 @@ def former_span(
     return dated_span(stream_id, window, at.now_us, then, part.floor_row)
 
 
+def shown_since_span(
+    shown: DatedRows, window: Window, instants: tuple[int, int], floor: PartPosition
+) -> DatedRows | None:
+    """Return what was visible of a source at some instant of two or between; None = the window has left all behind.
+
+    Args:
+        shown: what is visible of it at the later instant, of all rows there are.
+        window: its window.
+        instants: an earlier one and a later one.
+        floor: retention's floors above which tuples are looked for.
+    """
+    since_us, now_us = instants
+    begin_us, _ = window.bind(now_us)
+    if window.slides and begin_us is not None and begin_us > shown_until(window, since_us):
+        return None
+    then = PartPosition(shown.past_row, floor.floor_row, floor.floor_us)
+    earlier = dated_span(shown.stream_id, window, since_us, then, floor.floor_row)
+    return replace(earlier, end_us=shown.end_us)
+
+
 def forgotten_spans(former: DatedRows, shown: DatedRows) -> list[DatedRows]:
     """Return what retention has taken out of a span: `shown` is what it has left."""
     spans = [replace(former, past_row=min(former.past_row, shown.first_row))]

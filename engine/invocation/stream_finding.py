@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import DatedRows, RowSpan, TupleSource
+from psoup.engine.data.source import DatedRows, RowSpan, Tuples, TupleSource
 from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
-from psoup.engine.invocation.answer import PagePosition, Since
+from psoup.engine.invocation.answer import PagePosition, PartPosition, Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.cache import FirstDated, InvocationCache
 from psoup.engine.invocation.finding import Finding
@@ -23,12 +23,13 @@ from psoup.engine.invocation.spans import (
     entered_spans,
     forgotten_spans,
     former_span,
+    shown_since_span,
     shown_until,
     upcoming_span,
 )
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.query.reading import Reading
+from psoup.engine.query.reading import Names, Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.batch import Column
@@ -239,6 +240,32 @@ class StreamFinding:
         interval = None if least_us is None else self._window.interval(least_us)
         return None if interval is None else interval[0]
 
+    def coming(self) -> tuple[Rows, Rows]:
+        """Return the rows that the clock brings though nothing arrives, and the instants at which they enter."""
+        span = upcoming_span(self._snapshot.streams[0], self._window, self._shown)
+        if span is None:
+            return NO_ROWS, NO_ROWS
+        rows = _joined(self._in(span))
+        return rows, self._window.enters(self._source.times(span.stream_id, rows))
+
+    def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
+        """Return the rows that were visible since an earlier position and are not; None = most are.
+
+        Raises as `visible` does. Cost: O(segments) and O(hits) of the chunks that BEGIN has passed.
+        """
+        shown = shown_since_span(
+            self._shown, self._window, (since.now_us, self._at.now_us), floors[0]
+        )
+        if shown is None:
+            return None
+        spans = forgotten_spans(shown, self._shown)
+        return _joined([rows for span in spans for rows in self._in(span)])
+
+    def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
+        """Return which of some rows became matches after an earlier position."""
+        fresh: NDArray[np.bool_] = rows >= since.parts[0].past_row
+        return fresh
+
     def leaves(self, rows: Rows) -> Rows | None:
         """Return the instants at which rows leave; None = they never do."""
         if not self._window.slides:
@@ -251,8 +278,12 @@ class StreamFinding:
 
     def values(self, rows: Rows) -> Sequence[Column]:
         """Return the select list computed for rows."""
-        tuples = self._source.tuples(self._shown.stream_id, self._reading.names[0], rows)
-        return [column for _, column in outputs(self._reading, (tuples,))]
+        tuples = self.tuples(rows, self._reading.names)
+        return [column for _, column in outputs(self._reading, tuples)]
+
+    def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
+        """Return the tuples of rows, with these columns: one, of the only source."""
+        return (self._source.tuples(self._shown.stream_id, names[0], rows),)
 
     def _least_us(self, span: DatedRows) -> int | None:
         """Return the smallest time of the hits in a span; None = there is none.

@@ -15,6 +15,7 @@ from psoup.engine.invocation.distinct import first_and_last
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.kernels.gather import ascends
+from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
 
@@ -32,10 +33,12 @@ class Invocation(AnsweredQuery):
         source: TupleSource,
         snapshot: Snapshot,
         cache: InvocationCache,
+        *,
+        reading: Reading,
         at: PagePosition,
     ) -> None:
-        """Bind the window to the position's instant."""
-        super().__init__(results, source, snapshot, cache, at)
+        """Bind the window to the position's instant; `reading` is of the snapshot's query."""
+        super().__init__(results, source, snapshot, cache, reading=reading, at=at)
         self._stream_id = snapshot.streams[0].stream_id
         self._window = snapshot.query.window
 
@@ -80,7 +83,7 @@ class Invocation(AnsweredQuery):
         if order is None:
             finding = self._finding()
             rows, enters_us = finding.settled(finding.listed)
-            if len(rows) <= limit and not self._at.offset and not self.reading.clause.distinct:
+            if len(rows) <= limit and not self._at.offset and not self.reading.shape.distinct:
                 return self._whole_page(rows, enters_us, request)
             order = self._order(rows, enters_us, request.limit)
         at = self._at
@@ -95,7 +98,7 @@ class Invocation(AnsweredQuery):
             following = at.behind(past, order.oldest_rows)
         tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
         columns = outputs(self.reading, (tuples,))
-        distinct = self.reading.clause.distinct
+        distinct = self.reading.shape.distinct
         return self._answer(
             order,
             tuple_ids=tuples.tuple_ids,
@@ -150,7 +153,7 @@ class Invocation(AnsweredQuery):
             rows, times = rows[ordered], times[ordered]
         last: Rows | None = None
         first_us = leaves_us = first_of(self._window.leaves(times[:1]))
-        if self.reading.clause.distinct:
+        if self.reading.shape.distinct:
             tuples = self._source.tuples(self._stream_id, self.reading.names[0], rows)
             values = [column for _, column in outputs(self.reading, (tuples,))]
             first, last_places = first_and_last(values, len(rows))

@@ -7,6 +7,8 @@ Reading order:
     match, pivot, hits: clauses against a chunk of fresh tuples, and the hits written out.
     within, lanes: stored chunks against the intervals of one clause.
     clause_hits, block_rows: one clause's hits over many chunks, as lists and as rows.
+    grouping, extremes: rows in groups of equal numbers, the least, the largest and the first of each.
+    digits, exact_sums: numbers of many digits, and sums that no rounding touches.
     join: pairs by key. like: LIKE of many texts.
     json_values, json_rows, json_bodies, json_transpose, instant_text: JSON read and written byte by byte.
 """

@@ -7,6 +7,10 @@ import numpy as np
 from psoup.engine.kernels import (
     bits,
     clause_hits,
+    digits,
+    exact_sums,
+    extremes,
+    grouping,
     hits,
     join,
     json_bodies,
@@ -52,12 +56,14 @@ def warm_up(
         _write,
         _digest,
         _search,
+        _group,
+        _sum,
     )
     with telling_of_compilation(on_compiling):
         for step in steps:
             step()
             between()
-        return 43 + json_bodies.warm_up()
+        return 73 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -125,6 +131,45 @@ def _search() -> None:
     for kind in (np.uint8, np.int32):
         units = np.frombuffer(b"", kind)
         match_like(units, edges, needles, masks[0].copy(), np.zeros(0, dtype=np.bool_))
+
+
+def _group() -> None:
+    """Put one row into one group, and find what stands first in it."""
+    values, labels, numbers = np.zeros((3, 1), dtype=np.int64)
+    edges, seen = np.arange(2), np.zeros(1, dtype=np.bool_)
+    for some in (values, np.zeros(1, dtype=np.int32)):
+        grouping.mark(some, 0, seen)
+        grouping.look_up(some, 0, numbers, labels)
+    grouping.number_distinct(values, labels, numbers)
+    grouping.renumber(labels, numbers)
+    grouping.rows_by_group(labels, np.zeros(2, dtype=np.int64), numbers)
+    grouping.sort_runs(values, edges, 1)
+    for either in (values, np.zeros(1)):
+        extremes.least_of_groups(either, labels, either.copy())
+        extremes.largest_of_groups(either, labels, either.copy())
+        extremes.extremes_of_runs(either, edges, either.copy(), either.copy())
+    extremes.first_rows(values[None, :].copy(), labels, numbers)
+
+
+def _sum() -> None:
+    """Add one zero up, exactly."""
+    floats, labels, edges = np.zeros(1), np.zeros(1, dtype=np.int64), np.arange(2)
+    values, sums = np.zeros(1, dtype=np.int64), np.zeros((1, 8), dtype=np.int64)
+    shifter = exact_sums.shifters(exact_sums.folds_of(exact_sums.exponents(floats), 1))
+    exact_sums.add_folds(floats, labels, shifter, sums)
+    exact_sums.add_folds_of_runs(floats, edges, shifter, sums)
+    exact_sums.add_floats(values, labels, 0, sums)
+    exact_sums.add_float_squares(values, labels, 0, sums)
+    exact_sums.add_int_squares(values, labels, sums)
+    exact_sums.add_ints(values, labels, sums)
+    exact_sums.add_ints_of_runs(values, edges, sums)
+    exact_sums.count_rows(labels, values)
+    digits.place_sums(sums[:, :2].copy(), edges, sums)
+    digits.add_numbers(sums, labels, sums)
+    digits.carry(sums)
+    digits.spreads(sums[:, :1].copy(), sums[:, :1].copy(), values, sums)
+    digits.quotients(sums, 0, np.ones(1, dtype=np.int64), floats)
+    digits.whole_numbers(sums, values, np.zeros(1, dtype=np.bool_))
 
 
 def _join(bitmaps: Words) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from psoup.engine.query import dialect
-from psoup.engine.query.clause import Output, Source
+from psoup.engine.query.clause import Source
 from psoup.engine.query.functions import table
+from psoup.engine.query.shape import Output, Shape
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
+    AggregateCall,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -22,6 +24,7 @@ from psoup.engine.query.values.expression import (
     Compare,
     Constant,
     Expression,
+    GroupKey,
     InList,
     IsNull,
     IsTrue,
@@ -35,6 +38,7 @@ from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64, _BOOL = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.BOOL
 _STRING, _TIMESTAMP = ColumnType.STRING, ColumnType.TIMESTAMP
+_NO_WINDOW = Window()
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # How tightly a node binds; a part that binds more loosely than its place stands in brackets.
@@ -91,22 +95,36 @@ def default_name(expression: Expression) -> str:
     return expression.name if isinstance(expression, ColumnRef) else sql_expression(expression)
 
 
-def sql_clause(
-    *,
-    distinct: bool,
-    outputs: tuple[Output, ...],
+def sql_condition(sources: tuple[Source, ...], where: Expression | None) -> str:
+    """Return the canonical text of a condition, a query that shows nothing of its rows; `where` None = every row."""
+    return f"SELECT 1 {_sql_from(sources)}{_sql_where(where)}"
+
+
+def sql_query(
+    shape: Shape,
     sources: tuple[Source, ...],
     where: Expression | None,
+    *,
     ranges: tuple[int | None, ...] = (),
+    window: Window = _NO_WINDOW,
 ) -> str:
-    """Return the canonical SELECT-FROM-WHERE, with the window of each source where `ranges` has one."""
-    listed = ", ".join(sql_output(output) for output in outputs)
+    """Return the canonical text of a query, with the window of each source where `ranges` has one."""
+    return f"{sql_head(shape, sources, ranges)}{_sql_where(where)}{sql_window(window)}"
+
+
+def sql_head(shape: Shape, sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
+    """Return the canonical text of a query up to its WHERE."""
+    listed = ", ".join([sql_output(output) for output in shape.outputs])
+    return f"SELECT {'DISTINCT ' if shape.distinct else ''}{listed} {_sql_from(sources, ranges)}"
+
+
+def _sql_from(sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
     windows = ranges or (None,) * len(sources)
-    origins = ", ".join(map(_sql_source, sources, windows))
-    parts = ["SELECT", *(["DISTINCT"] if distinct else []), listed, "FROM", origins]
-    if where is not None:
-        parts += ["WHERE", sql_expression(where)]
-    return " ".join(parts)
+    return f"FROM {', '.join(map(_sql_source, sources, windows))}"
+
+
+def _sql_where(where: Expression | None) -> str:
+    return "" if where is None else f" WHERE {sql_expression(where)}"
 
 
 def _sql_source(source: Source, range_us: int | None) -> str:
@@ -117,7 +135,7 @@ def _sql_source(source: Source, range_us: int | None) -> str:
 
 
 def sql_window(window: Window) -> str:
-    """Return ` BEGIN (...) END (...)`, or nothing for no window: what follows the clause."""
+    """Return ` BEGIN (...) END (...)`, or nothing for no window: the end of a query."""
     if window.begin is None or window.end is None:
         return ""
     return f" BEGIN ({_bound(window.begin)}) END ({_bound(window.end)})"
@@ -132,10 +150,13 @@ def _bound(bound: Bound) -> str:
 def _within(expression: Expression, place: int) -> str:
     """Return the expression as it stands where at least `place` is wanted."""
     text = sql_expression(expression)
+    return text if _binding(expression) >= place else f"({text})"
+
+
+def _binding(expression: Expression) -> int:
+    """Return how tightly an expression binds."""
     binding = _BINDINGS.get(type(expression))
-    if binding is None:
-        binding = _binding_by_part(expression)
-    return text if binding >= place else f"({text})"
+    return _binding_by_part(expression) if binding is None else binding
 
 
 def _binding_by_part(expression: Expression) -> int:
@@ -147,6 +168,8 @@ def _binding_by_part(expression: Expression) -> int:
             return _PRODUCT
         case Call(function=function):
             return _CONCAT if function == table.JOINED else _OPERAND
+        case GroupKey(expression=one):
+            return _binding(one)
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return _BINDINGS[type(test)]
         case _:
@@ -156,6 +179,18 @@ def _binding_by_part(expression: Expression) -> int:
 def _print_column(expression: ColumnRef) -> str:
     name = sql_name(expression.name)
     return f"{sql_name(expression.alias)}.{name}" if expression.alias else name
+
+
+def _print_key(expression: GroupKey) -> str:
+    return sql_expression(expression.expression)
+
+
+def _print_aggregate(expression: AggregateCall) -> str:
+    taken = ", ".join([sql_expression(one) for one in expression.arguments]) or "*"
+    text = f"{expression.function}({'DISTINCT ' if expression.distinct else ''}{taken})"
+    if expression.filter is None:
+        return text
+    return f"{text} FILTER (WHERE {sql_expression(expression.filter)})"
 
 
 def _print_call(expression: Call) -> str:
@@ -244,6 +279,7 @@ def _print_test(expression: InList | Like | IsNull | IsTrue, negation: str = "")
 _BINDINGS: dict[type[Expression], int] = {
     Constant: _OPERAND,
     ColumnRef: _OPERAND,
+    AggregateCall: _OPERAND,
     Negate: _SIGN,
     Compare: _COMPARE,
     InList: _COMPARE,
@@ -259,6 +295,8 @@ _PRINTERS: dict[type[Expression], Callable[[Any], str]] = {
     Constant: sql_constant,
     ColumnRef: _print_column,
     Call: _print_call,
+    GroupKey: _print_key,
+    AggregateCall: _print_aggregate,
     Negate: _print_negate,
     Arithmetic: _print_arithmetic,
     Compare: _print_compare,

@@ -1,16 +1,17 @@
-"""The standing query clause (SQC): the canonical SELECT-FROM-WHERE part of a query.
+"""The standing query clause (SQC): the condition of a query, which is its FROM and its WHERE.
 
-Equal clauses share one evaluation and one result; handles stay separate. Equal means: the same
-`text`, over the same declarations. Windows are not part of it (`window.py`).
+Equal clauses share one evaluation and one set of hits; handles stay separate. Equal means: the same `text`, over the
+same declarations. Select list, groups and order (`shape.py`) and windows (`window.py`) are no part of it: they are
+applied to hits at invocation.
 """
 
 from dataclasses import dataclass
 
 from psoup.engine.errors import TextPosition
 from psoup.engine.query.factor import BooleanFactor
-from psoup.engine.query.values.expression import Expression
+from psoup.engine.query.shape import Shape
 from psoup.engine.query.window import Window
-from psoup.engine.tuples.schema import ColumnType, StreamId
+from psoup.engine.tuples.schema import StreamId
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,36 +24,20 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """One column of the answer."""
-
-    name: str
-    expression: Expression
-
-    @property
-    def type(self) -> ColumnType:
-        """The type of its values."""
-        return self.expression.type
-
-
-@dataclass(frozen=True, slots=True)
 class StandingQueryClause:
-    """What is asked of which streams, and what is shown of a match.
+    """What is asked of which streams.
 
     Attributes:
-        text: canonical SQL of the whole clause, without the window.
+        text: canonical SQL of FROM and WHERE, as a query of its own: `SELECT 1 FROM ... WHERE ...`. Never longer
+            than the canonical text of a query that has the clause, so it binds wherever that one did.
         sources: FROM, in its order.
         factors: conjuncts of WHERE, at most one AttributeFactor per column of a source, one BandFactor per pair
             of sides; () = every tuple.
-        outputs: the select list, `*` resolved.
-        distinct: rows equal in all outputs are shown once.
     """
 
     text: str
     sources: tuple[Source, ...]
     factors: tuple[BooleanFactor, ...]
-    outputs: tuple[Output, ...]
-    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +59,17 @@ class BoundQuery:
     """A query text after binding.
 
     Attributes:
-        clause: what is asked.
+        clause: its condition.
+        shape: what is done with the rows that satisfy it.
         window: BEGIN-END.
-        canonical: one text for one query, window included.
+        canonical: one text for one query, shape and window included.
         warnings: what its author should know.
         ranges: for each source how many microseconds back its own `[RANGE ...]` reaches, None where the
             query's window holds for it; () where no source of a join has one.
     """
 
     clause: StandingQueryClause
+    shape: Shape
     window: Window
     canonical: str
     warnings: tuple[QueryWarning, ...] = ()

@@ -142,7 +142,7 @@ def sides_of(clause: StandingQueryClause) -> tuple[StandingQueryClause, ...]:
             if len(sources) <= 1:
                 factors[min(sources, default=0)].append(factor)
     return tuple(
-        replace(clause, text="", sources=(source,), factors=tuple(own), outputs=(), distinct=False)
+        replace(clause, text="", sources=(source,), factors=tuple(own))
         for source, own in zip(clause.sources, factors, strict=True)
     )
 

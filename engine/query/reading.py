@@ -1,34 +1,66 @@
-"""What answering a query takes from its clause, worked out once and kept with the bound query."""
+"""What answering a query takes from its clause and shape, worked out once and kept with the bound query."""
+
+from collections.abc import Iterable
 
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.join_shape import JoinPlan
-from psoup.engine.query.values.expression import column_refs
+from psoup.engine.query.shape import Shape
+from psoup.engine.query.values.expression import Expression, column_refs
 
 Names = tuple[tuple[str, ...], ...]
-"""For each source the columns that the select list reads, ascending by name."""
+"""For each source the columns that some expressions read, ascending by name."""
 
 
 class Reading:
-    """A clause, and what follows from it when it is first asked for. Shared by threads: each finds the same."""
+    """A clause and a shape, and what follows from them when it is first asked for.
 
-    __slots__ = ("_names", "_plan", "clause")
+    Shared by threads: each finds the same.
+    """
 
-    def __init__(self, clause: StandingQueryClause) -> None:
-        """Begin with the clause alone: a registration asks for nothing else."""
+    __slots__ = ("_key_names", "_names", "_order_names", "_plan", "_value_names", "clause", "shape")
+
+    def __init__(self, clause: StandingQueryClause, shape: Shape) -> None:
+        """Begin with these alone: a registration asks for nothing else."""
         self.clause = clause
+        self.shape = shape
         self._names: Names | None = None
+        self._key_names: Names | None = None
+        self._value_names: Names | None = None
+        self._order_names: Names | None = None
         self._plan: JoinPlan | None = None
 
     @property
     def names(self) -> Names:
-        """Return the columns that the select list reads."""
+        """Return the columns that the select list reads, which is over rows."""
         if self._names is None:
-            names: list[set[str]] = [set() for _ in self.clause.sources]
-            for output in self.clause.outputs:
-                for ref in column_refs(output.expression):
-                    names[ref.source].add(ref.name)
-            self._names = tuple(tuple(sorted(some)) for some in names)
+            self._names = self._read_by(output.expression for output in self.shape.outputs)
         return self._names
+
+    @property
+    def order_names(self) -> Names:
+        """Return the columns that ORDER BY reads, which is over rows."""
+        if self._order_names is None:
+            self._order_names = self._read_by(entry.expression for entry in self.shape.order)
+        return self._order_names
+
+    @property
+    def key_names(self) -> Names:
+        """Return the columns that GROUP BY reads."""
+        if self._key_names is None:
+            self._key_names = self._read_by(self.shape.keys or ())
+        return self._key_names
+
+    @property
+    def value_names(self) -> Names:
+        """Return the columns that aggregates read."""
+        if self._value_names is None:
+            read: list[Expression] = []
+            for call in self.shape.aggregates:
+                read += call.arguments
+                if call.filter is not None:
+                    read.append(call.filter)
+            self._value_names = self._read_by(read)
+        return self._value_names
 
     @property
     def plan(self) -> JoinPlan:
@@ -36,3 +68,10 @@ class Reading:
         if self._plan is None:
             self._plan = JoinPlan(self.clause)
         return self._plan
+
+    def _read_by(self, expressions: Iterable[Expression]) -> Names:
+        names: list[set[str]] = [set() for _ in self.clause.sources]
+        for expression in expressions:
+            for ref in column_refs(expression):
+                names[ref.source].add(ref.name)
+        return tuple(tuple(sorted(some)) for some in names)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.log.operation import Operation
-from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.clause import BoundQuery
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import BatchRecord, ClauseRecord
 from psoup.engine.sources.logged_batch import logged_batch
@@ -49,19 +49,23 @@ def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) 
 
 def hold_clause(state: State, record: ClauseRecord) -> None:
     """Hold a clause, and let it meet tuples again; one that is suspended never does."""
-    clause, join = bound_clause(state, record), record.join
+    clause, join = bound_record(state, record).clause, record.join
     state.hold_clause(record)
     if join is None or join.suspended is None:
         group_id = None if join is None else join.group
         state.query_stem.build(record.clause_id, clause, record.materialize, group_id)
 
 
-def bound_clause(state: State, record: ClauseRecord) -> StandingQueryClause:
-    """Return the clause that was published as text."""
+def bound_record(state: State, record: ClauseRecord) -> BoundQuery:
+    """Return the clause that was published as text, bound as the query that the text is.
+
+    A clause that was published before select lists were told apart from conditions has one in its text. It keeps its
+    hits and its handles; queries that come later share the clause of their condition alone.
+    """
     try:
         streams = [state.streams[stream_id].record for stream_id in record.streams]
         declared = {one.schema.name: (one.stream_id, one.schema) for one in streams}
-        return state.bind(record.text, declared).clause
+        return state.bind(record.text, declared)
     except (EngineError, KeyError) as error:
         raise IntegrityError(f"Clause {record.clause_id} does not bind any more.") from error
 

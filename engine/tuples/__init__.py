@@ -3,6 +3,7 @@
 Reading order:
     schema: what a stream is declared to be. time_unit: units of time that a sender may count in.
     batch: columns of values, and a batch made of them. value_type: dataclasses that nobody changes.
+    joined_columns: columns put together into one.
     arrow, ipc, batch_reader: a batch as the log keeps it, and back.
     json_text, json_arrays, instants: JSON text to columns, columns to JSON text, counts to instants.
     chunk, lineage, block: 4,096 rows, which clauses they can still satisfy, and both together.

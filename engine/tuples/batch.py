@@ -79,6 +79,12 @@ class Column:
         return plain
 
 
+def empty_column(kind: ColumnType) -> Column:
+    """Return no values of a type."""
+    dictionary = ("",) if kind is ColumnType.STRING else None
+    return Column(kind, np.empty(0, dtype=DTYPES[kind]), None, dictionary)
+
+
 @value_type
 class TupleBatch:
     """The tuples of one operation, in the order they were sent.

@@ -90,9 +90,12 @@ def query_fault(
         return "its clause is unknown"
     try:
         bound = bind(query.canonical, streams)
+        condition = clause.text
+        if condition != bound.clause.text:  # as an earlier version wrote it, with a select list
+            condition = bind(clause.text, streams).clause.text
     except EngineError:
         return "its text does not bind"
-    said = clause.text, query.canonical, query.window, tuple(query.ranges)
+    said = condition, query.canonical, query.window, tuple(query.ranges)
     if said != (bound.clause.text, bound.canonical, bound.window, tuple(bound.ranges)):
         return "its text says something else than its record"
     return None

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.clock import ManualClock
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.canonical import sql_window
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests import strategies, strategies_sql
 from tests.agreement.comparison import compare
@@ -57,11 +58,11 @@ def test_oracle_binder_keeps_the_meaning_of_the_text(data):
     streams = {schema.name: (StreamId(1), schema)}
     bound = bind(query.sql, streams)
     assert query.window.window == bound.window
-    assert query.distinct == bound.clause.distinct
+    assert query.distinct == bound.shape.distinct
     for row in rows:
         expected = query.where is None or value_of(query.where, [row]) is True
         assert expected == holds(bound.clause, [row]), (query.sql, row)
-        shown = [value_of(output.expression, [row]) for output in bound.clause.outputs]
+        shown = [value_of(output.expression, [row]) for output in bound.shape.outputs]
         assert [value_of(tree, [row]) for tree in query.outputs] == shown
     again = bind(bound.canonical, streams)
     assert (bound.clause, bound.window, bound.canonical) == (
@@ -95,7 +96,8 @@ def test_oracle_engine_on_random_queries_answers_as_duckdb(data):
         return
     begin_us, end_us = bounds(query.window.window, now_us)
     end_us = now_us if end_us is None else min(end_us, now_us)
-    canonical = bind(query.sql, world.streams).clause.text
+    bound = bind(query.sql, world.streams)
+    canonical = bound.canonical.removesuffix(sql_window(bound.window))
     with DuckDbOracle() as oracle:
         oracle.load(
             schema,

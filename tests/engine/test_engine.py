@@ -88,7 +88,7 @@ def test_apply_writes_each_record_the_operation_changes():
     assert 3 * (8 + 9 + 5) + 2 == record.bytes == sent.batches[STREAM, Seq(2)].bytes
     assert ({}, {}, {}, {}) == (sent.blocks, sent.pages, asked.blocks, asked.pages)
     clause = asked.clauses[ClauseId(3)]
-    assert (BIG, 0, 0) == (clause.text, clause.kept_row, clause.block_row)
+    assert ("SELECT 1 FROM s WHERE a > 2", 0, 0) == (clause.text, clause.kept_row, clause.block_row)
     assert 1 == asked.streams[STREAM].queries
     assert {QueryId("q1")} == removed.dropped_queries
     assert {ClauseId(3)} == removed.dropped_clauses

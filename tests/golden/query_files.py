@@ -112,7 +112,7 @@ def write_cases(path: Path, outcome: Callable[[str], tuple[str, ...]]) -> None:
 def accepted(text: str) -> tuple[str, ...]:
     """Return what an accepted query comes to: canonical text, windows, columns, factors, warnings."""
     query = bind(text, STREAMS)
-    columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.clause.outputs)
+    columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.shape.outputs)
     return (
         query.canonical,
         f"{query.window.kind}: {columns}",

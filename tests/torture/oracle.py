@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from psoup.engine.log.operation import Declare, Operation, QueryId, Register, Remove, Rows
-from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import windows_of
 from psoup.engine.tuples.schema import ColumnType, StreamId
@@ -37,9 +38,9 @@ CLOCK_US: Final = 50_000
 
 @dataclass(slots=True)
 class Matched:
-    """The tuples of a stream that satisfy one clause, by time and id, as far as they were looked at."""
+    """The tuples of a stream that satisfy one query, by time and id, as far as they were looked at."""
 
-    clause: StandingQueryClause
+    bound: BoundQuery
     looked: int = 0
     found: list[tuple[int, int, int, tuple[Value | None, ...]]] = field(default_factory=list)
     """Time, tuple id, row, values of the select list."""
@@ -47,8 +48,10 @@ class Matched:
     def look(self, stream: ReferenceStream) -> None:
         """Look at the tuples that are new; forget those that retention has passed."""
         for one in stream.tuples[max(self.looked, stream.floor_row) :]:
-            if holds(self.clause, [one.values]):
-                values = tuple(value_of(o.expression, [one.values]) for o in self.clause.outputs)
+            if holds(self.bound.clause, [one.values]):
+                values = tuple(
+                    value_of(o.expression, [one.values]) for o in self.bound.shape.outputs
+                )
                 bisect.insort(self.found, (one.time_us, one.tuple_id, one.row, values))
         self.looked = len(stream.tuples)
         if len(self.found) > 1_000 and self.found[0][2] < stream.floor_row:
@@ -61,7 +64,7 @@ class Twin(Reference):
     def __init__(self) -> None:
         """Begin before the first operation."""
         super().__init__()
-        self._matched: dict[tuple[str, StreamId], Matched] = {}
+        self._matched: dict[tuple[str, Shape, StreamId], Matched] = {}
         self._forgotten: dict[StreamId, tuple[int, int | None]] = {}
         self._asked = 0
         self.twice = 0
@@ -99,8 +102,8 @@ class Twin(Reference):
             return Answer(self.seq, None, None, None, None, ())
         (window,) = windows_of(query.bound.window, query.bound.ranges, 1)
         begin_us, end_us = bounds(window, now_us)
-        key = (query.bound.clause.text, stream_id)
-        matched = self._matched.setdefault(key, Matched(query.bound.clause))
+        key = (query.bound.clause.text, query.bound.shape, stream_id)
+        matched = self._matched.setdefault(key, Matched(query.bound))
         matched.look(stream)
         last_us = now_us if end_us is None else min(now_us, end_us)
         first = 0 if begin_us is None else bisect.bisect_left(matched.found, (begin_us,))
@@ -112,7 +115,7 @@ class Twin(Reference):
             for time_us, one_id, row, values in matched.found[first:past]
             if row >= stream.floor_row and (stream.floor_us is None or time_us >= stream.floor_us)
         ]
-        if query.bound.clause.distinct:
+        if query.bound.shape.distinct:
             rows = _distinct(rows)
         missed = complete_us if begin_us is None or (complete_us or begin_us) > begin_us else None
         return Answer(self.seq, now_us, begin_us, end_us, missed, tuple(rows))
@@ -319,7 +322,7 @@ def _differences(twin: Twin, one: dict[str, Any]) -> Iterator[str]:
         yield f"answered, and {error}"
         return
     until = one["offset"] + (given.get("limit") or len(expected.rows))
-    rows = _written(twin, query.bound.clause, expected.rows[one["offset"] : until], one)
+    rows = _written(twin, query.bound.shape, expected.rows[one["offset"] : until], one)
     wanted = {
         "query": one["query"],
         "now": _text(expected.now_us),
@@ -338,18 +341,18 @@ def _differences(twin: Twin, one: dict[str, Any]) -> Iterator[str]:
 
 def _written(
     twin: Twin,
-    clause: StandingQueryClause,
+    shape: Shape,
     rows: Sequence[tuple[str, int | None, tuple[Value | None, ...]]],
     one: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Return rows as answers show them; those of DISTINCT with the ids that `one` shows, where they may be theirs."""
-    names_of = [output.name for output in clause.outputs]
-    times = [output.type is ColumnType.TIMESTAMP for output in clause.outputs]
+    names_of = [output.name for output in shape.outputs]
+    times = [output.type is ColumnType.TIMESTAMP for output in shape.outputs]
     shown_ids = iter([str(row.get("_id", "")) for row in one["body"].get("rows") or ()])
     written = []
     for ids, leaves_us, values in rows:
         row_id = ids
-        if clause.distinct:
+        if shape.distinct:
             row_id = twin.row_ids.expected(values, next(shown_ids, ""))
         cells = [
             _text(v) if at and v is not None else v for v, at in zip(values, times, strict=True)

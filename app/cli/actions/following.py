@@ -23,6 +23,7 @@ SCREEN_ROWS_MAX: Final = 500
 RESIZED_LOOK_S: Final = 0.1
 """Between two looks at the size of the terminal."""
 _META: Final = ("_id", "_x")
+_SIGNS: Final = {"entered": "+", "left": "-", "changed": "~"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +70,12 @@ def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Itera
 
 
 def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: bool) -> None:
-    """Write a line for each row that has left and for each that has entered.
+    """Write a line for each row that has left, for each that has entered, and for each group that has changed.
 
     Args:
         rows: which are kept up to date.
         pace: how often, and how many times.
-        as_json: NDJSON, else `+` or `-`, NOW, and the values by their names.
+        as_json: NDJSON, else `+`, `-` or `~`, NOW, and the values by their names.
         only_new: nothing about the rows that are there at the beginning.
     """
     notes = standard_error()
@@ -93,6 +94,8 @@ def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: boo
             _write_change("left", row, look.envelope, as_json=as_json)
         for row in () if only_new and not number else look.entered:
             _write_change("entered", row, look.envelope, as_json=as_json)
+        for row in look.changed:
+            _write_change("changed", row, look.envelope, as_json=as_json)
 
 
 def _write_change(change: str, row: JsonObject, envelope: JsonObject, *, as_json: bool) -> None:
@@ -102,9 +105,8 @@ def _write_change(change: str, row: JsonObject, envelope: JsonObject, *, as_json
         place = {name: envelope[name] for name in ("seq", "now")}
         write_line({"change": change, **place, **meta, "row": values})
         return
-    sign = "+" if change == "entered" else "-"
     texts = (f"{name}={cell(value)}" for name, value in values.items())
-    write_bytes(f"{sign} {instant(envelope['now'])}  {'  '.join(texts)}\n".encode())
+    write_bytes(f"{_SIGNS[change]} {instant(envelope['now'])}  {'  '.join(texts)}\n".encode())
 
 
 def follow_query(

@@ -19,11 +19,13 @@ class Look:
     Attributes:
         envelope: of the answer, or of the last page of what has changed.
         entered, left: rows with their `_id`, in the order in which they came. Of the first look all have entered.
+        changed: groups that were there before, with other values.
     """
 
     envelope: JsonObject
     entered: list[JsonObject]
     left: list[JsonObject]
+    changed: list[JsonObject]
 
 
 class WatchedRows:
@@ -62,7 +64,8 @@ class WatchedRows:
             # Older rows than were read: of those alone whose time has come it is known that they have left.
             gone = {key: row for key, row in gone.items() if _is_over(row, envelope)}
         entered = [row for key, row in self.rows.items() if key not in before]
-        return Look(envelope, entered=entered, left=list(gone.values()))
+        others = [row for key, row in self.rows.items() if _differs(row, before.get(key, row))]
+        return Look(envelope, entered=entered, left=list(gone.values()), changed=others)
 
     def _changed(self, cursor: str) -> tuple[JsonObject, dict[str, JsonObject]] | None:
         """Return the last envelope of what has changed since a cursor, and what is held then.
@@ -99,6 +102,11 @@ class WatchedRows:
         given = self._parameters if cursor is None else {**self._parameters, "cursor": cursor}
         for page in self._service.pages(self._query_id, **given, limit=PAGE_ROWS):
             yield json_object(page)
+
+
+def _differs(row: JsonObject, before: JsonObject) -> bool:
+    """Return whether a row has other values than before; when it leaves is none of them."""
+    return {**row, "_x": None} != {**before, "_x": None}
 
 
 def _is_over(row: JsonObject, envelope: JsonObject) -> bool:

@@ -49,7 +49,7 @@ class FinishedHistory:
         self._call = call
         self._snapshot = snapshot
         self._history = history
-        self._clause = call.service.invocations.reading(snapshot).clause
+        self._reading = call.service.invocations.reading(snapshot)
         self._count = sum(history.parts)
 
     def page_links(self, limit: int) -> list[str]:
@@ -98,7 +98,7 @@ class FinishedHistory:
 
         page = fit_page(
             answer,
-            rows_of=functools.partial(rows_of, clause=self._clause, shown=shown),
+            rows_of=functools.partial(rows_of, shape=self._reading.shape, shown=shown),
             encode=encode,
             bytes_max=limits.PAGE_BYTES_MAX,
             rows_min=1,
@@ -138,14 +138,14 @@ class FinishedHistory:
         )
         if past <= first:
             return answer
-        found = page_rows(self._slices(first, past), self._clause)
+        found = page_rows(self._slices(first, past), self._reading)
         values = [column for _, column in found.columns]
         return replace(
             answer,
             columns=found.columns,
             tuple_ids=found.tuple_ids,
             leaves_us=found.leaves_us,
-            row_ids=digests(values) if self._clause.distinct else None,
+            row_ids=digests(values) if self._reading.shape.distinct else None,
         )
 
     def _slices(self, first: int, past: int) -> Iterator[Slice]:

@@ -16,14 +16,14 @@ from psoup.app.wire.answers.fit import fit_page
 from psoup.app.wire.models.invocations import Presentation, answer_headers, encode_answer, rows_of
 from psoup.engine.invoke import Answer, Request, Since, invoke
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.shape import Shape
 
 
 class Evaluated(NamedTuple):
-    """One page as the engine has found it, and the clause that names its columns where the page itself does not."""
+    """One page as the engine has found it, and the shape that names its columns where the page itself does not."""
 
     answer: Answer
-    clause: StandingQueryClause | None
+    shape: Shape | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def evaluated(call: Call, query_id: QueryId, request: Request, shown: Presentati
 
 def named(call: Call, answer: Answer, shown: Presentation) -> Evaluated:
     """Return a page that the engine has found with what names its columns, of a history that still stands. Blocks."""
-    service, clause = call.service, None
+    service, shape = call.service, None
     if not answer.columns and not (shown.count_only and shown.format == "json"):
         snapshot = service.results.snapshot(answer.query.query_id)
-        clause = service.invocations.reading(snapshot).clause
+        shape = service.invocations.reading(snapshot).shape
     service.backend.confirm(answer.cut.gen)
-    return Evaluated(answer, clause)
+    return Evaluated(answer, shape)
 
 
 def enveloped(
@@ -136,7 +136,7 @@ def enveloped(
 
     return fit_page(
         answer,
-        rows_of=functools.partial(rows_of, clause=found.clause, shown=shown),
+        rows_of=functools.partial(rows_of, shape=found.shape, shown=shown),
         encode=encode,
         bytes_max=bytes_max,
         rows_min=rows_min,

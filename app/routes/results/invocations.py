@@ -286,6 +286,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
                     "Psoup-Complete-From": "As `complete_from`, where there is one.",
                     "Psoup-Changes-At": "As `changes_at`, where there is one.",
                     "Psoup-Complete": "`true`: the answer never changes again.",
+                    "Psoup-Warnings": "The codes of `warnings`, where there are some.",
                     "Psoup-Cursor": "What to send with the next request, where there is one.",
                     "Psoup-Next": "The relative URL of the next page, where there is one.",
                     "Psoup-Poll-After-Ms": "Milliseconds after which who polls may ask again.",

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import orjson
 from pydantic import BaseModel, Field
 
@@ -19,14 +18,16 @@ from psoup.app.wire.answers.encoding import (
     to_csv,
     to_ndjson,
 )
+from psoup.app.wire.models.warnings import FewWarnings
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Since
-from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.tuples.batch import DTYPES, Column
-from psoup.engine.tuples.schema import ColumnType
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.shape import Shape
+from psoup.engine.tuples.batch import empty_column
 
+OVERFLOW_WARNING: Final = "overflow"
 POLL_MS_MIN: Final = 1_000
 """What an answer gives as `poll_after_ms` at least: who cannot wait so long does not poll."""
 POLL_MS_MAX: Final = 5_000
@@ -85,6 +86,7 @@ class ResultsAnswer(BaseModel):
         description="Send it with the next request. Null with `now`, and on all pages but the last."
     )
     next: str | None
+    warnings: FewWarnings = None
     poll_after_ms: int | None = Field(
         description="Who polls may ask again after so many milliseconds; null: there is nothing to ask for."
     )
@@ -110,14 +112,14 @@ class Presentation:
     """Formats other than JSON are operations: a cursor was given, be it an empty one."""
 
 
-def rows_of(answer: Answer, clause: StandingQueryClause | None, shown: Presentation) -> RowSet:
+def rows_of(answer: Answer, shape: Shape | None, shown: Presentation) -> RowSet:
     """Return the answer's rows with `_id` and `_x` before them, unless they are to be hidden.
 
-    `clause` names the columns of an answer that has none because there is no row to compute them from.
+    `shape` names the columns of an answer that has none because there is no row to compute them from.
     """
     columns = answer.columns
-    if not columns and clause is not None:
-        columns = tuple((o.name, _empty(o.type)) for o in clause.outputs)
+    if not columns and shape is not None:
+        columns = tuple((o.name, empty_column(o.type)) for o in shape.outputs)
     length = len(columns[0][1]) if columns else 0
     if not shown.meta:
         return RowSet(columns, length)
@@ -182,18 +184,21 @@ def answer_headers(
     answer: Answer, *, cursor: str | None, link: str | None, poll_ms: int | None = None
 ) -> dict[str, str]:
     """Return the headers that carry the envelope, for formats without one: `Psoup-` and the member's name."""
-    members = {
+    members: dict[str, Any] = {
         "gen": answer.cut.gen,
         "seq": answer.cut.seq,
         "now": format_instant(answer.now_us),
         "reset": answer.reset,
         **_ending(answer, cursor=cursor, link=link, poll_ms=poll_ms),
     }
+    warnings = members.pop("warnings", ())
     headers = {
         _HEADER_OF[name]: ("true" if value else "false") if isinstance(value, bool) else str(value)
         for name, value in members.items()
         if value is not None
     }
+    if warnings:
+        headers["Psoup-Warnings"] = ", ".join(one["code"] for one in warnings)
     if link is not None:
         headers["Link"] = f'<{link}>; rel="next"'
     return headers
@@ -252,7 +257,17 @@ def _ending(
         "cursor": cursor,
         "next": link,
         "poll_after_ms": poll_after_ms(answer) if poll_ms is None else poll_ms,
+        **_warnings(answer),
     }
+
+
+def _warnings(answer: Answer) -> dict[str, Any]:
+    """Return the member `warnings` where there are some."""
+    if not answer.overflowed:
+        return {}
+    aggregates = ", ".join(sql_expression(call) for call in answer.overflowed)
+    detail = f"NULL stands where the value is out of range: {aggregates}. Cast what is added up to DOUBLE."
+    return {"warnings": [{"code": OVERFLOW_WARNING, "detail": detail}]}
 
 
 def _id_texts(ids: RowIds | None) -> list[str] | None:
@@ -311,8 +326,3 @@ def _since_from_json(values: Sequence[Any]) -> Since:
 def page_url(path: str, token: str, kept: Mapping[str, str]) -> str:
     """Return the relative URL of the page with this token."""
     return "&".join([f"{path}?page={token}", *(f"{name}={value}" for name, value in kept.items())])
-
-
-def _empty(kind: ColumnType) -> Column:
-    dictionary = ("",) if kind is ColumnType.STRING else None
-    return Column(kind, np.empty(0, dtype=DTYPES[kind]), None, dictionary)

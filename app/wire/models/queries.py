@@ -130,6 +130,10 @@ class QueryAnswer(BaseModel):
     canonical: str
     window: WindowAnswer
     columns: list[OutputAnswer]
+    delta: Literal["rows", "replace"] = Field(
+        description="What an answer to a cursor holds: the rows that have changed, or, where LIMIT or OFFSET cuts, all"
+        " rows where any has."
+    )
     materialize: MaterializeWord
     warnings: list[WarningAnswer]
     links: dict[str, str]
@@ -171,7 +175,8 @@ def describe_query(
             "end": format_bound(bound.window.end),
             "ranges": {one.alias: format_duration(us) for one, us in ranges if us is not None},
         },
-        "columns": [{"name": o.name, "type": o.type.value} for o in bound.clause.outputs],
+        "columns": [{"name": o.name, "type": o.type.value} for o in bound.shape.outputs],
+        "delta": bound.shape.delta,
         "materialize": materialize.value,
         "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},

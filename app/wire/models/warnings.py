@@ -31,7 +31,7 @@ class WarningAnswer(BaseModel):
 
 FewWarnings = Annotated[
     list[WarningAnswer] | None,
-    Field(description="What is almost always a mistake; left out where nothing is."),
+    Field(description="What the client should know; left out where there is nothing."),
 ]
 
 

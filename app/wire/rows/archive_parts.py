@@ -18,7 +18,8 @@ from psoup.app.wire.rows.arrow_messages import UNREADABLE, plain_rows, unreadabl
 from psoup.app.wire.rows.values import timestamps_in_range
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
-from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.reading import Reading
 from psoup.engine.store.archive_answers import HistoryPart, Place
 from psoup.engine.tuples.arrow import ARROW_TYPES, column_from_arrow, encode_batch
 from psoup.engine.tuples.batch import Column
@@ -57,13 +58,13 @@ class PageRows(NamedTuple):
     leaves_us: NDArray[np.int64] | None
 
 
-def read_part(number: int, body: bytes, clause: StandingQueryClause) -> HistoryPart:
+def read_part(number: int, body: bytes, reading: Reading) -> HistoryPart:
     """Return a part, as it is kept. CPU work: runs in a pool.
 
     Args:
         number: of the part.
         body: an Arrow IPC stream of any number of batches, without its content encoding.
-        clause: the query's.
+        reading: clause and shape of the query.
 
     Raises:
         BadBodyError: not one whole Arrow IPC stream, or compressed buffers.
@@ -74,11 +75,11 @@ def read_part(number: int, body: bytes, clause: StandingQueryClause) -> HistoryP
     """
     try:
         plain_rows(body)
-        batch = _whole_batch(body, clause)
+        batch = _whole_batch(body, reading)
     except UNREADABLE as error:
         raise unreadable(error) from error
-    _check_values(batch, clause)
-    ids = _ids_of(batch.column(1), len(clause.sources))
+    _check_values(batch, reading)
+    ids = _ids_of(batch.column(1), len(reading.clause.sources))
     times = batch.column(0).view(pa.int64()).to_numpy()
     places = [times, *np.atleast_2d(ids)]
     _check_order(places)
@@ -94,7 +95,7 @@ def read_part(number: int, body: bytes, clause: StandingQueryClause) -> HistoryP
     return HistoryPart(number, rows, first, last, kept)
 
 
-def page_rows(slices: Iterable[Slice], clause: StandingQueryClause) -> PageRows:
+def page_rows(slices: Iterable[Slice], reading: Reading) -> PageRows:
     """Return rows of an answer, slices of its parts in order; at least one slice.
 
     Cost: O(rows), whatever the parts have.
@@ -113,12 +114,12 @@ def page_rows(slices: Iterable[Slice], clause: StandingQueryClause) -> PageRows:
         leaves = arrays[2].view(pa.int64()).fill_null(_NEVER_US).to_numpy(zero_copy_only=False)
     columns = tuple(
         (output.name, column_from_arrow(output.type, array))
-        for output, array in zip(clause.outputs, arrays[len(ADDED) :], strict=True)
+        for output, array in zip(reading.shape.outputs, arrays[len(ADDED) :], strict=True)
     )
-    return PageRows(columns, _numbers(arrays[1], len(clause.sources)), leaves)
+    return PageRows(columns, _numbers(arrays[1], len(reading.clause.sources)), leaves)
 
 
-def _whole_batch(body: bytes, clause: StandingQueryClause) -> pa.RecordBatch:
+def _whole_batch(body: bytes, reading: Reading) -> pa.RecordBatch:
     """Return the rows of a stream as one batch.
 
     Raises:
@@ -126,13 +127,13 @@ def _whole_batch(body: bytes, clause: StandingQueryClause) -> pa.RecordBatch:
         BodyTooLargeError: it would be larger than a part may be: columns can share their bytes in a stream.
     """
     with pa.ipc.open_stream(body) as reader:
-        _check_columns(reader.schema, clause)
+        _check_columns(reader.schema, reading)
         batches = list(reader)
     for one in batches:
         one.validate()
     size = sum(one.nbytes for one in batches)
     check_decoded_size(size, bytes_max=limits.HISTORY_PART_BYTES_MAX)
-    schema = pa.schema([pa.field(name, ARROW_TYPES[kind]) for name, kind in _columns(clause)])
+    schema = pa.schema([pa.field(name, ARROW_TYPES[kind]) for name, kind in _columns(reading)])
     plain = [pa.RecordBatch.from_arrays(one.columns, schema=schema) for one in batches]
     table = pa.Table.from_batches(plain, schema)
     table.validate(full=True)
@@ -140,12 +141,12 @@ def _whole_batch(body: bytes, clause: StandingQueryClause) -> pa.RecordBatch:
     return found[0] if found else pa.RecordBatch.from_pylist([], schema)
 
 
-def _columns(clause: StandingQueryClause) -> list[tuple[str, ColumnType]]:
-    return [*ADDED, *((output.name, output.type) for output in clause.outputs)]
+def _columns(reading: Reading) -> list[tuple[str, ColumnType]]:
+    return [*ADDED, *((output.name, output.type) for output in reading.shape.outputs)]
 
 
-def _check_columns(given: pa.Schema, clause: StandingQueryClause) -> None:
-    wanted = [(name, ARROW_TYPES[kind]) for name, kind in _columns(clause)]
+def _check_columns(given: pa.Schema, reading: Reading) -> None:
+    wanted = [(name, ARROW_TYPES[kind]) for name, kind in _columns(reading)]
     found = [(field.name, field.type) for field in given]
     if found == wanted:
         return
@@ -167,13 +168,14 @@ def _shown(fields: Sequence[tuple[str, Any]]) -> str:
     return text[: limits.QUERY_NAME_LENGTH_MAX] or "none"
 
 
-def _check_values(batch: pa.RecordBatch, clause: StandingQueryClause) -> None:
+def _check_values(batch: pa.RecordBatch, reading: Reading) -> None:
     """Refuse values that no answer has: NULL as time or id, floats without a number, instants out of range, long texts.
 
     A text is of a tuple, or a literal of the query.
     """
     wrong: list[tuple[str, str]] = []
-    text_bytes_max = max(limits.STRING_BYTES_MAX, len(clause.text.encode()))
+    written = [len(sql_expression(one.expression).encode()) for one in reading.shape.outputs]
+    text_bytes_max = max(limits.STRING_BYTES_MAX, *written)
     for place, (field, array) in enumerate(zip(batch.schema, batch.columns, strict=True)):
         pointer = f"/columns/{place}"
         if place < 2 and array.null_count:

@@ -9,6 +9,6 @@ Reading order:
     factoring, band: WHERE to boolean factors; bounds on a difference between two sources.
     window_binder: BEGIN-END and the windows of single sources.
     query_warnings, author_warnings: what the author should know; the same with the names and places of the text.
-    bound_queries: queries kept as long as they are asked for. shapes, template: texts that differ in numbers alone,
+    bound_queries: queries kept as long as they are asked for. skeletons, template: texts that differ in numbers alone,
         bound by filling in.
 """

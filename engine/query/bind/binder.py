@@ -1,4 +1,4 @@
-"""Query text against the declared streams: to a clause, a window, canonical text and warnings."""
+"""Query text against the declared streams: to a clause, a shape, a window, canonical text and warnings."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,15 +13,16 @@ from psoup.engine.query.bind.size import check_size, too_complex
 from psoup.engine.query.bind.window_binder import bind_windows
 from psoup.engine.query.canonical import (
     default_name,
-    sql_clause,
+    sql_condition,
     sql_expression,
     sql_name,
+    sql_query,
     sql_text,
-    sql_window,
 )
-from psoup.engine.query.clause import BoundQuery, Output, StandingQueryClause
+from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.factor import BooleanFactor
 from psoup.engine.query.join_graph import unbound_source
+from psoup.engine.query.shape import Output, Shape
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax
@@ -62,15 +63,9 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     outputs = _outputs(syntax.outputs, scope)
     where = _where(syntax, scope, outputs)
     windows = bind_windows(syntax)
-    sources, distinct = scope.sources, syntax.distinct
+    sources, shape = scope.sources, Shape(outputs, syntax.distinct)
     shown = None if where == form.TRUE else where
-    text = sql_clause(distinct=distinct, outputs=outputs, sources=sources, where=shown)
-    canonical = text
-    if windows.ranges:
-        canonical = sql_clause(
-            distinct=distinct, outputs=outputs, sources=sources, where=shown, ranges=windows.ranges
-        )
-    canonical += sql_window(windows.query)
+    canonical = sql_query(shape, sources, shown, ranges=windows.ranges, window=windows.query)
     size = len(canonical.encode())
     if size > limits.QUERY_TEXT_BYTES_MAX:
         raise too_complex(
@@ -79,9 +74,9 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     factors = factors_of(where)
     if len(sources) > 1:
         _check_connected(factors, syntax, scope)
-    clause = StandingQueryClause(text, sources, factors, outputs, distinct)
+    clause = StandingQueryClause(sql_condition(sources, shown), sources, factors)
     warnings = query_warnings(clause, windows, scope.schemas)
-    return BoundQuery(clause, windows.query, canonical, warnings, windows.ranges)
+    return BoundQuery(clause, shape, windows.query, canonical, warnings, windows.ranges)
 
 
 def _outputs(syntax: tuple[OutputSyntax, ...], scope: Scope) -> tuple[Output, ...]:

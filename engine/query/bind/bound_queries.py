@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from psoup.engine import limits
 from psoup.engine.query.bind.binder import Bind
 from psoup.engine.query.bind.scope import Streams
-from psoup.engine.query.bind.shapes import Shapes, ShapesStatistics
+from psoup.engine.query.bind.skeletons import Skeletons, SkeletonsStatistics
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.reading import Reading
 from psoup.engine.recent import ENTRY_BYTES, Recent
@@ -46,13 +46,13 @@ class BoundQueriesStatistics:
         texts: texts that lead to a bound query: canonical ones, and others as they were written.
         nbytes: what these and their queries take, as an estimate.
         bound: calls that had to bind, those that were refused among them.
-        shapes: how many of them a template could answer.
+        skeletons: how many of them a template could answer.
     """
 
     texts: int
     nbytes: int
     bound: int
-    shapes: ShapesStatistics
+    skeletons: SkeletonsStatistics
 
 
 class BoundQueries:
@@ -75,11 +75,11 @@ class BoundQueries:
         Args:
             bytes_max: bound of texts and queries together.
             bind: binds what is not kept, and returns what `binder.bind` returns; None = by templates where texts
-                differ in numbers alone (`shapes.py`).
+                differ in numbers alone (`skeletons.py`).
             make_lock: where threads share it, makes its locks. None is held while a text is bound.
         """
-        self._shapes = Shapes(make_lock=make_lock)
-        self._bind = self._shapes.bind if bind is None else bind
+        self._skeletons = Skeletons(make_lock=make_lock)
+        self._bind = self._skeletons.bind if bind is None else bind
         self._kept: Recent[str | _AsWritten, str | _Kept] = Recent(bytes_max, make_lock())
         """By canonical text what is bound; by a text as it was written, the canonical one."""
         self._guard = make_lock()
@@ -126,13 +126,13 @@ class BoundQueries:
         """Return what is held, and the calls so far that had to bind."""
         kept = self._kept.statistics()
         return BoundQueriesStatistics(
-            kept.entries, kept.size, self._bound, self._shapes.statistics()
+            kept.entries, kept.size, self._bound, self._skeletons.statistics()
         )
 
     def check(self) -> None:
         """Assert that all bounds are kept, and that texts lead to queries over the streams they are kept for."""
         self._kept.check()
-        self._shapes.check()
+        self._skeletons.check()
         for text, kept in self._kept.pairs():
             if isinstance(kept, str):
                 assert isinstance(text, tuple), "what was written leads to a canonical text"
@@ -150,7 +150,7 @@ class BoundQueries:
         declared = tuple([streams[source.stream] for source in query.clause.sources])
         kept = self._of_canonical(canonical)
         if kept is None or kept.declared != declared:
-            kept = _Kept(query, declared, Reading(query.clause))
+            kept = _Kept(query, declared, Reading(query.clause, query.shape))
         if text != canonical:
             size = ENTRY_BYTES + len(text.encode()) + len(canonical.encode())
             self._kept.put(self._as_written(text, streams), canonical, size=size)

@@ -14,7 +14,8 @@ from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnknownStreamError, UnsupportedSqlError
 from psoup.engine.query import dialect
 from psoup.engine.query.canonical import sql_name, sql_text
-from psoup.engine.query.clause import Output, Source
+from psoup.engine.query.clause import Source
+from psoup.engine.query.shape import Output
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import ColumnSyntax, Name, SourceSyntax
 from psoup.engine.query.values.expression import ColumnRef

@@ -1,8 +1,8 @@
-"""What the queries of one simple shape share, and the numbers of one put into it.
+"""What the queries of one simple skeleton share, and the numbers of one put into it.
 
-A shape (`shapes.py`) is a text with holes where numbers stand in its WHERE. It is simple where FROM has one
+A skeleton (`skeletons.py`) is a text with holes where numbers stand in its WHERE. It is simple where FROM has one
 stream, WHERE is an AND of comparisons of a column with a number, and every hole is one of these numbers. Then all
-texts of the shape are bound alike:
+texts of the skeleton are bound alike:
 
 - The scanner sees the same tokens, for a hole is one whole number in each of them, with its sign or without:
   what stands around it ends no number and no word, and no number begins or ends a string or a comment.
@@ -23,7 +23,7 @@ from psoup.engine import limits
 from psoup.engine.query.bind.coercion import alike, bound_number
 from psoup.engine.query.bind.query_warnings import NEVER_TRUE, never_true_warnings
 from psoup.engine.query.bind.scope import Streams
-from psoup.engine.query.canonical import sql_clause, sql_constant, sql_expression
+from psoup.engine.query.canonical import sql_condition, sql_constant, sql_expression, sql_head
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
 from psoup.engine.query.text.parser import parse
@@ -54,23 +54,30 @@ class _Test(NamedTuple):
 
 
 class Template:
-    """A simple shape over one declaration. Nobody changes it once it is made."""
+    """A simple skeleton over one declaration. Nobody changes it once it is made."""
 
-    __slots__ = ("_factors", "_head", "_kinds", "_query", "_schema", "_tail", "_tests", "_warnings")
+    __slots__ = (
+        "_condition",
+        "_factors",
+        "_head",
+        "_kinds",
+        "_query",
+        "_schema",
+        "_tail",
+        "_tests",
+        "_warnings",
+    )
 
     def __init__(self, query: BoundQuery, schema: StreamSchema, tests: Sequence[_Test]) -> None:
-        """Keep what `query`, one of the shape, shares with the others; `tests` by their holes."""
+        """Keep what `query`, one of the skeleton, shares with the others; `tests` by their holes."""
         clause = query.clause
-        shared = sql_clause(
-            distinct=clause.distinct,
-            outputs=clause.outputs,
-            sources=clause.sources,
-            where=None,
-        )
+        condition = sql_condition(clause.sources, None)
+        head = sql_head(query.shape, clause.sources)
         self._query = query
         self._schema = schema
-        self._head = f"{shared} WHERE "
-        self._tail = query.canonical[len(clause.text) :]
+        self._condition = f"{condition} WHERE "
+        self._head = f"{head} WHERE "
+        self._tail = query.canonical[len(head) + len(clause.text) - len(condition) :]
         self._warnings = tuple(one for one in query.warnings if one.code != NEVER_TRUE)
         self._kinds = [test.column.type for test in tests]
         self._tests = sorted(tests)
@@ -96,8 +103,9 @@ class Template:
         except Refused:
             return None
         query, clause = self._query, self._query.clause
-        where = [test.text + sql_constant(constants[test.hole]) for test in self._tests]
-        text = self._head + " AND ".join(where)
+        where = " AND ".join(
+            [test.text + sql_constant(constants[test.hole]) for test in self._tests]
+        )
         values = [constant.value for constant in constants if constant.value is not None]
         factors = [
             AttributeFactor(
@@ -106,11 +114,10 @@ class Template:
             for column, sides in self._factors
         ]
         return BoundQuery(
-            StandingQueryClause(
-                text, clause.sources, tuple(factors), clause.outputs, clause.distinct
-            ),
+            StandingQueryClause(self._condition + where, clause.sources, tuple(factors)),
+            query.shape,
             query.window,
-            text + self._tail,
+            f"{self._head}{where}{self._tail}",
             (*self._warnings, *never_true_warnings(factors)),
         )
 
@@ -118,10 +125,10 @@ class Template:
 def template_of(
     text: str, holes: Sequence[Span], query: BoundQuery, streams: Streams
 ) -> Template | None:
-    """Return the template of a text's shape; None where it is not simple.
+    """Return the template of a text's skeleton; None where it is not simple.
 
     Args:
-        text: one text of the shape.
+        text: one text of the skeleton.
         holes: where its numbers stand, each between what is no part of a number, a word or a sign.
         query: what the text is bound to over `streams`.
         streams: the declared streams.

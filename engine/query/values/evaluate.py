@@ -17,6 +17,7 @@ from psoup.engine.query.functions.table import FUNCTIONS
 from psoup.engine.query.functions.valid import all_valid, where_true
 from psoup.engine.query.values.arithmetic import arithmetic, negate
 from psoup.engine.query.values.expression import (
+    AggregateCall,
     And,
     Arithmetic,
     Call,
@@ -25,6 +26,7 @@ from psoup.engine.query.values.expression import (
     CompareOp,
     Constant,
     Expression,
+    GroupKey,
     InList,
     IsNull,
     IsTrue,
@@ -37,8 +39,11 @@ from psoup.engine.query.values.like import like_matcher, parse_like
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ColumnType
 
-Columns = Callable[[ColumnRef], Column]
-"""From a column of the FROM list to its values, all of one length."""
+Columns = Callable[[Any], Column]
+"""From what an expression reads to its values, all of one length.
+
+It reads `ColumnRef`s over rows, `GroupKey`s and `AggregateCall`s over groups.
+"""
 
 _COMPARE: dict[CompareOp, Callable[[Any, Any], Any]] = {
     CompareOp.EQ: np.equal,
@@ -55,7 +60,7 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
 
     Args:
         expression: as the binder makes it: types agree.
-        columns: called once per column reference; each answer has `count` values. Not modified.
+        columns: called once per leaf that is no constant; each answer has `count` values. Not modified.
         count: number of rows; matters where the expression reads no column.
 
     Returns:
@@ -65,7 +70,7 @@ def evaluate(expression: Expression, columns: Columns, count: int) -> Column:
     match expression:
         case Constant():
             return _constant(expression, count)
-        case ColumnRef():
+        case ColumnRef() | GroupKey() | AggregateCall():
             return columns(expression)
         case Negate(operand=one):
             return negate(evaluate(one, columns, count))

@@ -38,6 +38,32 @@ class ArithmeticOp(StrEnum):
     MODULO = "%"
 
 
+class AggregateFunction(StrEnum):
+    """The aggregates, of the values of a group's rows that are not NULL; `COUNT(*)` counts rows.
+
+    FIRST and LAST are by tuple time, then tuple ids, and take NULL as a value. ARG_MIN(x, y) is the x of the row with
+    the least y, among rows with neither NULL. MEDIAN and QUANTILE_CONT(x, p) interpolate between two values.
+    """
+
+    COUNT = "COUNT"
+    SUM = "SUM"
+    AVG = "AVG"
+    MIN = "MIN"
+    MAX = "MAX"
+    VAR_SAMP = "VAR_SAMP"
+    VAR_POP = "VAR_POP"
+    STDDEV_SAMP = "STDDEV_SAMP"
+    STDDEV_POP = "STDDEV_POP"
+    MEDIAN = "MEDIAN"
+    QUANTILE_CONT = "QUANTILE_CONT"
+    BOOL_AND = "BOOL_AND"
+    BOOL_OR = "BOOL_OR"
+    FIRST = "FIRST"
+    LAST = "LAST"
+    ARG_MIN = "ARG_MIN"
+    ARG_MAX = "ARG_MAX"
+
+
 @value_type
 class _Printed:
     """What every expression carries: its canonical text, once `canonical.py` has printed it.
@@ -68,6 +94,35 @@ class ColumnRef(_Printed):
     name: str
     type: ColumnType
     alias: str = field(default="", repr=False, compare=False)
+
+
+@value_type
+class GroupKey(_Printed):
+    """The `place`-th key of GROUP BY, read of a group; `expression` is the key, over rows, and how it is printed."""
+
+    place: int
+    expression: "Expression"
+    type: ColumnType
+
+
+@value_type
+class AggregateCall(_Printed):
+    """An aggregate of a group's rows.
+
+    Attributes:
+        function: which one.
+        arguments: over rows: none for COUNT(*); two for ARG_MIN, ARG_MAX and QUANTILE_CONT, whose second is a
+            DOUBLE `Constant` in [0, 1]; else one.
+        distinct: values that are equal count once.
+        filter: over rows: rows for which it is TRUE count; None = all.
+        type: of the result.
+    """
+
+    function: AggregateFunction
+    arguments: tuple["Expression", ...]
+    distinct: bool
+    filter: "Expression | None"
+    type: ColumnType
 
 
 @value_type
@@ -181,6 +236,8 @@ class Or(_Printed):
 Expression = (
     Constant
     | ColumnRef
+    | GroupKey
+    | AggregateCall
     | Negate
     | Call
     | Arithmetic
@@ -196,9 +253,12 @@ Expression = (
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    """Return the expressions directly below this one, left to right."""
+    """Return the expressions directly below this one, left to right.
+
+    What a `GroupKey` or an `AggregateCall` holds is over rows: neither has anything below it that is over groups.
+    """
     match expression:
-        case Constant() | ColumnRef():
+        case Constant() | ColumnRef() | GroupKey() | AggregateCall():
             return ()
         case Negate(operand=one) | IsNull(operand=one) | Not(operand=one):
             return (one,)

@@ -147,7 +147,7 @@ def spark_query(
             zip(scope.names, syntax.sources, scope.schemas, strict=True)
         )
     ]
-    named = bound.clause.outputs
+    named = bound.shape.outputs
     shown = [sql for entry in syntax.outputs for sql in _shown(entry, scope, sources)]
     listed = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(zip(shown, named, strict=True))]
     parts = ["SELECT", ", ".join([*_ids(sources), *listed]), "FROM", _from(syntax, scope, sources)]

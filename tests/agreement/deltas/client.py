@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from psoup.engine.invocation.answer import Answer, RowIds, Since
+from psoup.engine.invocation.shaped.grouping import NEVER_US
 
 Shown = tuple[int | None, tuple[Any, ...]]
 """When a row leaves, and its values."""
@@ -20,7 +21,9 @@ def names(ids: RowIds) -> list[str]:
 def told(answer: Answer) -> dict[str, Shown]:
     """Return the rows of a page by their ids."""
     ids = names(answer.tuple_ids if answer.row_ids is None else answer.row_ids)
-    leaves_us = [None] * len(ids) if answer.leaves_us is None else answer.leaves_us.tolist()
+    leaves_us: list[int | None] = [None] * len(ids)
+    if answer.leaves_us is not None:
+        leaves_us = [None if one == NEVER_US else one for one in answer.leaves_us.tolist()]
     values = list(zip(*(column.to_list() for _, column in answer.columns), strict=True))
     return {row_id: (leaves_us[i], values[i]) for i, row_id in enumerate(ids)}
 

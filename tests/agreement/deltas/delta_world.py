@@ -6,7 +6,7 @@ and its cursor, and read pages while the world moves on.
 Source: the executable model of the protocol, which plays the same worlds without an engine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from threading import Lock
 from typing import Any
@@ -23,11 +23,13 @@ from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.sources.cached_tuples import CachedTuples
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests.agreement.deltas.client import Client, Shown
-from tests.reference import Reference
+from tests.reference import AnswerRow, Reference
 from tests.strategies import EPOCH_US
 from tests.strategies_sql import instant
 from tests.world import World
 
+PAGES_MOVING = 60
+"""Tuples arrive between so many pages: each makes a join's answer longer by many."""
 AWAY, LOST, CROSSED, DIED, PAGED, DIED_PAGING, ASKED = range(7)
 
 
@@ -170,7 +172,7 @@ class DeltaWorld:
 
     def ask(self, *, since: Since | None = None, limit: int = 100_000, **request: Any) -> Answer:
         """Return one page, as the engine gives it, out of a cache or without one."""
-        cache = self.world.cache if self.rng.random() < 0.7 else InvocationCache(BoundQueries())
+        cache = self.world.cache if self.rng.random() < 0.7 else self.fresh_cache()
         answer = invoke(
             self.world.store.results,
             self.source,
@@ -186,13 +188,35 @@ class DeltaWorld:
 
     def expected(self) -> dict[str, Shown]:
         """Return what the naive twin answers now, by ids; rows of DISTINCT by their values."""
+        self.fold()
+        found = self.twin.invoke(self.query_id, server_now_us=self.world.clock.now_us())
+        return self.named(found.rows)
+
+    def fold(self) -> None:
+        """Let the twin take what has happened."""
         for operation in self.world.history[self.folded :]:
             self.twin.apply(operation)
         self.folded = len(self.world.history)
-        found = self.twin.invoke(self.query_id, server_now_us=self.world.clock.now_us())
-        if self.distinct:
-            return {repr(values): (leaves_us, values) for _, leaves_us, values in found.rows}
-        return {row_id: (leaves_us, values) for row_id, leaves_us, values in found.rows}
+
+    def named(self, rows: Sequence[AnswerRow]) -> dict[str, Shown]:
+        """Return the twin's rows by what they are known by."""
+        if self.keyed_by_values:
+            return {repr(values): (leaves_us, values) for _, leaves_us, values in rows}
+        return {row_id: (leaves_us, values) for row_id, leaves_us, values in rows}
+
+    @property
+    def keyed_by_values(self) -> bool:
+        """Whether rows are known by a digest of their values."""
+        return self.distinct
+
+    @property
+    def exact_changes(self) -> bool:
+        """Whether the answer changes at `changes_us`, not later: a row that enters may be equal to one shown."""
+        return not self.distinct
+
+    def fresh_cache(self) -> InvocationCache:
+        """Return a cache of a process that has just begun."""
+        return InvocationCache(BoundQueries())
 
     # --- What clients do --------------------------------------------------------------------------
 
@@ -232,8 +256,11 @@ class DeltaWorld:
         cursor, limit = client.cursor, self.rng.choice([1, 2, 3, 7])
         answer = self.ask(since=cursor, limit=limit)
         client.take(answer, cursor)
+        pages = 0
         while answer.next is not None and not (dies and self.rng.random() < 0.5):
-            self.send()
+            pages += 1
+            if pages < PAGES_MOVING:
+                self.send()
             self.tick()
             try:
                 answer = self.ask(position=answer.next, limit=limit)
@@ -260,7 +287,7 @@ class DeltaWorld:
         """Compare what a client has with the twin, and what an answer says of itself with what it is."""
         expected = self.expected()
         rows = client.rows
-        if self.distinct:
+        if self.keyed_by_values:
             rows = {repr(row[1]): row for row in rows.values()}
             assert len(rows) == len(client.rows), "one digest for each row"
         assert expected == rows, (self.seed, set(expected) ^ set(rows))
@@ -287,7 +314,7 @@ class DeltaWorld:
             return
         if full.changes_us is not None:
             assert full.changes_us > full.now_us
-            if not self.distinct:  # a row that enters may be equal to one that is shown
+            if self.exact_changes:
                 assert self.shown_at(full.changes_us) != expected, (self.seed, "nothing changes")
         last_us = full.now_us + 200 * SECOND_US if full.changes_us is None else full.changes_us - 1
         assert self.shown_at(last_us) == expected, (self.seed, "something changes before")
@@ -303,16 +330,18 @@ class DeltaWorld:
         found = self.twin.invoke(self.query_id, server_now_us=now_us)
         for stream_id, mark in marks.items():
             self.twin.streams[stream_id].high_water_us = mark
-        if self.distinct:
-            return {repr(values): (leaves_us, values) for _, leaves_us, values in found.rows}
-        return {row_id: (leaves_us, values) for row_id, leaves_us, values in found.rows}
+        return self.named(found.rows)
 
 
 def play(
-    seed: int, *, steps: int = 40, before: Callable[[DeltaWorld], None] | None = None
+    seed: int,
+    *,
+    steps: int = 40,
+    before: Callable[[DeltaWorld], None] | None = None,
+    of: Callable[[int], DeltaWorld] = DeltaWorld,
 ) -> DeltaWorld:
     """Play a world to its end; AssertionError where an answer is wrong."""
-    world = DeltaWorld(seed)
+    world = of(seed)
     if before is not None:
         before(world)
     for _ in range(steps):

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.agreement.deltas.delta_world import counts, play
+from tests.agreement.deltas.group_world import GroupWorld
 
 WORLDS, TOGETHER = 120, 20
 
@@ -12,3 +13,10 @@ def test_clients_of_deltas_have_the_window_oracle_naive_twin(first):
     """Whatever arrives, leaves, is dropped, is lost or crosses on the way; each kind of answer is given."""
     worlds = [play(seed) for seed in range(first, first + TOGETHER)]
     assert {"delta", "keep", "removed", "reset", "unchanged"} == set(counts(worlds))
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+def test_clients_of_groups_and_orders_have_what_a_full_answer_holds_oracle_naive_twin(first):
+    """So do those of groups, with HAVING or without, of rows in an order of their own, and of the first of either."""
+    worlds = [play(seed, of=GroupWorld) for seed in range(first, first + TOGETHER)]
+    assert {"delta", "removed", "reset", "unchanged"} <= set(counts(worlds))

@@ -1,6 +1,7 @@
 """The worlds notice each way of breaking the protocol that its model knows, and those that were made on the way."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ from psoup.engine.invocation import (
     stream_invocation,
 )
 from psoup.engine.invocation.cache import Whole
+from psoup.engine.invocation.shaped import group_changes, grouped_invocation, ordered_invocation
+from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.query.window import Window
-from tests.agreement.deltas.delta_world import play
+from tests.agreement.deltas.delta_world import DeltaWorld, play
+from tests.agreement.deltas.group_world import GroupWorld
 
 WORLDS = 150
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -94,6 +98,62 @@ MUTANTS: dict[str, Patch] = {
 }
 
 
+def last_change(groups: Any, leaves_us: Any, enters_us: Any, shown: int) -> Any:
+    until_us = np.full(groups.count, -1, dtype=np.int64)
+    if leaves_us is not None:
+        np.maximum.at(until_us, groups.labels[:shown], leaves_us)
+    return np.where(until_us < 0, NEVER_US, until_us)
+
+
+def nothing_lost(finding: Any, since: Any, floors: Any) -> Any:
+    return finding.no_rows()
+
+
+def purged_forgotten(finder: Any, snapshot: Any, at: Any, since: Any) -> Any:
+    found = TOUCHING(finder, snapshot, at, since)
+    if found is None or found.lost is not None:
+        return found
+    return replace(found, lost=finder.no_rows())
+
+
+def nothing_is_taken(finder: Any, snapshot: Any, at: Any, since: Any) -> Any:
+    found = TOUCHING(finder, snapshot, at, since)
+    if found is None or found.lost is None:
+        return found
+    none = finder.no_rows()
+    lost = np.concatenate((found.lost, found.entered, found.forgotten), axis=-1)
+    return replace(found, entered=none, forgotten=none, lost=lost)
+
+
+def no_rows_at_all(_invocation: Any, _rows: Any) -> list[int]:
+    return []
+
+
+TOUCHING = group_changes.touching
+
+MUTANTS_OF_GROUPS: dict[str, Patch] = {
+    "rows that enter by the clock alone do not touch their groups": entering(by_arrival_alone),
+    "rows that leave by the clock alone do not touch their groups": setting(
+        stream_finding.StreamFinding, "gone", nothing_lost
+    ),
+    "a group changes when its last row leaves": setting(
+        grouped_invocation, "first_changes", last_change
+    ),
+    "rows that have left and are dropped touch nothing": setting(
+        grouped_invocation, "touching", purged_forgotten
+    ),
+    "groups that HAVING takes away are not told": setting(
+        grouped_invocation, "touching", nothing_is_taken
+    ),
+    "the state does not know of rows": setting(
+        grouped_invocation.GroupedInvocation, "_newest_rows", no_rows_at_all
+    ),
+    "the first rows are the same whatever enters": setting(
+        ordered_invocation.OrderedInvocation, "_is_unchanged", lambda _self, _since: True
+    ),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_worlds_notice_a_broken_protocol(mutant, monkeypatch):
@@ -103,6 +163,15 @@ def test_worlds_notice_a_broken_protocol(mutant, monkeypatch):
         play_all()
 
 
-def play_all() -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS_OF_GROUPS)
+def test_worlds_of_groups_notice_a_broken_protocol(mutant, monkeypatch):
+    """So do those of groups, and of rows in an order of their own."""
+    MUTANTS_OF_GROUPS[mutant](monkeypatch)
+    with pytest.raises(AssertionError):
+        play_all(GroupWorld)
+
+
+def play_all(of: Callable[[int], DeltaWorld] = DeltaWorld) -> None:
     for seed in range(WORLDS):
-        play(seed)
+        play(seed, of=of)

@@ -126,7 +126,7 @@ def test_oracle_binder_keeps_the_meaning_of_a_join(data):
             break
         expected = value_of(drawn.where, rows) is True
         assert expected == holds(bound.clause, rows), (drawn.sql, rows)
-        shown = [value_of(output.expression, rows) for output in bound.clause.outputs]
+        shown = [value_of(output.expression, rows) for output in bound.shape.outputs]
         assert [value_of(tree, rows) for tree in drawn.outputs] == shown
         for factor in bound.clause.factors:
             if isinstance(factor, BandFactor):

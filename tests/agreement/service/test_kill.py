@@ -75,7 +75,7 @@ def check_queries(http: httpx.Client, told: dict[str, Told], rows: list[dict[str
             bound = bind(sql, streams)
             begin_us, end_us = bounds(bound.window, micros(envelope["now"]))
             expected = [
-                [value_of(output.expression, [row]) for output in bound.clause.outputs]
+                [value_of(output.expression, [row]) for output in bound.shape.outputs]
                 for row in rows
                 if holds(bound.clause, [row])
                 and (begin_us is None or begin_us <= times_us[row["_id"]])

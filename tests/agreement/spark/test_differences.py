@@ -85,7 +85,7 @@ def psoup_row(expressions: list[str]) -> tuple[tuple[object, ...], list[ColumnTy
     listed = ", ".join(f"{text} AS o{i}" for i, text in enumerate(expressions))
     sql = f"SELECT {listed} FROM one"
     ((_, _, values),) = world.invoke(world.register(sql)).rows
-    return values, [one.type for one in bind(sql, world.streams).clause.outputs]
+    return values, [one.type for one in bind(sql, world.streams).shape.outputs]
 
 
 def test_differential_values_of_psoup_and_spark_sql_differ_where_it_is_written_down(spark):

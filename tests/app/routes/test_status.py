@@ -82,7 +82,8 @@ async def test_status_tells_memory_by_what_takes_it(api: Api):
     )
     assert memory["tuple_bytes"] >= memory["streams_bytes"] > 0
     described = (await api.get(f"/v1/queries/{query_id}")).json()
-    texts = (described["canonical"], described["canonical"], query_id, "")
+    condition = "SELECT 1 FROM trades WHERE px > 1.0"
+    texts = (condition, described["canonical"], query_id, "")
     assert 3 * sum(map(sys.getsizeof, texts)) == memory["query_text_bytes"]
     used = (await api.get("/v1/limits")).json()["use"]["hits_memory_bytes_max"]
     assert memory["hit_bytes"] == used

@@ -61,7 +61,7 @@ def stored(kind, count):
 
 
 def clause_of(*factors):
-    return StandingQueryClause("", (Source("s", "s", StreamId(1)),), factors, ())
+    return StandingQueryClause("", (Source("s", "s", StreamId(1)),), factors)
 
 
 def asking(kind, values):

@@ -13,7 +13,8 @@ from psoup.engine.invoke import Request, invoke
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
-from psoup.engine.query.clause import BoundQuery, Output, Source, StandingQueryClause
+from psoup.engine.query.clause import BoundQuery, Source, StandingQueryClause
+from psoup.engine.query.shape import Output, Shape
 from psoup.engine.query.values.expression import Arithmetic, ArithmeticOp, ColumnRef
 from psoup.engine.query.window import Bound, Window, windows_of
 from psoup.engine.results.composites import CompositePage
@@ -138,7 +139,7 @@ class Joined:
         both = Arithmetic(ArithmeticOp.ADD, first, last, ColumnType.INT64)
         outputs = (Output("a", first), Output("both", both))
         return BoundQuery(
-            StandingQueryClause("", sources, (), outputs, self.distinct), self.window, ""
+            StandingQueryClause("", sources, ()), Shape(outputs, self.distinct), self.window, ""
         )
 
     def grow(self, rows=None, floors=None, rng=None):

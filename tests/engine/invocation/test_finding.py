@@ -58,7 +58,7 @@ def snapshot_of(rows=ROWS, *, dropped_row=0, materialize=Materialize.AUTO, kept_
     return Snapshot(Cut(Gen(1), Seq(9), 0, 0), query, record, (stream,))
 
 
-BOUND_CLAUSE = StandingQueryClause("", (Source("s", "s", STREAM),), (), ())
+BOUND_CLAUSE = StandingQueryClause("", (Source("s", "s", STREAM),), ())
 
 
 def cache():

@@ -4,13 +4,20 @@ import importlib
 import pkgutil
 from random import Random
 
+import numpy as np
+
 from psoup.engine import kernels
+from psoup.engine.aggregates.aggregated import aggregated
+from psoup.engine.aggregates.groups import grouped
 from psoup.engine.clauses import grouped_filter, locator
 from psoup.engine.engine import warm_up
 from psoup.engine.invocation.answer import Request
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
+from psoup.engine.query.values.expression import AggregateFunction
+from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from tests.engine.aggregates.reference import call_of, functions_of
 from tests.strategies import EPOCH_US
 from tests.world import World
 
@@ -83,10 +90,37 @@ def rows(count, rng):
     ]
 
 
+def aggregate_all() -> None:
+    """Compute every aggregate of every type, grouped by narrow keys, by wide ones, in order, and not at all."""
+    count = 500
+    rng = np.random.default_rng(1)
+    wide = rng.integers(-(2**62), 2**62, count) * (np.arange(count) > 1)
+    keyed = [[], [Column(ColumnType.INT64, wide)], [Column(ColumnType.INT64, wide % 5)]]
+    ids = np.arange(count)
+    for kind, dtype in DTYPES.items():
+        some = rng.integers(0, 2, count)
+        values = (
+            some if kind is not ColumnType.FLOAT64 else np.ldexp(rng.normal(size=count), wide % 900)
+        )
+        column = Column(kind, values.astype(dtype), some > 0, ("a", "b"))
+        for keys in (*keyed, [column]):
+            groups = grouped(keys, count)
+            for function in functions_of(kind):
+                for distinct in (False, True):
+                    call = call_of(function, kind, distinct=distinct)
+                    columns = [column] * len(call.arguments)
+                    aggregated(call, columns, None, groups=groups, times=ids, tuple_ids=ids)
+    close = Column(ColumnType.FLOAT64, rng.normal(size=count))
+    for keys in keyed:
+        call = call_of(AggregateFunction.SUM, ColumnType.FLOAT64)
+        aggregated(call, [close], None, groups=grouped(keys, count), times=ids, tuple_ids=ids)
+
+
 def main() -> None:
     """Serve queries that come before their tuples and after, invoked in all their forms."""
     warm_up()
     before = compiled()
+    aggregate_all()
     for recent_max, compared_max in ((1_024, 24), (2, 0)):
         grouped_filter.RECENT_SLOTS_MAX = recent_max  # type: ignore[misc]
         locator.COMPARED_BOUNDS_MAX = compared_max  # type: ignore[misc]

@@ -58,7 +58,7 @@ def where_of(query: BoundQuery, schema: StreamSchema) -> Expression:
     _, found, text = query.clause.text.partition(" WHERE ")
     if not found:
         return TRUE
-    (output,) = bound(f"SELECT ({text}) AS w FROM {schema.name}", schema).clause.outputs
+    (output,) = bound(f"SELECT ({text}) AS w FROM {schema.name}", schema).shape.outputs
     return output.expression
 
 

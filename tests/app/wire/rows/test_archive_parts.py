@@ -310,12 +310,12 @@ async def test_part_that_is_kept_in_more_bytes_than_it_came_in_is_measured(api: 
     """The bound is that of one value in the store."""
     given = await forgetting(api)
     snapshot = api.service.results.snapshot(QueryId(given.query_id))
-    clause = api.service.invocations.reading(snapshot).clause
+    reading = api.service.invocations.reading(snapshot)
     body = prices(0, 10)
-    kept = len(read_part(0, body, clause).body)
+    kept = len(read_part(0, body, reading).body)
     monkeypatch.setattr(limits, "HISTORY_PART_BYTES_MAX", kept)
-    assert 10 == read_part(0, body, clause).rows
+    assert 10 == read_part(0, body, reading).rows
     monkeypatch.setattr(limits, "HISTORY_PART_BYTES_MAX", kept - 1)
     with pytest.raises(BodyTooLargeError) as refused:
-        read_part(0, body, clause)
+        read_part(0, body, reading)
     assert kept - 1 == refused.value.extras["max_bytes"]

@@ -31,7 +31,7 @@ def names(text: str) -> list[str]:
     """Return the outputs' names of a query over NAMES."""
     query = bind(text, {"Names": (StreamId(3), NAMES)})
     assert query == bind(query.canonical, {"Names": (StreamId(3), NAMES)})
-    return [output.name for output in query.clause.outputs]
+    return [output.name for output in query.shape.outputs]
 
 
 def test_names_are_taken_exactly_first_and_without_capitals_where_one_is_meant():
@@ -89,12 +89,13 @@ def test_clause_has_the_parts_that_were_asked_for():
     assert (Source("s", "s", StreamId(1)),) == clause.sources
     assert [AttributeFactor, AttributeFactor, ResidualFactor] == [type(f) for f in clause.factors]
     assert ["f", "i"] == [f.column.name for f in clause.factors if isinstance(f, AttributeFactor)]
-    assert ["i", "twice"] == [output.name for output in clause.outputs]
-    assert [ColumnType.INT64, ColumnType.FLOAT64] == [output.type for output in clause.outputs]
-    assert clause.distinct
+    assert ["i", "twice"] == [output.name for output in query.shape.outputs]
+    assert [ColumnType.INT64, ColumnType.FLOAT64] == [output.type for output in query.shape.outputs]
+    assert query.shape.distinct
     assert Window(Bound(60_000_000, moving=True), Bound(1_000_000, moving=True)) == query.window
     window = " BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW - INTERVAL '1' SECOND)"
-    assert clause.text + window == query.canonical
+    head = "SELECT DISTINCT i, f * 2.0 AS twice"
+    assert clause.text.replace("SELECT 1", head) + window == query.canonical
 
 
 def test_window_is_no_part_of_the_clause():

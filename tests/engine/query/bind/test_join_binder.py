@@ -58,13 +58,13 @@ def refusal(text: str) -> SqlError:
 
 def test_columns_know_their_source():
     """By its place in FROM, each under its own alias."""
-    clause = named("SELECT q.x, only, other FROM p, q, p2 WHERE p.k = q.k AND q.k = p2.k").clause
+    query = named("SELECT q.x, only, other FROM p, q, p2 WHERE p.k = q.k AND q.k = p2.k")
     assert (
         Source("p", "p", StreamId(1)),
         Source("q", "q", StreamId(2)),
         Source("P2", "P2", StreamId(3)),
-    ) == clause.sources
-    refs = [output.expression for output in clause.outputs]
+    ) == query.clause.sources
+    refs = [output.expression for output in query.shape.outputs]
     assert [
         ColumnRef(i, name, ColumnType.INT64) for i, name in [(1, "x"), (0, "only"), (2, "other")]
     ] == refs
@@ -74,7 +74,7 @@ def test_columns_know_their_source():
 def test_column_without_stream_means_the_one_that_has_it():
     """Taken exactly first: `Price` is p's, `price` q's; `X` is p's, `x` q's."""
     text = "SELECT Price, price, X AS a, x AS b, ONLY FROM p, q WHERE p.k = q.k"
-    refs = [output.expression for output in named(text).clause.outputs]
+    refs = [output.expression for output in named(text).shape.outputs]
     assert [(0, "Price"), (1, "price"), (0, "X"), (1, "x"), (0, "only")] == [
         (ref.source, ref.name) for ref in refs if isinstance(ref, ColumnRef)
     ]
@@ -131,7 +131,7 @@ def test_outputs_are_named_by_their_column_and_in_a_star_by_their_source_where_t
 ):
     """The alias of the text, not the canonical one: it is what the client wrote."""
     query = named(f"SELECT {select} FROM p AS a, q AS b WHERE a.k = b.k")
-    assert expected == [output.name for output in query.clause.outputs]
+    assert expected == [output.name for output in query.shape.outputs]
 
 
 @pytest.mark.parametrize("alias", ["x" * limits.COLUMN_NAME_LENGTH_MAX, "line\nend"])
@@ -205,7 +205,7 @@ def test_canonical_text_of_drawn_join_binds_to_an_equal_query(text):
     again = joined(query.canonical)
     assert query == again
     assert repr(query) == repr(again)
-    for output in (*query.clause.outputs, *again.clause.outputs):
+    for output in (*query.shape.outputs, *again.shape.outputs):
         for ref in column_refs(output.expression):
             assert query.clause.sources[ref.source].alias == ref.alias
 

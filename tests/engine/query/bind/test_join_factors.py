@@ -131,7 +131,7 @@ def test_oracle_factors_of_a_join_hold_where_its_where_is_true(data):
     condition = data.draw(join_conditions(aliases))
     drawn = [data.draw(rows()) for _ in aliases]
     query = joined(f"SELECT ({condition}) AS w FROM {origins} WHERE {condition}")
-    (output,) = query.clause.outputs
+    (output,) = query.shape.outputs
     expected = value_of(output.expression, drawn) is True
     assert expected == all(factor_holds(factor, drawn) for factor in query.clause.factors)
 

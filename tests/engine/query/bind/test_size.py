@@ -37,7 +37,7 @@ def among(first: int, past: int) -> str:
 )
 def test_measure_counts_factors_height_and_options(condition, size):
     """As canonical SQL writes the condition."""
-    (output,) = bound(f"SELECT ({condition}) AS shown FROM s").clause.outputs
+    (output,) = bound(f"SELECT ({condition}) AS shown FROM s").shape.outputs
     assert size == measure(output.expression)
 
 

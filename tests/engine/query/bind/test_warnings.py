@@ -4,7 +4,7 @@ import pytest
 
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.binder import bind
-from psoup.engine.query.bind.shapes import Shapes
+from psoup.engine.query.bind.skeletons import Skeletons
 from tests.golden.query_files import STREAMS
 
 
@@ -89,12 +89,12 @@ def test_warnings_are_kept_where_the_text_is_too_long_under_its_own_aliases():
     ]
 
 
-def test_filled_shapes_warn_by_their_numbers():
-    """Of one shape some numbers contradict each other and some do not, whichever came first."""
-    shapes = Shapes()
+def test_filled_skeletons_warn_by_their_numbers():
+    """Of one skeleton some numbers contradict each other and some do not, whichever came first."""
+    skeletons = Skeletons()
     for low, high in ((5, 1), (1, 5), (7, 2), (2, 7), (3, 3)):
         text = f"SELECT sym FROM trades WHERE px BETWEEN {low} AND {high}"
-        assert bind(text, STREAMS) == shapes.bind(text, STREAMS)
-        codes = [one.code for one in shapes.bind(text, STREAMS).warnings]
+        assert bind(text, STREAMS) == skeletons.bind(text, STREAMS)
+        codes = [one.code for one in skeletons.bind(text, STREAMS).warnings]
         assert (["never-true"] if low > high else []) == codes
-    assert 0 < shapes.statistics().filled
+    assert 0 < skeletons.statistics().filled

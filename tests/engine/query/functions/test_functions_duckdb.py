@@ -34,7 +34,7 @@ COLUMNS = {
 
 def shown(text: str, rows: list[Row]) -> list[Value | None]:
     """Return psoup's values of an expression."""
-    (output,) = bound(f"SELECT {text} AS value FROM s").clause.outputs
+    (output,) = bound(f"SELECT {text} AS value FROM s").shape.outputs
     column = evaluate(output.expression, columns_of(SCHEMA, rows), len(rows))
     assert output.type is column.type
     return column.to_list()

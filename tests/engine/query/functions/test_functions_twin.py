@@ -31,13 +31,13 @@ PLACES = {
 def values_of(query: BoundQuery, rows: list[Row]) -> list[tuple[Value | None, ...]]:
     """Return the outputs for every row, by the kernels."""
     columns = columns_of(SCHEMA, rows)
-    found = [evaluate(one.expression, columns, len(rows)).to_list() for one in query.clause.outputs]
+    found = [evaluate(one.expression, columns, len(rows)).to_list() for one in query.shape.outputs]
     return list(zip(*found, strict=True))
 
 
 def twin_of(query: BoundQuery, rows: list[Row]) -> list[tuple[Value | None, ...]]:
     """Return the outputs for every row, by the twin."""
-    return [tuple(value_of(one.expression, [row]) for one in query.clause.outputs) for row in rows]
+    return [tuple(value_of(one.expression, [row]) for one in query.shape.outputs) for row in rows]
 
 
 def functions_in(expression: Expression) -> set[str]:
@@ -52,7 +52,7 @@ def nested(draw: st.DrawFn) -> str:
     text = draw(st.sampled_from(WRITTEN))
     for _ in range(draw(st.integers(0, 3))):
         inner = draw(st.sampled_from(WRITTEN))
-        (output,) = bound(f"SELECT {inner} AS v FROM s").clause.outputs
+        (output,) = bound(f"SELECT {inner} AS v FROM s").shape.outputs
         column = draw(st.sampled_from(PLACES[output.type]))
         text = re.sub(rf"\b{column}\b(?!')", f"({inner})", text, count=1)
     return text
@@ -64,7 +64,7 @@ def test_twin_of_every_expression_agrees_at_the_edges():
     shown = ", ".join(f"{text} AS o{i}" for i, text in enumerate(WRITTEN))
     query = bound(f"SELECT {shown} FROM s")
     assert repr(twin_of(query, rows)) == repr(values_of(query, rows))
-    called = set[str]().union(*(functions_in(one.expression) for one in query.clause.outputs))
+    called = set[str]().union(*(functions_in(one.expression) for one in query.shape.outputs))
     rewritten = {name for name, function in FUNCTIONS.items() if function.kernel is None}
     assert set(FUNCTIONS) - rewritten == called == {*TWIN, "CAST"}
     assert_bound_again_to_the_same(query)

@@ -16,7 +16,7 @@ MICROSECOND_TO_YEAR_10000 = 253_402_300_800_000_000
 
 def values(text: str, *rows: dict[str, Value]) -> list[Value | None]:
     """Return the expression's value for rows that hold NULL where nothing is given."""
-    (output,) = bound(f"SELECT {text} AS value FROM s").clause.outputs
+    (output,) = bound(f"SELECT {text} AS value FROM s").shape.outputs
     full = [{**EMPTY, "ts": 0, **row} for row in rows]
     found = evaluate(output.expression, columns_of(SCHEMA, full), len(full))
     assert (len(full),) == found.values.shape

@@ -27,7 +27,7 @@ def test_oracle_evaluate_of_drawn_query_equals_the_twin_on_the_drawn_tree(data):
     if found is None:
         return
     columns = columns_of(schema, rows)
-    for output, tree in zip(found.clause.outputs, query.outputs, strict=True):
+    for output, tree in zip(found.shape.outputs, query.outputs, strict=True):
         expected = [value_of(tree, [row]) for row in rows]
         actual = evaluate(output.expression, columns, len(rows))
         assert expected == actual.to_list(), output

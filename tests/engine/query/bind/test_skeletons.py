@@ -1,4 +1,4 @@
-"""Shapes against the binder itself: filling a template may be quicker, and nothing else."""
+"""Skeletons against the binder itself: filling a template may be quicker, and nothing else."""
 
 import threading
 from contextlib import AbstractContextManager
@@ -10,7 +10,7 @@ from psoup.engine import limits
 from psoup.engine.errors import SqlError, TypeMismatchError
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.bound_queries import BoundQueries
-from psoup.engine.query.bind.shapes import Shapes, ShapesStatistics
+from psoup.engine.query.bind.skeletons import Skeletons, SkeletonsStatistics
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from tests import strategies_sql
 from tests.engine.query.expression_strategies import SCHEMA, STREAMS
@@ -50,7 +50,7 @@ SIMPLE = {
     "f > {} AND f >= {} AND f < {} AND f = {}": [*PLAIN, *DOUBLES],
     "i BETWEEN {} AND {} AND f BETWEEN {} AND {} AND j BETWEEN {} AND {} AND g != {}": PLAIN,
 }
-"""WHERE of simple shapes, and numbers that are taken as they are wherever they stand."""
+"""WHERE of simple skeletons, and numbers that are taken as they are wherever they stand."""
 OTHERS = [
     "I = {}",
     "f >= {} AND f >= {}",
@@ -126,7 +126,7 @@ def filled_in(where, values):
 
 
 @st.composite
-def shapes(draw):
+def skeletons(draw):
     """Draw a pattern of one or two conditions, simple or nearly so, between a head and a window."""
     some = st.sampled_from([*SIMPLE, *OTHERS, "i = 1e-{}", "i = +1e-{}"])
     where = " AND ".join(draw(st.lists(some, min_size=1, max_size=2)))
@@ -134,13 +134,13 @@ def shapes(draw):
     return head + where + tail
 
 
-@given(data=st.data(), shape=shapes())
-def test_oracle_shapes_answer_what_the_binder_answers(data, shape):
-    """Any numbers in any shape, in any order: equal queries to the last digit, equal refusals."""
-    known = Shapes()
-    places = shape.count("{}")
+@given(data=st.data(), skeleton=skeletons())
+def test_oracle_skeletons_answer_what_the_binder_answers(data, skeleton):
+    """Any numbers in any skeleton, in any order: equal queries to the last digit, equal refusals."""
+    known = Skeletons()
+    places = skeleton.count("{}")
     for _ in range(4):
-        text = filled_in(shape, data.draw(st.lists(numbers, min_size=places, max_size=places)))
+        text = filled_in(skeleton, data.draw(st.lists(numbers, min_size=places, max_size=places)))
         assert answer(bind, text) == answer(known.bind, text)
         known.check()
     found = known.statistics()
@@ -150,22 +150,22 @@ def test_oracle_shapes_answer_what_the_binder_answers(data, shape):
 @pytest.mark.parametrize("where", SIMPLE)
 @given(data=st.data())
 def test_oracle_template_is_filled_as_the_binder_binds(where, data):
-    """From the second text of a simple shape on a template is filled, whichever numbers came first."""
+    """From the second text of a simple skeleton on a template is filled, whichever numbers came first."""
     drawn = st.builds(str.__add__, st.sampled_from(["", "-"]), st.sampled_from(SIMPLE[where]))
     places = where.count("{}")
-    known = Shapes()
+    known = Skeletons()
     for turn in range(3):
         values = data.draw(st.lists(drawn, min_size=places, max_size=places))
         text = f"SELECT i FROM s WHERE {filled_in(where, values)} BEGIN (NOW - 60) END (NOW)"
         assert answer(bind, text) == answer(known.bind, text)
-        assert ShapesStatistics(1, 1, filled=turn, passed_on=1) == known.statistics()
+        assert SkeletonsStatistics(1, 1, filled=turn, passed_on=1) == known.statistics()
     known.check()
 
 
 @pytest.mark.parametrize("where", OTHERS)
-def test_shapes_that_are_not_simple_are_left_to_the_binder(where):
+def test_skeletons_that_are_not_simple_are_left_to_the_binder(where):
     """Nothing of them is ever filled, and they are remembered as such where they are queries at all."""
-    known = Shapes()
+    known = Skeletons()
     for value in ("3", "4", "-5"):
         text = f"SELECT * FROM s WHERE {filled_in(where, [value] * where.count('{}'))}"
         assert answer(bind, text) == answer(known.bind, text)
@@ -176,7 +176,7 @@ def test_shapes_that_are_not_simple_are_left_to_the_binder(where):
 @given(data=st.data())
 def test_oracle_drawn_queries_and_their_likes(data):
     """Queries of every kind, and each again with digits of its WHERE changed."""
-    known = Shapes(shapes_max=3)
+    known = Skeletons(skeletons_max=3)
     text = data.draw(strategies_sql.queries(SCHEMA)).sql
     head, where, behind = text.partition(" WHERE ")
     conditions, begin, window = behind.partition(" BEGIN ")
@@ -192,9 +192,9 @@ def declared(number, kind, name="s"):
     return {name: (StreamId(number), schema)}
 
 
-def test_shape_holds_for_one_declaration():
+def test_skeleton_holds_for_one_declaration():
     """Another number, another type, another stream of nearly that name, none at all: bound anew."""
-    known = Shapes()
+    known = Skeletons()
     whole, again = declared(1, ColumnType.INT64), declared(2, ColumnType.INT64)
     double = declared(1, ColumnType.FLOAT64)
     none: dict[str, tuple[StreamId, StreamSchema]] = {}
@@ -202,12 +202,12 @@ def test_shape_holds_for_one_declaration():
     for turn, streams in enumerate([whole, again, double, none, both, whole, double, whole]):
         text = f"SELECT * FROM s WHERE a > {turn}"
         assert answer(bind, text, streams) == answer(known.bind, text, streams)
-    assert ShapesStatistics(1, 1, filled=1, passed_on=7) == known.statistics()
+    assert SkeletonsStatistics(1, 1, filled=1, passed_on=7) == known.statistics()
 
 
 def test_stream_by_other_capitals_is_left_to_the_binder():
     """Which stream it means hangs on all that are declared."""
-    known = Shapes()
+    known = Skeletons()
     one, other = declared(1, ColumnType.INT64), declared(2, ColumnType.INT64, "S")
     for streams in (one, other, {**one, **other}, one):
         text = "SELECT a FROM S WHERE a = 1"
@@ -215,9 +215,9 @@ def test_stream_by_other_capitals_is_left_to_the_binder():
     assert 0 == known.statistics().filled
 
 
-def test_window_and_names_are_parts_of_the_shape():
+def test_window_and_names_are_parts_of_the_skeleton():
     """One WHERE under other windows, heads and ends: what is filled has its own."""
-    known = Shapes()
+    known = Skeletons()
     ends = [
         "",
         " BEGIN (NOW - 60) END (NOW)",
@@ -232,21 +232,21 @@ def test_window_and_names_are_parts_of_the_shape():
             for end in ends:
                 text = f"SELECT {head} FROM s WHERE a1 = {number}{end}"
                 assert answer(bind, text, streams) == answer(known.bind, text, streams)
-    assert ShapesStatistics(24, 24, filled=24, passed_on=24) == known.statistics()
+    assert SkeletonsStatistics(24, 24, filled=24, passed_on=24) == known.statistics()
 
 
-def test_warnings_of_one_text_are_not_those_of_its_shape():
+def test_warnings_of_one_text_are_not_those_of_its_skeleton():
     """A DOUBLE beyond what a BIGINT is compared with exactly makes a factor without index, and a warning."""
-    known = Shapes()
+    known = Skeletons()
     for column, value in (("i", "1e17"), ("i", "5"), ("j", "5"), ("j", "1e17"), ("j", "6")):
         text = f"SELECT * FROM s WHERE {column} > 1 AND {column} < {value}"
         assert answer(bind, text) == answer(known.bind, text)
     assert bind("SELECT * FROM s WHERE i < 1e17", STREAMS).warnings
 
 
-def test_number_of_another_type_is_left_to_the_binder_and_the_shape_stays_simple():
+def test_number_of_another_type_is_left_to_the_binder_and_the_skeleton_stays_simple():
     """1.5 beside a BIGINT stays a DOUBLE, 7.0 becomes 7, what fits no type is refused."""
-    known = Shapes()
+    known = Skeletons()
     for value in ("1.5", "2", "7.0", "1.5", "-3"):
         text = f"SELECT * FROM s WHERE i > {value}"
         assert answer(bind, text) == answer(known.bind, text)
@@ -254,33 +254,33 @@ def test_number_of_another_type_is_left_to_the_binder_and_the_shape_stays_simple
         known.bind("SELECT * FROM s WHERE i > 9223372036854775808", STREAMS)
     assert 27 == refused.value.position.column
     found = known.statistics()
-    assert (1, 1) == (found.shapes, found.simple)
+    assert (1, 1) == (found.skeletons, found.simple)
     assert 3 == found.filled, "2, 7.0 and -3"
 
 
-def test_shapes_over_their_bound_forget_the_oldest():
+def test_skeletons_over_their_bound_forget_the_oldest():
     """What was met last stays; a bound of none keeps none."""
-    known = Shapes(shapes_max=2)
+    known = Skeletons(skeletons_max=2)
     for where in ("i > 1", "i < 1", "i > 2", "i = 3"):
         known.bind(f"SELECT * FROM s WHERE {where}", STREAMS)
         known.check()
-    assert ShapesStatistics(2, 2, filled=1, passed_on=3) == known.statistics()
+    assert SkeletonsStatistics(2, 2, filled=1, passed_on=3) == known.statistics()
     known.bind("SELECT * FROM s WHERE i > 4", STREAMS)
     assert 2 == known.statistics().filled
     known.bind("SELECT * FROM s WHERE i < 4", STREAMS)
     assert 2 == known.statistics().filled
-    nothing = Shapes(shapes_max=0)
+    nothing = Skeletons(skeletons_max=0)
     for _ in range(2):
         nothing.bind("SELECT * FROM s WHERE i > 4", STREAMS)
-    assert ShapesStatistics(0, 0, filled=0, passed_on=2) == nothing.statistics()
+    assert SkeletonsStatistics(0, 0, filled=0, passed_on=2) == nothing.statistics()
 
 
 def test_long_texts_are_left_to_the_binder():
-    """No shape of theirs is kept, and none is simple that has a long canonical text."""
-    known = Shapes()
+    """No skeleton of theirs is kept, and none is simple that has a long canonical text."""
+    known = Skeletons()
     text = f"SELECT * FROM s WHERE i > 1 {' ' * limits.SHAPE_LENGTH_MAX}"
     assert bind(text, STREAMS) == known.bind(text, STREAMS)
-    assert 0 == known.statistics().shapes
+    assert 0 == known.statistics().skeletons
     columns = [ColumnSchema(f"c{n:0126}", ColumnType.INT64) for n in range(40)]
     schema = StreamSchema("s", (*columns, *SCHEMA.columns), None, ClockKind.SERVER)
     streams = {"s": (StreamId(1), schema)}
@@ -288,10 +288,10 @@ def test_long_texts_are_left_to_the_binder():
         assert bind("SELECT * FROM s WHERE i > 1", streams) == known.bind(
             "SELECT * FROM s WHERE i > 1", streams
         )
-    assert ShapesStatistics(1, 0, filled=0, passed_on=3) == known.statistics()
+    assert SkeletonsStatistics(1, 0, filled=0, passed_on=3) == known.statistics()
 
 
-def test_shapes_shared_by_threads_are_guarded_by_the_lock_they_are_given():
+def test_skeletons_shared_by_threads_are_guarded_by_the_lock_they_are_given():
     """Every thread gets the binder's answer, and the counts add up; the lock is free while a text is bound."""
     locks: list[threading.Lock] = []
 
@@ -299,7 +299,7 @@ def test_shapes_shared_by_threads_are_guarded_by_the_lock_they_are_given():
         locks.append(threading.Lock())
         return locks[-1]
 
-    known = Shapes(shapes_max=2, make_lock=make_lock)
+    known = Skeletons(skeletons_max=2, make_lock=make_lock)
     texts = [f"SELECT i FROM s WHERE i {op} {n}" for n in range(8) for op in "<>="]
     wrong: list[str] = []
 
@@ -321,32 +321,32 @@ def test_shapes_shared_by_threads_are_guarded_by_the_lock_they_are_given():
     known.check()
 
 
-def test_bound_queries_bind_by_shapes_what_they_do_not_keep():
-    """The binder is asked once for each shape, and a template once for each text."""
+def test_bound_queries_bind_by_skeletons_what_they_do_not_keep():
+    """The binder is asked once for each skeleton, and a template once for each text."""
     queries = BoundQueries()
     texts = [f"SELECT i FROM s WHERE i > {n}" for n in range(4)]
     for text in [*texts, *texts]:
         assert answer(bind, text) == answer(queries.bind, text)
-    shapes = queries.statistics().shapes
-    assert ShapesStatistics(1, 1, filled=3, passed_on=1) == shapes
+    skeletons = queries.statistics().skeletons
+    assert SkeletonsStatistics(1, 1, filled=3, passed_on=1) == skeletons
 
 
 @pytest.mark.parametrize("where", ["s.i > {} AND r.i < {}", "s.i = r.i AND s.f BETWEEN {} AND {}"])
-def test_shape_of_a_join_is_left_to_the_binder(where):
+def test_skeleton_of_a_join_is_left_to_the_binder(where):
     """Numbers of a join's WHERE stand in band factors too."""
-    known = Shapes()
+    known = Skeletons()
     for numbers_of_it in (["1", "2"], ["3", "4"], ["-5", "6"]):
         text = f"SELECT s.i FROM s, s AS r WHERE {filled_in(where, numbers_of_it)}"
         assert answer(bind, text) == answer(known.bind, text)
     found = known.statistics()
-    assert (1, 0, 0, 3) == (found.shapes, found.simple, found.filled, found.passed_on)
+    assert (1, 0, 0, 3) == (found.skeletons, found.simple, found.filled, found.passed_on)
 
 
-def test_shape_with_the_window_of_its_stream_is_filled_with_it():
+def test_skeleton_with_the_window_of_its_stream_is_filled_with_it():
     """It is the window of the query."""
-    known = Shapes()
+    known = Skeletons()
     for value in ("1", "2"):
         for reach in ("60", "90"):
             text = f"SELECT s.i FROM s [RANGE {reach}] WHERE i > {value}"
             assert answer(bind, text) == answer(known.bind, text)
-    assert ShapesStatistics(2, 2, filled=2, passed_on=2) == known.statistics()
+    assert SkeletonsStatistics(2, 2, filled=2, passed_on=2) == known.statistics()

@@ -1,10 +1,10 @@
-"""Queries of one shape, which differ in the numbers of their WHERE alone, bound by filling a template.
+"""Queries of one skeleton, which differ in the numbers of their WHERE alone, bound by filling a template.
 
-An optimisation, and nothing else: `Shapes.bind` returns what `binder.bind` returns. Clients register
-thousands of queries of one shape, and nearly all that binding one costs is spent on what they share.
+An optimisation, and nothing else: `Skeletons.bind` returns what `binder.bind` returns. Clients register
+thousands of queries of one skeleton, and nearly all that binding one costs is spent on what they share.
 
-A shape is a text with holes where numbers stand behind its WHERE. All else is part of it as it was written,
-the window with its numbers too. `template.py` says which shapes are simple, and why filling is right.
+A skeleton is a text with holes where numbers stand behind its WHERE. All else is part of it as it was written,
+the window with its numbers too. `template.py` says which skeletons are simple, and why filling is right.
 """
 
 import re
@@ -27,41 +27,41 @@ _NUMBER = re.compile(
 )
 """A number of the scanner, with a sign or without, where nothing runs into it."""
 
-_Shape = tuple[str, ...]
+_Skeleton = tuple[str, ...]
 """The text up to WHERE, the text from BEGIN on, and what stands between the holes."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShapesStatistics:
-    """What is known of shapes, and how often it helped.
+class SkeletonsStatistics:
+    """What is known of skeletons, and how often it helped.
 
     Attributes:
-        shapes: shapes known.
+        skeletons: skeletons known.
         simple: those with a template.
         filled: calls of `bind` answered by filling one.
         passed_on: calls left to `binder.bind`, those that it refused among them.
     """
 
-    shapes: int
+    skeletons: int
     simple: int
     filled: int
     passed_on: int
 
 
-class Shapes:
-    """At most `shapes_max` shapes, the least recently met forgotten first. Deterministic."""
+class Skeletons:
+    """At most `skeletons_max` skeletons, the least recently met forgotten first. Deterministic."""
 
     def __init__(
         self,
         *,
-        shapes_max: int = limits.SHAPES_KEPT_MAX,
+        skeletons_max: int = limits.SHAPES_KEPT_MAX,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Begin empty.
 
         Where threads share it, `make_lock` makes its locks. None is held while a text is bound.
         """
-        self._templates: Recent[_Shape, Template | None] = Recent(shapes_max, make_lock())
+        self._templates: Recent[_Skeleton, Template | None] = Recent(skeletons_max, make_lock())
         self._guard = make_lock()
         self._filled = 0
         self._passed_on = 0
@@ -76,12 +76,12 @@ class Shapes:
         Raises:
             SqlError: as `binder.bind` does, which is asked wherever no template has the answer.
 
-        Cost: linear in the text; of a simple shape about a quarter of `binder.bind`, of a shape met for
+        Cost: linear in the text; of a simple skeleton about a quarter of `binder.bind`, of a skeleton met for
         the first time up to twice as much.
         """
-        shape, numbers = _cut(text)
-        known = not numbers or shape in self._templates
-        template = self._templates.get(shape)
+        skeleton, numbers = _cut(text)
+        known = not numbers or skeleton in self._templates
+        template = self._templates.get(skeleton)
         query = None
         if template is not None:
             known = template.holds(streams)
@@ -93,27 +93,27 @@ class Shapes:
             return query
         query = bind(text, streams)
         if not known:
-            template = template_of(text, _holes(shape, numbers), query, streams)
-            self._templates.put(shape, template)
+            template = template_of(text, _holes(skeleton, numbers), query, streams)
+            self._templates.put(skeleton, template)
         return query
 
-    def statistics(self) -> ShapesStatistics:
+    def statistics(self) -> SkeletonsStatistics:
         """Return what is known, and the calls so far."""
         templates = [template for _, template in self._templates.pairs()]
         simple = len(templates) - templates.count(None)
-        return ShapesStatistics(len(templates), simple, self._filled, self._passed_on)
+        return SkeletonsStatistics(len(templates), simple, self._filled, self._passed_on)
 
     def check(self) -> None:
         """Assert that both bounds are kept, and that there are holes to fill."""
         self._templates.check()
         for (head, tail, *pieces), _ in self._templates.pairs():
-            assert len(pieces) > 1, "a shape has holes"
+            assert len(pieces) > 1, "a skeleton has holes"
             length = sum(map(len, (head, tail, *pieces)))
             assert length < limits.SHAPE_LENGTH_MAX, "and a bounded length"
 
 
-def _cut(text: str) -> tuple[_Shape, list[str]]:
-    """Return a text's shape and the numbers in its holes; no numbers where no shape is looked for."""
+def _cut(text: str) -> tuple[_Skeleton, list[str]]:
+    """Return a text's skeleton and the numbers in its holes; no numbers where no skeleton is looked for."""
     where = _WHERE.search(text)
     if where is None or len(text) > limits.SHAPE_LENGTH_MAX:
         return (), []
@@ -124,9 +124,9 @@ def _cut(text: str) -> tuple[_Shape, list[str]]:
     return (text[:past], text[end:], *parts[::2]), parts[1::2]
 
 
-def _holes(shape: _Shape, numbers: Sequence[str]) -> list[Span]:
+def _holes(skeleton: _Skeleton, numbers: Sequence[str]) -> list[Span]:
     """Return where the numbers stand in the text that was cut."""
-    head, _, *pieces = shape
+    head, _, *pieces = skeleton
     past = len(head)
     holes: list[Span] = []
     for piece, number in zip(pieces, numbers, strict=False):  # the last piece stands behind all

@@ -1,0 +1,14 @@
+"""Aggregates of rows in groups. Bit for bit the same whatever the order of the rows, and however they are cut.
+
+Reading order:
+    ordinals: values of any type as whole numbers in the same order.
+    groups: rows in groups of equal keys.
+    state: what an aggregate keeps of a group's rows, and its results.
+    exact_sums, moments: COUNT, SUM, AVG and variances, of exact sums.
+    extremes, picks: MIN and MAX; FIRST, LAST, ARG_MIN and ARG_MAX.
+    quantiles: MEDIAN and QUANTILE_CONT, which need all values at once.
+    aggregated: one aggregate of rows in groups.
+    grouping: the keys and aggregates of a query, over rows.
+    partial: the states of some rows, and how they are merged and finished.
+    partial_cache: partials of the chunks and segments of a stream, kept between invocations.
+"""

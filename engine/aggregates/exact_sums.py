@@ -1,0 +1,148 @@
+"""Exact sums of the values of g groups, and of their squares."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.aggregates.groups import Members
+from psoup.engine.kernels import exact_sums as kernels
+from psoup.engine.kernels.digits import (
+    DIGIT_BITS,
+    add_numbers,
+    carry,
+    place_sums,
+    quotients,
+    spreads,
+    whole_numbers,
+)
+from psoup.engine.tuples.value_type import value_type
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_ABOVE: Final = 3
+"""Digits that a value of 64 bits takes from the one that its lowest bit lies in."""
+_PRECISION: Final = 53
+_HALVES: Final = np.array([0, DIGIT_BITS], dtype=np.int64)
+
+
+@value_type
+class ExactSums:
+    """One number for each of g groups: `sum(digits[k] * 2^(unit + 32 k))`.
+
+    Attributes:
+        unit: a multiple of 32.
+        digits: (g, w), carried (`kernels/digits.py`).
+    """
+
+    unit: int
+    digits: Integers
+
+    def part(self, some: slice) -> "ExactSums":
+        """Return the numbers of a slice, as a view."""
+        return ExactSums(self.unit, self.digits[some])
+
+    def regrouped(self, labels: Integers, count: int) -> "ExactSums":
+        """Return the sums of the numbers with equal labels, `count` of them."""
+        digits = np.zeros((count, self.digits.shape[1]), dtype=np.int64)
+        add_numbers(self.digits, labels, digits)
+        carry(digits)
+        return ExactSums(self.unit, digits)
+
+    def whole_numbers(self) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return the numbers, whose unit is 1, as int64, and which of them fit in it."""
+        found = np.empty(len(self.digits), dtype=np.int64)
+        fits = np.empty(len(self.digits), dtype=np.bool_)
+        whole_numbers(self.digits, found, fits)
+        return found, fits
+
+    def rounded(self, divisors: Integers | None = None) -> Floats:
+        """Return the numbers, divided by `divisors` in [1, 2^62), rounded once; NaN past the largest float64."""
+        found = np.empty(len(self.digits), dtype=np.float64)
+        by = np.ones(len(self.digits), dtype=np.int64) if divisors is None else divisors
+        quotients(self.digits, self.unit, by, found)
+        return found
+
+    def spread(self, squares: "ExactSums", counts: Integers) -> "ExactSums":
+        """Return `counts * squares - self^2`; the unit of `squares` is twice this one."""
+        assert squares.unit == 2 * self.unit, "squares are counted in the square of the unit"
+        width = max(2 * self.digits.shape[1] + 3, squares.digits.shape[1] + 3)
+        found = np.zeros((len(counts), width), dtype=np.int64)
+        spreads(self.digits, squares.digits, counts, found)
+        return ExactSums(squares.unit, found)
+
+
+def sums_of(values: NDArray[Any], members: Members) -> ExactSums:
+    """Return the sum of each group's values, (m,) int64 or finite float64.
+
+    Cost: 0.4 ns a value where groups follow each other, 2 ns else; up to 4 ns for float64 of exponents far apart.
+    """
+    if values.dtype != np.float64:
+        halves = np.zeros((members.count, 2), dtype=np.int64)
+        if members.edges is None:
+            kernels.add_ints(values, members.labels, halves)
+        else:
+            kernels.add_ints_of_runs(values, members.edges, halves)
+        return _placed(halves, _HALVES, 0)
+    span = kernels.exponents(values)
+    folds = kernels.folds_of(span, len(values))
+    if not folds:
+        unit, digits = _room(span.unit, span.top - _PRECISION, members.count)
+        kernels.add_floats(values.view(np.int64), members.labels, unit, digits)
+        carry(digits)
+        return ExactSums(unit, digits)
+    sums = np.zeros((members.count, kernels.FOLDS_MAX), dtype=np.int64)
+    if members.edges is None:
+        kernels.add_folds(values, members.labels, kernels.shifters(folds), sums)
+    else:
+        kernels.add_folds_of_runs(values, members.edges, kernels.shifters(folds), sums)
+    folds += folds[-1:] * (kernels.FOLDS_MAX - len(folds))  # further sums are zero
+    return _placed(sums, np.array(folds, dtype=np.int64), folds[-1])
+
+
+def sums_and_squares_of(values: NDArray[Any], members: Members) -> tuple[ExactSums, ExactSums]:
+    """Return the sum of each group's values, and of their squares in the square of its unit. Cost: 9 ns a value."""
+    sums = sums_of(values, members)
+    if values.dtype != np.float64:
+        digits = np.zeros((members.count, 2 + _ABOVE), dtype=np.int64)
+        kernels.add_int_squares(values, members.labels, digits)
+    else:
+        top = kernels.exponents(values).top - _PRECISION
+        _, digits = _room(2 * sums.unit, 2 * top + 2 * DIGIT_BITS, members.count)
+        kernels.add_float_squares(values.view(np.int64), members.labels, sums.unit, digits)
+    carry(digits)
+    return sums, ExactSums(2 * sums.unit, digits)
+
+
+def stacked(sums: Sequence[ExactSums]) -> ExactSums:
+    """Return numbers one below the other, in the least of their units."""
+    first = sums[0]
+    if all(one.unit == first.unit and one.digits.shape[1] == first.digits.shape[1] for one in sums):
+        return ExactSums(first.unit, np.concatenate([one.digits for one in sums]))
+    unit = min(one.unit for one in sums)
+    places = [(one.unit - unit) // DIGIT_BITS for one in sums]
+    width = max(place + one.digits.shape[1] for place, one in zip(places, sums, strict=True))
+    digits = np.zeros((sum(len(one.digits) for one in sums), width), dtype=np.int64)
+    row = 0
+    for place, one in zip(places, sums, strict=True):
+        past = row + len(one.digits)
+        digits[row:past, place : place + one.digits.shape[1]] = one.digits
+        row = past
+    carry(digits)  # a digit that was a last one, with the sign, is none any more
+    return ExactSums(unit, digits)
+
+
+def _placed(sums: Integers, bits: Integers, lowest: int) -> ExactSums:
+    """Return `sum(sums[:, k] * 2^bits[k])`; `lowest` is the least of the bits."""
+    unit, digits = _room(lowest, int(bits.max()), len(sums))
+    place_sums(sums, bits - unit, digits)
+    carry(digits)
+    return ExactSums(unit, digits)
+
+
+def _room(lowest: int, highest: int, count: int) -> tuple[int, Integers]:
+    """Return a unit of at most 2^lowest, and digits for values of 64 bits whose lowest bit is up to 2^highest."""
+    unit = lowest // DIGIT_BITS * DIGIT_BITS
+    return unit, np.zeros((count, (highest - unit) // DIGIT_BITS + _ABOVE), dtype=np.int64)

@@ -1,0 +1,91 @@
+"""The shape of a query: what an invocation does with the rows that satisfy its condition.
+
+Queries that differ in their shapes alone share one condition (`clause.py`), and with it one evaluation and one set of
+hits. A shape is applied in this order: rows, groups, HAVING, select list, DISTINCT, ORDER BY, OFFSET, LIMIT.
+
+Expressions are *over rows*, which read columns of FROM, or *over groups*, which read keys (`GroupKey`) and aggregates
+(`AggregateCall`) of a group and no column outside of these.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from psoup.engine.query.values.expression import AggregateCall, Expression
+from psoup.engine.tuples.schema import ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the answer."""
+
+    name: str
+    expression: Expression
+
+    @property
+    def type(self) -> ColumnType:
+        """The type of its values."""
+        return self.expression.type
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One entry of ORDER BY."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is shown of the rows that satisfy a condition. A value.
+
+    Attributes:
+        outputs: the select list, `*` resolved; over groups where there are `keys`, else over rows.
+        distinct: rows of the answer that are equal in all outputs are shown once.
+        keys: GROUP BY, over rows, each key once; () = one group of all rows, also where there are none;
+            None = rows are not grouped.
+        aggregates: what outputs, HAVING and ORDER BY read of a group, each aggregate once.
+        having: the condition of HAVING, over groups; None = every group.
+        order: ORDER BY, over what the outputs are over. Ties are broken by tuple time, then by tuple ids; for groups
+            by the values of their keys; for DISTINCT by the values of the outputs; NULLs last in both.
+        limit: most rows of the answer; None = all.
+        offset: rows of the answer that are left out before the first.
+    """
+
+    outputs: tuple[Output, ...]
+    distinct: bool = False
+    keys: tuple[Expression, ...] | None = None
+    aggregates: tuple[AggregateCall, ...] = ()
+    having: Expression | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+    @property
+    def delta(self) -> Literal["rows", "replace"]:
+        """Return what an answer to a cursor holds: rows that have changed, or all rows.
+
+        All of them where LIMIT or OFFSET cuts, and where equal groups are shown once: what has become of a row then
+        depends on others.
+        """
+        of_groups = self.distinct and self.keys is not None
+        return "rows" if self.limit is None and not self.offset and not of_groups else "replace"
+
+    @property
+    def selects_only(self) -> bool:
+        """Return whether rows are shown in the order of answers, all of them or of equal ones the first."""
+        return self.keys is None and not self.order and self.limit is None and not self.offset
+
+    @property
+    def over_rows(self) -> tuple[Expression, ...]:
+        """Return the expressions that are evaluated for each row."""
+        if self.keys is None:
+            outputs = [output.expression for output in self.outputs]
+            return (*outputs, *(entry.expression for entry in self.order))
+        read = list(self.keys)
+        for call in self.aggregates:
+            read += call.arguments
+            if call.filter is not None:
+                read.append(call.filter)
+        return tuple(read)

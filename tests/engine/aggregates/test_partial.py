@@ -1,0 +1,167 @@
+"""Partials: whatever rows are cut into, and in whatever order they are merged, the bits are those of the whole."""
+
+import numpy as np
+import pytest
+
+from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
+from psoup.engine.aggregates.partial import PartialRun, finished, merged, partial_of, run_of
+from psoup.engine.query.values.expression import (
+    AggregateCall,
+    AggregateFunction as Function,
+    ColumnRef,
+    Compare,
+    CompareOp,
+    Constant,
+)
+from psoup.engine.tuples.schema import ColumnType as Type
+from tests.engine.aggregates.reference import bits, call_of, functions_of
+from tests.engine.columns import chunk_values, column_of
+
+COUNT = 240
+KEYS = {"key": ColumnRef(0, "key", Type.STRING), "number": ColumnRef(0, "number", Type.INT64)}
+
+
+def grouping_of(kind, *keys):
+    """Return every aggregate of a type that has states, one of them with a FILTER."""
+    calls = [
+        call_of(Function.COUNT, None),
+        *(call_of(function, kind) for function in functions_of(kind)),
+    ]
+    passes = Compare(CompareOp.GE, ColumnRef(0, "number", Type.INT64), Constant(2, Type.INT64))
+    last = calls[-1]
+    calls.append(AggregateCall(last.function, last.arguments, False, passes, last.type))
+    return Grouping(
+        [KEYS[key] for key in keys], [call for call in calls if Grouping([], [call]).mergeable]
+    )
+
+
+def drawn(kind, seed):
+    """Return the columns of COUNT rows, their times and tuple ids."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        name: chunk_values(kind, seed=seed + place, count=COUNT) for place, name in enumerate("xy")
+    }
+    if kind is Type.FLOAT64 and seed % 2:
+        columns["x"] = rng.normal(size=COUNT).tolist()
+    columns["key"] = chunk_values(Type.STRING, seed=seed + 2, count=COUNT, among=["b", "a", "cc"])
+    columns["number"] = chunk_values(Type.INT64, seed=seed + 3, count=COUNT, among=range(4))
+    kinds = {"x": kind, "y": kind, "key": Type.STRING, "number": Type.INT64}
+    return kinds, columns, rng.integers(0, 9, COUNT), rng.permutation(COUNT)
+
+
+def rows_of(world, places):
+    """Return some rows, each column with a dictionary of its own."""
+    kinds, columns, times, ids = world
+    made = {
+        name: column_of(kinds[name], [values[place] for place in places])
+        for name, values in columns.items()
+    }
+    return RowsToAggregate(lambda ref: made[ref.name], len(places), times[places], ids[places])
+
+
+def shown(groups):
+    """Return groups so that they are equal iff their bits are."""
+    keys = [key.to_list() for key in groups.keys]
+    return (
+        groups.count,
+        keys,
+        [(bits(one.column.to_list()), one.overflowed) for one in groups.results],
+    )
+
+
+@pytest.mark.parametrize("kind", list(Type))
+@pytest.mark.parametrize("keys", [(), ("key",), ("key", "number")], ids=str)
+def test_merged_differential_is_the_whole_however_rows_are_cut(kind, keys):
+    """Pieces of any size, some of nothing, merged at once, one by one, and in any order."""
+    grouping = grouping_of(kind, *keys)
+    for seed in range(4):
+        world = drawn(kind, seed * 7)
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(COUNT) if seed else np.arange(COUNT)
+        expected = shown(grouping.aggregated(rows_of(world, np.arange(COUNT))))
+        cuts = np.sort(rng.integers(0, COUNT + 1, 6))
+        parts = [partial_of(grouping, rows_of(world, some)) for some in np.split(order, cuts)]
+        assert expected == shown(finished(grouping, merged(parts)))
+        growing = parts[3]
+        for part in (*parts[:3], *parts[4:]):
+            growing = merged([part, growing])
+        assert expected == shown(finished(grouping, growing))
+
+
+@pytest.mark.parametrize("keys", [(), ("number",)], ids=str)
+def test_runs_differential_are_the_partials_of_their_units(keys):
+    """All units in one pass; runs that follow each other, without the first, and of four units together."""
+    grouping = grouping_of(Type.FLOAT64, *keys)
+    world = drawn(Type.FLOAT64, 1)
+    units = np.sort(np.random.default_rng(3).integers(5, 17, COUNT))
+    units[units == 9] = 10
+
+    def run(first: int, past: int) -> PartialRun:
+        some = np.flatnonzero((units >= first) & (units < past))
+        edges = np.searchsorted(units[some], np.arange(first, past + 1))
+        made = run_of(grouping, rows_of(world, some), edges, first, groups_max=COUNT)
+        assert made is not None
+        return made
+
+    def expect(first: int, past: int):
+        some = np.flatnonzero((units >= first) & (units < past))
+        return shown(grouping.aggregated(rows_of(world, some)))
+
+    def found(some: PartialRun, first: int, past: int):
+        nothing = partial_of(grouping, rows_of(world, np.arange(0)))
+        return shown(finished(grouping, merged([nothing, some.part(first, past)])))
+
+    whole = run(5, 17)
+    grown = run(5, 8).followed(run(8, 17))
+    for some in (whole, grown):
+        for first, past in ((5, 17), (6, 9), (9, 10), (7, 7), (16, 17)):
+            assert expect(first, past) == found(some, first, past)
+    assert expect(10, 12) == found(grown.since(8), 10, 12)
+    coarse = whole.coarser(4)
+    assert (2, 4) == (coarse.first, coarse.past)
+    assert expect(8, 16) == found(coarse, 2, 4)
+    assert expect(12, 16) == found(coarse, 3, 4)
+    none = run(5, 7).coarser(4)
+    assert none.first == none.past
+
+
+def test_states_that_several_calls_share_are_kept_once():
+    """SUM and AVG of one column have one sum, the variances one pair of moments; another FILTER has its own."""
+    calls = [
+        call_of(function, Type.FLOAT64)
+        for function in (Function.AVG, Function.SUM, Function.VAR_SAMP, Function.STDDEV_POP)
+    ]
+    filtered = AggregateCall(
+        Function.SUM, calls[0].arguments, False, Constant(True, Type.BOOL), Type.FLOAT64
+    )
+    grouping = Grouping([], [*calls, filtered])
+    assert (0, 0, 1, 1, 2) == grouping.places
+    assert 3 == len(grouping.states)
+
+
+@pytest.mark.parametrize(
+    ("function", "distinct", "expected"),
+    [
+        (Function.MEDIAN, False, False),
+        (Function.QUANTILE_CONT, False, False),
+        (Function.COUNT, True, False),
+        (Function.SUM, True, False),
+        (Function.MIN, True, True),
+        (Function.SUM, False, True),
+    ],
+)
+def test_calls_that_need_every_value_have_no_partials(function, distinct, expected):
+    """Quantiles and distinct values are computed anew; the least of distinct values is the least of all."""
+    grouping = Grouping([], [call_of(function, Type.FLOAT64, distinct=distinct)])
+    assert expected is grouping.mergeable
+
+
+def test_nbytes_of_a_partial_counts_its_arrays():
+    """Eight bytes for each count, digits of each sum, and texts."""
+    grouping = Grouping(
+        [KEYS["key"]], [call_of(Function.COUNT, None), call_of(Function.SUM, Type.INT64)]
+    )
+    part = partial_of(grouping, rows_of(drawn(Type.INT64, 1), np.arange(COUNT)))
+    # Keys: codes, which are NULL, and texts; a count, and a count with four digits.
+    assert 4 == part.count
+    assert 4 * (4 + 1 + 8 + 8 + 4 * 8) + 8 * 3 == part.nbytes

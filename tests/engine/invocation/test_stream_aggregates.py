@@ -1,0 +1,229 @@
+"""Aggregates of a stream through partials: the bits of reading every row, whatever was asked before."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
+from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache, StreamPartials
+from psoup.engine.invocation import stream_aggregates
+from psoup.engine.invocation.stream_aggregates import aggregates_of
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.query.values.expression import AggregateFunction as Function, ColumnRef
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType as Type
+from tests.engine.aggregates.reference import bits, call_of
+
+ROWS = 2 * SEGMENT_ROWS + 5 * CHUNK_ROWS + 77
+CHUNKS = ROWS // CHUNK_ROWS
+CALLS = [
+    call_of(Function.COUNT, None),
+    call_of(Function.SUM, Type.FLOAT64),
+    call_of(Function.VAR_POP, Type.FLOAT64),
+    call_of(Function.MAX, Type.FLOAT64),
+    call_of(Function.LAST, Type.FLOAT64),
+]
+GENERATOR = np.random.default_rng(8)
+VALUES = GENERATOR.normal(size=ROWS)
+TIMES = np.arange(ROWS) + GENERATOR.integers(0, 3 * CHUNK_ROWS, ROWS)
+TEXTS = ("b", "a", "c")
+
+
+class Hits:
+    """Every third row of a stream, and how many rows were read; a window of times."""
+
+    def __init__(self, begin_us=0, end_us=1 << 60, groups=3):
+        self.begin_us, self.end_us, self.groups = begin_us, end_us, groups
+        self.rows_read = 0
+
+    def hits(self, first_row, past_row):
+        return np.arange(-(-first_row // 3) * 3, past_row, 3)
+
+    def dated(self, rows):
+        return rows[(TIMES[rows] >= self.begin_us) & (TIMES[rows] <= self.end_us)]
+
+    def read(self, rows):
+        self.rows_read += len(rows)
+        columns = {
+            "x": Column(Type.FLOAT64, VALUES[rows]),
+            "key": Column(Type.STRING, (rows % self.groups).astype(np.int32), None, TEXTS),
+            "wide": Column(Type.INT64, rows * 7),
+        }
+        return RowsToAggregate(lambda ref: columns[ref.name], len(rows), TIMES[rows], rows)
+
+    def spans(self):
+        """Return where visible rows lie, chunk by chunk, as a source tells."""
+        found: list[Any] = []
+        for first in range(0, ROWS, CHUNK_ROWS):
+            past = min(first + CHUNK_ROWS, ROWS)
+            least, most = TIMES[first:past].min(), TIMES[first:past].max()
+            if most < self.begin_us or least > self.end_us:
+                continue
+            inside = bool(least >= self.begin_us and most <= self.end_us)
+            if found and found[-1][1:] == (first, inside):
+                found[-1] = (found[-1][0], past, inside)
+            else:
+                found.append((first, past, inside))
+        return found
+
+    def whole(self, grouping):
+        """Return the aggregates of the visible rows, all of them read."""
+        return grouping.aggregated(self.read(self.dated(self.hits(0, ROWS))))
+
+
+def grouping_of(*keys):
+    kinds = {"key": Type.STRING, "wide": Type.INT64}
+    return Grouping([ColumnRef(0, key, kinds[key]) for key in keys], CALLS)
+
+
+def shown(groups):
+    """Return groups so that they are equal iff their bits are."""
+    results = [bits(one.column.to_list()) for one in groups.results]
+    return groups.count, [key.to_list() for key in groups.keys], results
+
+
+def ask(hits, grouping, known, *, lowest_row=0):
+    return aggregates_of(
+        hits.spans(),
+        grouping,
+        hits,
+        known=known,
+        lowest_row=lowest_row,
+        whole_row=ROWS // CHUNK_ROWS * CHUNK_ROWS,
+    )
+
+
+@pytest.mark.parametrize("keys", [(), ("key",)], ids=str)
+@settings(max_examples=25, deadline=None)
+@given(
+    windows=st.lists(
+        st.tuples(st.integers(-CHUNK_ROWS, ROWS), st.integers(0, ROWS + 4 * CHUNK_ROWS)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_aggregates_differential_are_those_of_all_rows_whatever_is_kept(keys, windows):
+    """Windows that slide, grow, jump and shrink share one set of partials, which stays sound."""
+    grouping, cache = grouping_of(*keys), PartialCache()
+    for begin_us, length_us in windows:
+        hits = Hits(begin_us, begin_us + length_us)
+        found = ask(hits, grouping, cache.partials(1, 2, grouping))
+        assert shown(hits.whole(grouping)) == shown(found.groups)
+        if found.partials is not None:
+            cache.keep(1, 2, grouping, found.partials)
+        cache.check()
+
+
+def test_a_window_that_is_asked_for_again_reads_the_rows_at_its_ends_alone():
+    """Whole chunks are read once, for all windows; the chunk that is still open each time."""
+    grouping, hits = grouping_of("key"), Hits()
+    first = ask(hits, grouping, None)
+    assert len(hits.hits(0, ROWS)) == hits.rows_read
+    hits.rows_read = 0
+    again = ask(hits, grouping, first.partials)
+    assert len(hits.hits(CHUNKS * CHUNK_ROWS, ROWS)) == hits.rows_read
+    assert again.partials is first.partials
+    assert shown(first.groups) == shown(again.groups)
+
+
+def test_partials_grow_at_both_ends_and_lose_what_was_dropped():
+    """Only what lacks is made; chunks below the lowest row that is held go."""
+    grouping = grouping_of()
+    known = None
+    for begin, past, lowest_row, expected in (
+        (4, 8, 0, (4, 8)),
+        (6, 20, 0, (4, 20)),
+        (2, 5, 0, (2, 20)),
+        (22, 25, 0, (2, 25)),
+        (24, 26, 5 * CHUNK_ROWS + 1, (6, 26)),
+        (30, 31, 28 * CHUNK_ROWS, (30, 31)),
+    ):
+        hits = Hits()
+        found = aggregates_of(
+            [(begin * CHUNK_ROWS, past * CHUNK_ROWS, True)],
+            grouping,
+            hits,
+            known=known,
+            lowest_row=lowest_row,
+            whole_row=ROWS,
+        )
+        known = found.partials
+        assert isinstance(known, StreamPartials)
+        assert expected == (known.first, known.past)
+        rows = hits.hits(begin * CHUNK_ROWS, past * CHUNK_ROWS)
+        assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
+
+
+def test_partials_far_away_are_not_bridged():
+    """What lies between two windows is not read where it is more than both."""
+    grouping = grouping_of()
+    known = ask(Hits(0, 6 * CHUNK_ROWS), grouping, None).partials
+    assert isinstance(known, StreamPartials)
+    hits = Hits(25 * CHUNK_ROWS, 31 * CHUNK_ROWS)
+    found = ask(hits, grouping, known).partials
+    assert isinstance(found, StreamPartials)
+    assert found.first > known.past
+
+
+def test_too_many_groups_are_computed_of_the_rows_and_kept_so():
+    """Partials that cost as much as rows are not made a second time."""
+    grouping, hits = grouping_of("wide"), Hits()
+    found = ask(hits, grouping, None)
+    assert TOO_MANY_GROUPS is found.partials
+    assert shown(hits.whole(grouping)) == shown(found.groups)
+    hits.rows_read = 0
+    again = ask(hits, grouping, found.partials)
+    assert len(hits.hits(0, ROWS)) == hits.rows_read
+    assert shown(found.groups) == shown(again.groups)
+
+
+def test_too_many_groups_are_noticed_before_their_states_are_made(monkeypatch):
+    """Digits of sums of every row's own group would take more memory than the rows."""
+    made: list[int] = []
+    monkeypatch.setattr(Grouping, "states_of", lambda *_: made.append(1))
+    assert TOO_MANY_GROUPS is ask(Hits(), grouping_of("wide"), None).partials
+    assert [] == made
+
+
+def test_partials_that_do_not_fit_the_cache_are_given_up(monkeypatch):
+    """They would be made anew each time."""
+    grouping, hits = grouping_of("key"), Hits()
+    monkeypatch.setattr(stream_aggregates, "PARTIALS_CACHE_BYTES_MAX", 2_000)
+    found = ask(hits, grouping, None)
+    assert TOO_MANY_GROUPS is found.partials
+    assert shown(hits.whole(grouping)) == shown(found.groups)
+
+
+def test_calls_without_states_are_computed_of_the_rows():
+    """A median needs every value."""
+    grouping = Grouping([], [call_of(Function.MEDIAN, Type.FLOAT64)])
+    hits = Hits()
+    found = ask(hits, grouping, None)
+    assert found.partials is None
+    assert shown(hits.whole(grouping)) == shown(found.groups)
+
+
+def test_rows_of_many_chunks_are_read_some_chunks_at_once(monkeypatch):
+    """However large the window is, what is read at once is bounded."""
+    monkeypatch.setattr(stream_aggregates, "CHUNKS_AT_ONCE", 3)
+    grouping, hits = grouping_of("key"), Hits()
+    assert shown(hits.whole(grouping)) == shown(ask(hits, grouping, None).groups)
+
+
+def test_cache_keeps_its_bound_and_forgets_what_was_used_least():
+    """Partials are counted with their bytes; what does not fit is not kept."""
+    grouping, hits = grouping_of("key"), Hits()
+    made = ask(hits, grouping, None).partials
+    assert isinstance(made, StreamPartials)
+    cache = PartialCache(2 * made.nbytes)
+    for clause_id in range(3):
+        cache.keep(1, clause_id, grouping, made)
+    assert (2, 2 * made.nbytes) == (cache.statistics().entries, cache.statistics().size)
+    assert cache.partials(1, 0, grouping) is None
+    assert cache.partials(2, 2, grouping) is None
+    assert cache.partials(1, 2, grouping_of()) is None
+    assert made is cache.partials(1, 2, grouping)
+    cache.keep(1, 5, grouping, TOO_MANY_GROUPS)
+    cache.check()

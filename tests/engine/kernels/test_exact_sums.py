@@ -1,0 +1,194 @@
+"""Exact sums beside fractions, compiled and plain: folds, digits, quotients, variances."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from psoup.engine.kernels import digits as numbers, exact_sums
+from psoup.engine.kernels.exact_sums import Exponents, exponents, folds_of, shifters
+from tests.engine.kernels import twins
+
+WAYS = [False, True]
+UNIT = -2_176
+
+
+@pytest.fixture(params=WAYS, ids=["compiled", "plain"])
+def kernels(request):
+    """The kernels compiled, or as the Python functions they were compiled from."""
+    if not request.param:
+        yield
+        return
+    with twins.all_plain(exact_sums, numbers), np.errstate(over="ignore"):
+        yield
+
+
+def number(row, unit=0):
+    """Return the number that digits stand for."""
+    return sum(int(digit) * Fraction(2) ** (32 * place + unit) for place, digit in enumerate(row))
+
+
+def digits_of(values, width):
+    """Return whole numbers as carried digits."""
+    rows = [
+        [value >> (32 * place) & 0xFFFF_FFFF for place in range(width - 1)]
+        + [value >> (32 * (width - 1))]
+        for value in values
+    ]
+    return np.array(rows, dtype=np.int64).reshape(len(values), width)
+
+
+def drawn(seed, count=40):
+    """Return floats of all exponents, zeros and subnormal ones among them."""
+    rng = np.random.default_rng(seed)
+    values = np.ldexp(rng.uniform(-1, 1, count), rng.integers(-1_080, 1_024, count))
+    values[:3] = (0.0, -0.0, -5e-324)
+    return values
+
+
+@pytest.mark.usefixtures("kernels")
+def test_add_floats_and_their_squares_differential_are_fractions():
+    """Values of any exponents, in two groups."""
+    values, labels = drawn(1), np.arange(40) % 2
+    made, squares = np.zeros((2, 105), dtype=np.int64), np.zeros((2, 210), dtype=np.int64)
+    exact_sums.add_floats(values.view(np.int64), labels, UNIT, made)
+    exact_sums.add_float_squares(values.view(np.int64), labels, UNIT, squares)
+    numbers.carry(made)
+    for group in range(2):
+        own = [Fraction(value) for value in values[labels == group].tolist()]
+        assert sum(own) == number(made[group], UNIT)
+        assert sum(one * one for one in own) == number(squares[group], 2 * UNIT)
+    assert ((made[:, :-1] >= 0) & (made[:, :-1] < 2**32)).all()
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("span", [0, 20, 45, 80])
+@pytest.mark.parametrize("largest", [-500, 0, 900])
+def test_folds_of_close_exponents_differential_are_fractions(span, largest):
+    """Two folds or three, by label and run by run; together they are the sum."""
+    rng = np.random.default_rng(span)
+    values = np.ldexp(rng.uniform(-1, 1, 50), largest - rng.integers(0, span + 1, 50))
+    values[7] = 0.0
+    folds = folds_of(exponents(values), len(values))
+    assert 1 <= len(folds) <= 3
+    labels, edges = np.repeat([0, 1], 25), np.array([0, 25, 50])
+    by_label, by_run = np.zeros((2, 3), dtype=np.int64), np.zeros((2, 3), dtype=np.int64)
+    exact_sums.add_folds(values, labels, shifters(folds), by_label)
+    exact_sums.add_folds_of_runs(values, edges, shifters(folds), by_run)
+    assert np.array_equal(by_label, by_run)
+    for group in range(2):
+        found = sum(int(by_run[group, k]) * Fraction(2) ** fold for k, fold in enumerate(folds))
+        own = values[labels == group].tolist()
+        assert sum(map(Fraction, own)) == found
+        assert math.fsum(own) == float(found)
+
+
+def test_folds_are_none_where_values_lie_too_far_apart_or_at_an_end():
+    """More than three folds, sums past the largest float64, and rests that are subnormal are put into digits."""
+    assert () == folds_of(Exponents(-200, 20), 4_096)
+    assert () == folds_of(exponents(np.array([1e308])), 1)
+    assert () == folds_of(exponents(np.array([1e-300])), 1)
+    assert (0,) == folds_of(exponents(np.zeros(2)), 2)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_sums_and_squares_of_ints_differential_are_whole_numbers():
+    """The ends of int64 too, by label and run by run."""
+    rng = np.random.default_rng(5)
+    values = rng.integers(-(2**63), 2**63 - 1, 30)
+    values[:3] = (-(2**63), 2**63 - 1, -(2**32))
+    labels, edges = np.repeat([0, 1, 2], 10), np.array([0, 10, 20, 30])
+    by_label, by_run = np.zeros((3, 2), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)
+    squares, made = np.zeros((3, 5), dtype=np.int64), np.zeros((3, 4), dtype=np.int64)
+    exact_sums.add_ints(values, labels, by_label)
+    exact_sums.add_ints_of_runs(values, edges, by_run)
+    exact_sums.add_int_squares(values, labels, squares)
+    numbers.place_sums(by_run, np.array([0, 32]), made)
+    numbers.carry(made)
+    assert np.array_equal(by_label, by_run)
+    for group in range(3):
+        own = values[labels == group].tolist()
+        assert sum(own) == number(made[group])
+        assert sum(value * value for value in own) == number(squares[group])
+
+
+@pytest.mark.usefixtures("kernels")
+def test_place_sums_adds_signed_numbers_at_any_bit():
+    """Both ends of int64 at each place of a digit."""
+    ends = [-(2**63), 2**63 - 1, -1, 1]
+    sums = np.array([[end] for end in ends], dtype=np.int64)
+    for bit in (0, 1, 31, 32, 63):
+        made = np.zeros((4, 5), dtype=np.int64)
+        numbers.place_sums(sums, np.array([bit]), made)
+        numbers.carry(made)
+        assert [end << bit for end in ends] == [number(row) for row in made]
+
+
+@pytest.mark.usefixtures("kernels")
+def test_add_numbers_adds_those_of_equal_labels():
+    """Carried numbers with and without sign."""
+    values = [5, -7, 2**70, -(2**70) - 1]
+    made = np.zeros((2, 4), dtype=np.int64)
+    numbers.add_numbers(digits_of(values, 4), np.array([0, 0, 1, 1]), made)
+    numbers.carry(made)
+    assert [-2, -1] == [number(row) for row in made]
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("unit", [0, -64, -1_088, 832])
+def test_quotients_differential_are_rounded_once(unit):
+    """Small and large numbers and divisors, ties, both signs, past both ends of float64."""
+    rng = np.random.default_rng(unit + 2_000)
+    values = [0, 1, -1, 2**53 + 1, 2**53 + 3, -(2**54) - 2, 2**190 + 1, 2**191]
+    values += [
+        int(one) << int(by)
+        for one, by in zip(rng.integers(-(2**62), 2**62, 60), rng.integers(0, 128, 60), strict=True)
+    ]
+    for divisors in (
+        np.ones(len(values)),
+        rng.integers(1, 2**61, len(values)),
+        rng.integers(1, 9, len(values)),
+    ):
+        by = divisors.astype(np.int64)
+        found = np.empty(len(values))
+        numbers.quotients(digits_of(values, 7), unit, by, found)
+        for value, divisor, got in zip(values, by.tolist(), found.tolist(), strict=True):
+            exact = Fraction(value, divisor) * Fraction(2) ** unit
+            try:
+                assert (float(exact) + 0.0).hex() == got.hex()
+            except OverflowError:
+                assert math.isnan(got)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_spreads_differential_is_count_times_squares_less_the_square():
+    """Sums of either sign."""
+    counts, sums = [3, 5, 2**31 - 1], [-(2**80) + 5, 2**40, -1]
+    squares = [2**170, 2**90 + 7, 2**64]
+    found = np.zeros((3, 13), dtype=np.int64)
+    numbers.spreads(digits_of(sums, 4), digits_of(squares, 8), np.array(counts), found)
+    expected = [
+        count * square - total * total
+        for count, square, total in zip(counts, squares, sums, strict=True)
+    ]
+    assert expected == [number(row) for row in found]
+
+
+@pytest.mark.usefixtures("kernels")
+def test_whole_numbers_tells_which_fit():
+    """One more than either end of int64 does not, nor does what repeats the lower bits above."""
+    values = [0, -1, 2**63 - 1, -(2**63), 2**63, -(2**63) - 1, 2**64, 2**96, -(2**96), 2**64 - 1]
+    found, fits = np.empty(10, dtype=np.int64), np.empty(10, dtype=np.bool_)
+    numbers.whole_numbers(digits_of(values, 5), found, fits)
+    inside = [-(2**63) <= value < 2**63 for value in values]
+    assert inside == fits.tolist()
+    assert [value for value in values if -(2**63) <= value < 2**63] == found[fits].tolist()
+
+
+@pytest.mark.usefixtures("kernels")
+def test_count_rows_counts_labels():
+    """A group without rows has none."""
+    counts = np.zeros(4, dtype=np.int64)
+    exact_sums.count_rows(np.array([1, 3, 1]), counts)
+    assert [0, 2, 0, 1] == counts.tolist()

@@ -1,0 +1,106 @@
+"""Rows by group and the extremes of groups, compiled and plain, beside Python."""
+
+import numpy as np
+import pytest
+
+from psoup.engine.kernels import extremes, grouping, span
+from tests.engine.kernels import twins
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["compiled", "plain"])
+def kernels(request):
+    """The kernels compiled, or as the Python functions they were compiled from."""
+    if not request.param:
+        yield
+        return
+    with twins.all_plain(grouping, extremes, span), np.errstate(over="ignore"):
+        yield
+
+
+def test_number_distinct_numbers_in_order_of_first_rows():
+    """Beyond the first table, which grows; both ends of int64."""
+    rng = np.random.default_rng(1)
+    values = rng.integers(-(2**63), 2**63 - 1, 1_500)
+    values[3:5] = (-(2**63), 2**63 - 1)
+    values = np.concatenate([values, values[::-1]])
+    labels, distinct = np.empty((2, len(values)), dtype=np.int64)
+    count = grouping.number_distinct(values, labels, distinct)
+    known: dict[int, int] = {}
+    expected = [known.setdefault(value, len(known)) for value in values.tolist()]
+    assert (len(known), expected) == (count, labels.tolist())
+    assert list(known) == distinct[:count].tolist()
+
+
+def unmixed(word):
+    """Return the number whose hash of 64 bits this is."""
+    for multiplier, shifts in (
+        (1, (31, 62)),
+        (0x94D0_49BB_1331_11EB, (27, 54)),
+        (0xBF58_476D_1CE4_E5B9, (30, 60)),
+    ):
+        word = word * pow(multiplier, -1, 2**64) % 2**64
+        word ^= word >> shifts[0] ^ word >> shifts[1]
+    return word
+
+
+def test_number_distinct_of_too_many_collisions_gives_up():
+    """Numbers that were chosen to have hashes alike do not hold up the rest: they are sorted instead."""
+    hashes = [number << 20 for number in range(1_200)]
+    values = np.array([unmixed(one) for one in hashes], dtype=np.uint64).view(np.int64)
+    labels, distinct = np.empty((2, len(values)), dtype=np.int64)
+    assert grouping.TOO_MANY_STEPS == grouping.number_distinct(values, labels, distinct)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_mark_and_look_up_number_values_of_a_narrow_span(dtype):
+    """What occurs is seen, and each row gets the number of its value."""
+    values = np.array([5, 7, 5, 4], dtype=dtype)
+    seen, found = np.zeros(4, dtype=np.bool_), np.empty(4, dtype=np.int64)
+    grouping.mark(values, 4, seen)
+    grouping.look_up(values, 4, np.array([10, 11, 12, 13]), found)
+    assert [True, True, False, True] == seen.tolist()
+    assert [11, 13, 11, 10] == found.tolist()
+    grouping.renumber(found, np.arange(20)[::-1].copy())
+    assert [8, 6, 8, 9] == found.tolist()
+
+
+def test_rows_by_group_keeps_the_order_of_rows():
+    """Rows of a group follow each other, ascending; a group without rows has none."""
+    labels = np.array([2, 0, 2, 3, 0])
+    edges, rows = np.zeros(5, dtype=np.int64), np.empty(5, dtype=np.int64)
+    grouping.rows_by_group(labels, edges, rows)
+    assert [0, 2, 2, 4, 5] == edges.tolist()
+    assert [1, 4, 0, 2, 3] == rows.tolist()
+
+
+def test_sort_runs_sorts_those_that_are_short():
+    """A run that is longer than told stays."""
+    values = np.array([3, 1, 9, 8, 7, 2])
+    grouping.sort_runs(values, np.array([0, 2, 2, 5, 6]), 2)
+    assert [1, 3, 9, 8, 7, 2] == values.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_extremes_of_groups_differential_are_min_and_max(dtype):
+    """By label and run by run; a group without values stays as it was."""
+    values = (np.random.default_rng(3).integers(-50, 50, 40) / 2).astype(dtype)
+    labels = np.repeat([0, 2, 3], [5, 25, 10])
+    low, high = np.full(4, 99, dtype=dtype), np.full(4, -99, dtype=dtype)
+    extremes.least_of_groups(values, labels, low)
+    extremes.largest_of_groups(values, labels, high)
+    least, largest = np.full(4, 99, dtype=dtype), np.full(4, -99, dtype=dtype)
+    extremes.extremes_of_runs(values, np.array([0, 5, 5, 30, 40]), least, largest)
+    assert [values[labels == group].min(initial=99) for group in range(4)] == low.tolist()
+    assert [values[labels == group].max(initial=-99) for group in range(4)] == high.tolist()
+    assert (low.tolist(), high.tolist()) == (least.tolist(), largest.tolist())
+
+
+def test_first_rows_differential_is_the_least_by_all_keys():
+    """Ties of the first key are broken by the next, and at last by the row."""
+    keys = np.random.default_rng(4).integers(0, 3, (3, 60))
+    labels = np.random.default_rng(5).integers(0, 7, 60) % 6
+    found = np.full(7, -1, dtype=np.int64)
+    extremes.first_rows(keys, labels, found)
+    for group in range(7):
+        own = [row for row in range(60) if labels[row] == group]
+        assert min(own, key=lambda row: (*keys[:, row], row), default=-1) == found[group]
