@@ -136,14 +136,7 @@ class JoinChanges(JoinFinding):
         ]
         fresh = [[] if later is None else [later] for later in upcoming]
         rows = self._with_fresh(every, fresh, self._spans)
-        times = self.times(rows)
-        enters_us: Rows = np.maximum.reduce(
-            [
-                window.enters(of_source)
-                for window, of_source in zip(self._windows, times, strict=True)
-            ]
-        )
-        leaves_us = self.leaving(times)
+        enters_us, leaves_us = self._instants(rows)
         if leaves_us is None:
             return rows, enters_us
         comes = enters_us < leaves_us
@@ -152,7 +145,7 @@ class JoinChanges(JoinFinding):
     def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
         """Return the composites that were visible since an earlier position and are not; None = most are.
 
-        Some of them may never have been: their parts were, one after the other. Raises as `visible` does.
+        Raises as `visible` does.
         """
         shown = [
             shown_since_span(span, window, (since.now_us, self._at.now_us), floor)
@@ -165,7 +158,23 @@ class JoinChanges(JoinFinding):
         self._lowest_rows = [
             min(one, span.first_row) for one, span in zip(self._lowest_rows, held, strict=True)
         ]
-        return self._with_fresh(held, lost, self._spans)
+        rows = self._with_fresh(held, lost, self._spans)
+        enters_us, leaves_us = self._instants(rows)
+        if leaves_us is None:
+            return rows
+        # Parts may have been visible one after the other, and never at once.
+        return rows[:, (enters_us < leaves_us) & (leaves_us > since.now_us)]
+
+    def _instants(self, rows: Rows) -> tuple[Rows, Rows | None]:
+        """Return when composites enter, and when they leave; None = they never do."""
+        times = self.times(rows)
+        enters_us: Rows = np.maximum.reduce(
+            [
+                window.enters(of_source)
+                for window, of_source in zip(self._windows, times, strict=True)
+            ]
+        )
+        return enters_us, self.leaving(times)
 
     def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
         """Return which of some composites have a part that came after an earlier position."""

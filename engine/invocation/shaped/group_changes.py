@@ -43,12 +43,15 @@ class Touching:
     forgotten: Rows
     floors: tuple[PartPosition, ...]
 
-    @property
-    def is_nothing(self) -> bool:
-        """Return whether no group is touched."""
-        if self.lost is None:
+    def is_nothing(self, since: Since) -> bool:
+        """Return whether no group of the answer at `since` is touched, and none has come to it.
+
+        Rows that are not known may be among those of groups; where that answer had none, it is empty as it was.
+        """
+        if self.lost is None and since.count:
             return False
-        some = (self.entered, self.coming, self.lost, self.forgotten)
+        lost = self.entered[..., :0] if self.lost is None else self.lost
+        some = (self.entered, self.coming, lost, self.forgotten)
         return not any(rows.shape[-1] for rows in some)
 
 
