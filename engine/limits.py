@@ -234,6 +234,14 @@ LIKE_PATTERNS_KEPT_MAX: Final = 128
 """LIKE patterns kept as they are matched, 128 KiB each at most: made anew, one would cost as much as its chunk."""
 QUERY_OUTPUTS_MAX: Final = 256
 """Columns of one select list."""
+QUERY_KEYS_MAX: Final = 16
+"""Keys of one GROUP BY."""
+QUERY_AGGREGATES_MAX: Final = 64
+"""Aggregates of one query, each counted once."""
+QUERY_ORDER_MAX: Final = 16
+"""Entries of one ORDER BY."""
+QUERY_LIMIT_MAX: Final = 1_000_000_000
+"""Rows that LIMIT and OFFSET may name: more than any answer has."""
 QUERY_NAME_LENGTH_MAX: Final = 128
 """Characters of the name a client gives a query."""
 QUERY_LABELS_MAX: Final = 16

@@ -9,25 +9,25 @@ from tests.golden.query_files import (
     STREAMS,
     Case,
     accepted,
-    read_cases,
+    read_all_cases,
     refused,
 )
 
 
-@pytest.mark.parametrize("case", read_cases(ACCEPTED), ids=lambda case: case.text[:60])
+@pytest.mark.parametrize("case", read_all_cases(ACCEPTED), ids=lambda case: case.text[:60])
 def test_golden_accepted_query_becomes_what_is_written_down(case: Case):
     """Canonical text, kind of window, columns, factors and warnings are those of the file."""
     assert case.expected == accepted(case.text)
 
 
-@pytest.mark.parametrize("case", read_cases(ACCEPTED), ids=lambda case: case.text[:60])
+@pytest.mark.parametrize("case", read_all_cases(ACCEPTED), ids=lambda case: case.text[:60])
 def test_golden_canonical_text_of_an_accepted_query_is_the_same_query(case: Case):
     """Binding the canonical text gives an equal query."""
     query = bind(case.text, STREAMS)
     assert query == bind(query.canonical, STREAMS)
 
 
-@pytest.mark.parametrize("case", read_cases(REFUSED), ids=lambda case: case.text[:60])
+@pytest.mark.parametrize("case", read_all_cases(REFUSED), ids=lambda case: case.text[:60])
 def test_golden_refused_query_points_at_what_is_written_down(case: Case):
     """Code, line, column, length and sentence are those of the file."""
     assert case.expected == refused(case.text)
@@ -36,5 +36,5 @@ def test_golden_refused_query_points_at_what_is_written_down(case: Case):
 def test_golden_files_hold_enough_cases_each_once():
     """At least 60 accepted and 80 refused texts, none twice."""
     for path, least in ((ACCEPTED, 60), (REFUSED, 80)):
-        texts = [case.text for case in read_cases(path)]
+        texts = [case.text for case in read_all_cases(path)]
         assert len(set(texts)) == len(texts) >= least

@@ -22,6 +22,7 @@ from psoup.engine.query.bind.size import check_size, too_complex
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.syntax import (
     AbsoluteSyntax,
+    AggregateSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
@@ -45,7 +46,6 @@ from psoup.engine.query.values.expression import (
     Absolute,
     Arithmetic,
     ArithmeticOp,
-    ColumnRef,
     CompareOp,
     Constant,
     Expression,
@@ -59,8 +59,10 @@ _BOOL = ColumnType.BOOL
 _NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)
 _EQ, _GE, _LE = CompareOp.EQ, CompareOp.GE, CompareOp.LE
 _Side = tuple[Expression, Span]
-Lookup = Callable[[ColumnSyntax], ColumnRef]
-"""From a column's name to the column; refuses a name that is none."""
+Leaf = ColumnSyntax | AggregateSyntax
+"""What an expression is made of besides literals."""
+Lookup = Callable[[Leaf], Expression]
+"""From a leaf to what it means; refuses a name that is no column, and an aggregate where there is none."""
 
 
 def bind_expression(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
@@ -87,7 +89,18 @@ def bind_predicate(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
     return found
 
 
-def _column(syntax: ColumnSyntax, lookup: Lookup) -> Expression:
+def over_rows(column: Callable[[ColumnSyntax], Expression], detail: str, remedy: str) -> Lookup:
+    """Return the lookup of expressions that hold no aggregates: it refuses one with `detail` and `remedy`."""
+
+    def found(leaf: Leaf) -> Expression:
+        if isinstance(leaf, AggregateSyntax):
+            raise Refused(UnsupportedSqlError, detail, leaf.span, remedy)
+        return column(leaf)
+
+    return found
+
+
+def _leaf(syntax: Leaf, lookup: Lookup) -> Expression:
     return lookup(syntax)
 
 
@@ -354,7 +367,8 @@ def _is(syntax: IsSyntax, lookup: Lookup) -> Expression:
 
 
 _BINDERS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Expression]] = {
-    ColumnSyntax: _column,
+    ColumnSyntax: _leaf,
+    AggregateSyntax: _leaf,
     NumberSyntax: _number,
     StringSyntax: _string,
     TimestampSyntax: _timestamp,

@@ -4,7 +4,8 @@ Reading order:
     parser: the whole statement.
     scanner, stray_characters: characters to tokens, and characters that no text may hold.
     reader: the steps that every rule of the grammar takes.
-    expression_grammar, source_grammar, window_grammar: WHERE and SELECT, FROM, BEGIN-END.
+    expression_grammar, aggregate_grammar: what stands in SELECT and WHERE. source_grammar: FROM.
+    shape_grammar: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET. window_grammar: BEGIN-END.
     syntax: the tree they build, each node with its span of the text.
     refusal: from a span to line, column, excerpt and caret.
 """

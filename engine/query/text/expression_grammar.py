@@ -9,7 +9,7 @@
     sum    := product { (+ | -) product }
     product:= sign { (* | / | %) sign }
     sign   := { - } operand
-    operand:= literal | [name.]name | ABS(or) | (or)
+    operand:= literal | [name.]name | ABS(or) | aggregate | (or)
 
 These are the precedences of PostgreSQL and DuckDB. Only brackets recurse, and the scanner has bounded
 those; chains of operators and of prefixes are loops.
@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from psoup.engine.errors import SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
+from psoup.engine.query.text.aggregate_grammar import aggregate, is_aggregate
 from psoup.engine.query.text.reader import (
     AS_NAME,
     TokenReader,
@@ -277,7 +278,7 @@ def _named(reader: TokenReader) -> ExpressionSyntax:
         what, hint = dialect.TYPED_LITERALS[token.keyword]
         raise Refused(UnsupportedSqlError, f"{what} is not offered.", token.span, hint)
     if following.keyword == "(":
-        return _call(reader)
+        return aggregate(reader, expression) if is_aggregate(token) else _call(reader)
     first = name(reader, "a column")
     if not reader.take_if("."):
         return ColumnSyntax(None, first, first.span)
@@ -303,14 +304,10 @@ def _call(reader: TokenReader) -> ExpressionSyntax:
 
 
 def _no_function(token: Token) -> Refused:
-    """Return the refusal of a call: of an aggregate, of the present, or of any function but ABS."""
+    """Return the refusal of a call: of the present, or of any function but ABS."""
     called = f"{token.text[:40].upper()}()"
-    if token.keyword in dialect.AGGREGATES:
-        detail, remedy = "Aggregates are not offered.", dialect.AGGREGATE_HINT
-        quoting = f"Aggregates like {called} are not offered."
-    else:
-        detail, quoting = "This function is not offered.", f"The function {called} is not offered."
-        remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
-        if token.keyword in dialect.CLOCKS:
-            detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
+    detail, quoting = "This function is not offered.", f"The function {called} is not offered."
+    remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
+    if token.keyword in dialect.CLOCKS:
+        detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
     return Refused(UnsupportedSqlError, detail, token.span, remedy, quoting=quoting)

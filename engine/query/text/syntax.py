@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from psoup.engine.query.text.refusal import Span
-from psoup.engine.query.values.expression import ArithmeticOp, CompareOp
+from psoup.engine.query.values.expression import AggregateFunction, ArithmeticOp, CompareOp
 from psoup.engine.tuples.value_type import value_type
 
 
@@ -97,6 +97,17 @@ class AbsoluteSyntax:
     """ABS(operand)."""
 
     operand: "ExpressionSyntax"
+    span: Span
+
+
+@value_type
+class AggregateSyntax:
+    """function([DISTINCT] arguments) [FILTER (WHERE filter)]; COUNT(*) has no argument."""
+
+    function: AggregateFunction
+    arguments: tuple["ExpressionSyntax", ...]
+    distinct: bool
+    filter: "ExpressionSyntax | None"
     span: Span
 
 
@@ -203,6 +214,7 @@ ExpressionSyntax = (
     | ColumnSyntax
     | NegateSyntax
     | AbsoluteSyntax
+    | AggregateSyntax
     | ArithmeticSyntax
     | CompareSyntax
     | BetweenSyntax
@@ -249,6 +261,27 @@ class SourceSyntax:
 
 
 @value_type
+class OrderSyntax:
+    """One entry of ORDER BY: what [ASC | DESC] [NULLS (FIRST | LAST)]."""
+
+    what: ExpressionSyntax
+    descending: bool
+    nulls_first: bool
+
+
+@value_type
+class ShapeSyntax:
+    """What is said of groups, order and limit; `span` is all of it, None where nothing is said."""
+
+    keys: tuple[ExpressionSyntax, ...] = ()
+    having: ExpressionSyntax | None = None
+    order: tuple[OrderSyntax, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    span: Span | None = None
+
+
+@value_type
 class BoundSyntax:
     """One end of the window: `constant`, or NOW minus `offset_us`."""
 
@@ -275,6 +308,7 @@ class QuerySyntax:
     sources: tuple[SourceSyntax, ...]
     where: ExpressionSyntax | None
     window: WindowSyntax | None
+    shape: ShapeSyntax = ShapeSyntax()
 
 
 def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
@@ -283,9 +317,29 @@ def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
     return () if parts is None else parts(expression)
 
 
+def shown_expressions(query: QuerySyntax) -> tuple[ExpressionSyntax, ...]:
+    """Return the expressions of select list, GROUP BY, HAVING and ORDER BY, in this order."""
+    shape = query.shape
+    having = () if shape.having is None else (shape.having,)
+    outputs = [one.what for one in query.outputs if not isinstance(one.what, StarSyntax)]
+    return (*outputs, *shape.keys, *having, *(entry.what for entry in shape.order))
+
+
+def aggregates_in(expression: ExpressionSyntax) -> tuple[AggregateSyntax, ...]:
+    """Return the aggregates that the expression calls, left to right."""
+    if isinstance(expression, AggregateSyntax):
+        return (expression,)
+    return tuple(call for part in operands(expression) for call in aggregates_in(part))
+
+
+def _parts_of_aggregate(node: AggregateSyntax) -> tuple[ExpressionSyntax, ...]:
+    return node.arguments if node.filter is None else (*node.arguments, node.filter)
+
+
 _PARTS: dict[type[ExpressionSyntax], Callable[[Any], tuple[ExpressionSyntax, ...]]] = {
     NegateSyntax: lambda node: (node.operand,),
     AbsoluteSyntax: lambda node: (node.operand,),
+    AggregateSyntax: _parts_of_aggregate,
     NotSyntax: lambda node: (node.operand,),
     IsSyntax: lambda node: (node.operand,),
     LikeSyntax: lambda node: (node.operand,),

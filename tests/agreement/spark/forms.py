@@ -9,6 +9,7 @@ from typing import get_args
 
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.syntax import (
+    AggregateSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
@@ -65,6 +66,7 @@ def all_forms() -> set[str]:
     found |= {"BEGIN NOW END NOW"}
     named = {ArithmeticSyntax, BetweenSyntax, BooleanSyntax, ColumnSyntax, CompareSyntax, InSyntax}
     named |= {IsSyntax, LikeSyntax, LogicalSyntax, NumberSyntax}
+    named |= {AggregateSyntax}  # rows alone are translated to Spark SQL
     found |= {kind.__name__ for kind in get_args(ExpressionSyntax) if kind not in named}
     found |= {f"a {op} b" for op in (*ArithmeticOp, *CompareOp)}
     found |= {"a + INTERVAL", "a - INTERVAL", "INTERVAL + a"}
