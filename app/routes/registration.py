@@ -19,7 +19,6 @@ from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.binder import Bind
-from psoup.engine.query.bind.rows_alone import check_rows_alone
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, QueryWarning
 from psoup.engine.results.contract import Snapshot
@@ -77,12 +76,6 @@ def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind)
         SqlError: the text does not bind against `streams`.
     """
     bound = bind(body.sql, streams)
-    check_rows_alone(
-        body.sql,
-        bound,
-        detail="Groups, order and limits are read, and not answered yet.",
-        remedy="select the rows: SELECT a FROM s WHERE ...",
-    )
     read = {one.stream: streams[one.stream] for one in bound.clause.sources}
     content = Register(
         query_id=query_id,
