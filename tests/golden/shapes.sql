@@ -93,6 +93,7 @@ SELECT t.sym, lot, SUM(px) AS total FROM trades AS t JOIN symbols AS s ON t.sym 
 SELECT DISTINCT COUNT(*) AS n FROM trades GROUP BY sym
 --> SELECT DISTINCT COUNT(*) AS n FROM trades GROUP BY sym
 --> none: n int64
+--> delta replace
 
 -- conditions on groups
 SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym HAVING n > 5 AND MAX(px) < 100
