@@ -41,7 +41,7 @@ def shape_syntax(reader: TokenReader) -> ShapeSyntax:
     if reader.take_if("ORDER"):
         expect(reader, "BY", "BY after ORDER")
         _refuse_all(reader)
-        order = _listed(reader, _ordering, "ORDER BY", limits.QUERY_ORDER_MAX)
+        order = _listed(reader, _ordering, "ORDER BY", limits.QUERY_KEYS_MAX)
     limit, offset = _limits(reader)
     if reader.token is start:
         return ShapeSyntax()

@@ -182,7 +182,7 @@ def test_oracle_canonical_text_of_a_shape_means_to_duckdb_what_the_text_means(dr
     ("text", "limit"),
     [
         ("SELECT COUNT(*) FROM s GROUP BY {}", limits.QUERY_KEYS_MAX),
-        ("SELECT a FROM s ORDER BY {}", limits.QUERY_ORDER_MAX),
+        ("SELECT a FROM s ORDER BY {}", limits.QUERY_KEYS_MAX),
     ],
 )
 def test_list_of_keys_and_of_order_is_bounded(text, limit):
