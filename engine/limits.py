@@ -235,11 +235,9 @@ LIKE_PATTERNS_KEPT_MAX: Final = 128
 QUERY_OUTPUTS_MAX: Final = 256
 """Columns of one select list."""
 QUERY_KEYS_MAX: Final = 16
-"""Keys of one GROUP BY."""
+"""Keys of one GROUP BY, and entries of one ORDER BY."""
 QUERY_AGGREGATES_MAX: Final = 64
 """Aggregates of one query, each counted once."""
-QUERY_ORDER_MAX: Final = 16
-"""Entries of one ORDER BY."""
 QUERY_LIMIT_MAX: Final = 1_000_000_000
 """Rows that LIMIT and OFFSET may name: more than any answer has."""
 QUERY_NAME_LENGTH_MAX: Final = 128

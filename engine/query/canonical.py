@@ -206,13 +206,10 @@ def _bound(bound: Bound) -> str:
 def _within(expression: Expression, place: int) -> str:
     """Return the expression as it stands where at least `place` is wanted."""
     text = sql_expression(expression)
-    return text if _binding(expression) >= place else f"({text})"
-
-
-def _binding(expression: Expression) -> int:
-    """Return how tightly an expression binds."""
     binding = _BINDINGS.get(type(expression))
-    return _binding_by_part(expression) if binding is None else binding
+    if binding is None:
+        binding = _binding_by_part(expression)
+    return text if binding >= place else f"({text})"
 
 
 def _binding_by_part(expression: Expression) -> int:
@@ -223,7 +220,8 @@ def _binding_by_part(expression: Expression) -> int:
         case Arithmetic():
             return _PRODUCT
         case GroupKey(expression=one):
-            return _binding(one)
+            binding = _BINDINGS.get(type(one))
+            return _binding_by_part(one) if binding is None else binding
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return _BINDINGS[type(test)]
         case _:

@@ -1,11 +1,12 @@
 """Query text against the declared streams: to a clause, a shape, a window, canonical text and warnings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
 from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate, over_rows
+from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_predicate
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.grouping import aggregates_of
 from psoup.engine.query.bind.query_warnings import query_warnings
@@ -26,7 +27,7 @@ from psoup.engine.query.join_graph import unbound_source
 from psoup.engine.query.shape import Output
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused, Span
-from psoup.engine.query.text.syntax import ColumnSyntax, Name, QuerySyntax
+from psoup.engine.query.text.syntax import AggregateSyntax, ColumnSyntax, Name, QuerySyntax
 from psoup.engine.query.values.expression import ColumnRef, Expression
 
 Bind = Callable[[str, Streams], BoundQuery]
@@ -78,20 +79,21 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     return BoundQuery(clause, shape, windows.query, canonical, warnings, windows.ranges)
 
 
-def in_conditions(column: Column) -> Lookup:
-    """Return the lookup of WHERE and ON, which hold no aggregates."""
-    return over_rows(column, "WHERE and ON hold no aggregates.", _HAVING)
+def in_conditions(column: Column, named: Mapping[str, Output] = MappingProxyType({})) -> Lookup:
+    """Return the lookup of WHERE and ON, which hold no aggregates.
 
+    It says more where a name is an output's, one of `named` by its name in lower case, or may be meant as text.
+    """
 
-def _telling_more(column: Column, named: Mapping[str, Output]) -> Column:
-    """Return the lookup of columns in WHERE and ON, which says more where the name is an output's, or meant as text."""
-
-    def found(syntax: ColumnSyntax) -> ColumnRef:
+    def found(leaf: Leaf) -> Expression:
+        if isinstance(leaf, AggregateSyntax):
+            detail = "WHERE and ON hold no aggregates."
+            raise Refused(UnsupportedSqlError, detail, leaf.span, _HAVING)
         try:
-            return column(syntax)
+            return column(leaf)
         except Refused as refused:
-            name = syntax.name
-            if refused.error is not UnknownColumnError or syntax.qualifier is not None:
+            name = leaf.name
+            if refused.error is not UnknownColumnError or leaf.qualifier is not None:
                 raise
             output = named.get(name.text.casefold())
             if output is not None:
@@ -123,16 +125,10 @@ def _where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output]) -> Expr
     spans: list[Span] = []
     for past, source in enumerate(syntax.sources, 1):
         if source.on is not None:
-            bound.append(
-                bind_predicate(
-                    source.on, in_conditions(_telling_more(scope.columns_up_to(past), named))
-                )
-            )
+            bound.append(bind_predicate(source.on, in_conditions(scope.columns_up_to(past), named)))
             spans.append(source.on.span)
     if syntax.where is not None:
-        bound.append(
-            bind_predicate(syntax.where, in_conditions(_telling_more(scope.column, named)))
-        )
+        bound.append(bind_predicate(syntax.where, in_conditions(scope.column, named)))
         spans.append(syntax.where.span)
     if not bound:
         return form.TRUE

@@ -67,11 +67,10 @@ def bind_shape(syntax: QuerySyntax, scope: Scope) -> Shape:
     if not is_grouped:
         return shape
     keys = _keys(says.keys, names, outputs)
-    having = None if says.having is None else _having(says.having, scope, names, keys)
     return _Grouping(scope, keys).grouped(
         shape,
         written=[one.written for one in listed],
-        having=None if having is None or says.having is None else (having, says.having),
+        having=_having(says.having, scope, names, keys),
         entries=entries,
     )
 
@@ -171,12 +170,16 @@ def _keys(syntax: Sequence[ExpressionSyntax], names: ShapeNames, outputs: Sequen
     return tuple(found)
 
 
-def _having(syntax: ExpressionSyntax, scope: Scope, names: ShapeNames, keys: Keys) -> Expression:
-    """Return the condition of HAVING, over rows, in normal form."""
+def _having(
+    syntax: ExpressionSyntax | None, scope: Scope, names: ShapeNames, keys: Keys
+) -> tuple[Expression, ExpressionSyntax] | None:
+    """Return the condition of HAVING, over rows, in normal form, and as it is written; None where there is none."""
+    if syntax is None:
+        return None
     lookup = with_aggregates(scope, names.key_first(keys))
     found = form.where_form(bind_predicate(syntax, lookup))
     check_size(found, syntax.span)
-    return found
+    return found, syntax
 
 
 def _entries(

@@ -8,8 +8,11 @@ columns and no outputs.
 
 from collections.abc import Callable, Sequence
 
+from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
 from psoup.engine.query.bind.scope import Scope, resolve
+from psoup.engine.query.bind.size import too_complex
+from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.shape import Output
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import ColumnSyntax, ExpressionSyntax, NumberSyntax
@@ -24,6 +27,7 @@ class ShapeNames:
     def __init__(self, scope: Scope, outputs: Sequence[Output]) -> None:
         """Know the outputs, over rows."""
         self._scope = scope
+        self._written_out = 0
         self._outputs = {output.name: output.expression for output in outputs}
 
     def column_first(self, syntax: ColumnSyntax) -> Expression:
@@ -31,8 +35,10 @@ class ShapeNames:
         try:
             return self._scope.column(syntax)
         except Refused as refused:
-            output = self._output(syntax)
-            if output is None or refused.error is not UnknownColumnError:
+            if refused.error is not UnknownColumnError:
+                raise
+            output = self._output_written_out(syntax)
+            if output is None:
                 raise
             return output
 
@@ -51,9 +57,22 @@ class ShapeNames:
 
         def found(syntax: ColumnSyntax) -> Expression:
             meant = self.column_first(syntax)
-            return meant if meant in keys else self._output(syntax) or meant
+            return meant if meant in keys else self._output_written_out(syntax) or meant
 
         return found
+
+    def _output_written_out(self, syntax: ColumnSyntax) -> Expression | None:
+        """Return the output of this name, where a canonical text writes it out in place of the name.
+
+        What is written out is counted: a short name that stands a thousand times may be that of a long expression.
+        """
+        output = self._output(syntax)
+        if output is not None:
+            self._written_out += len(sql_expression(output))
+            if self._written_out > limits.QUERY_TEXT_BYTES_MAX:
+                what, most = "Bytes of the canonical text", limits.QUERY_TEXT_BYTES_MAX
+                raise too_complex(what, self._written_out, most, syntax.span)
+        return output
 
     def _output(self, syntax: ColumnSyntax) -> Expression | None:
         if syntax.qualifier is not None:

@@ -41,6 +41,7 @@ from psoup.engine.query.text.syntax import (
     OutputSyntax,
     QuerySyntax,
     StarSyntax,
+    expressions_of,
     operands,
 )
 from psoup.engine.query.text.window_grammar import window_syntax
@@ -108,9 +109,8 @@ def _query(reader: TokenReader) -> QuerySyntax:
     for condition in conditions:
         _check_height(condition)
     _check_factors(conditions)
-    having = () if shape.having is None else (shape.having,)
-    for shown_there in (*shape.keys, *having, *(entry.what for entry in shape.order)):
-        _check_height(shown_there)
+    for one in expressions_of(shape):
+        _check_height(one)
     window = window_syntax(reader) if reader.token.keyword in _WINDOW else None
     _check_end(reader)
     return QuerySyntax(distinct, outputs, sources, where, window, shape)

@@ -15,9 +15,10 @@ from psoup.engine.query.text.expression_grammar import expression
 from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.scanner import TokenKind
-from psoup.engine.query.text.syntax import ExpressionSyntax, OrderSyntax, ShapeSyntax
+from psoup.engine.query.text.syntax import NO_SHAPE, ExpressionSyntax, OrderSyntax, ShapeSyntax
 
 _Entry = TypeVar("_Entry")
+_FIRST: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _SETS: Final = frozenset({"CUBE", "ROLLUP", "GROUPING"})
 _DIGITS_MAX: Final = 18
 """Far above the limit; keeps int() away from texts of thousands of digits."""
@@ -31,6 +32,8 @@ def shape_syntax(reader: TokenReader) -> ShapeSyntax:
         Refused: `sql-syntax`, `unsupported-sql` or `query-too-complex` (lists that are too long, limits too large).
     """
     start = reader.token
+    if start.keyword not in _FIRST:
+        return NO_SHAPE
     keys: tuple[ExpressionSyntax, ...] = ()
     order: tuple[OrderSyntax, ...] = ()
     if reader.take_if("GROUP"):
@@ -41,10 +44,8 @@ def shape_syntax(reader: TokenReader) -> ShapeSyntax:
     if reader.take_if("ORDER"):
         expect(reader, "BY", "BY after ORDER")
         _refuse_all(reader)
-        order = _listed(reader, _ordering, "ORDER BY", limits.QUERY_ORDER_MAX)
+        order = _listed(reader, _ordering, "ORDER BY", limits.QUERY_KEYS_MAX)
     limit, offset = _limits(reader)
-    if reader.token is start:
-        return ShapeSyntax()
     return ShapeSyntax(keys, having, order, limit, offset, start.span.to(reader.last_span))
 
 

@@ -281,6 +281,9 @@ class ShapeSyntax:
     span: Span | None = None
 
 
+NO_SHAPE = ShapeSyntax()
+
+
 @value_type
 class BoundSyntax:
     """One end of the window: `constant`, or NOW minus `offset_us`."""
@@ -308,7 +311,7 @@ class QuerySyntax:
     sources: tuple[SourceSyntax, ...]
     where: ExpressionSyntax | None
     window: WindowSyntax | None
-    shape: ShapeSyntax = ShapeSyntax()
+    shape: ShapeSyntax = NO_SHAPE
 
 
 def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
@@ -319,10 +322,16 @@ def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
 
 def shown_expressions(query: QuerySyntax) -> tuple[ExpressionSyntax, ...]:
     """Return the expressions of select list, GROUP BY, HAVING and ORDER BY, in this order."""
-    shape = query.shape
-    having = () if shape.having is None else (shape.having,)
     outputs = [one.what for one in query.outputs if not isinstance(one.what, StarSyntax)]
-    return (*outputs, *shape.keys, *having, *(entry.what for entry in shape.order))
+    return (*outputs, *expressions_of(query.shape))
+
+
+def expressions_of(shape: ShapeSyntax) -> tuple[ExpressionSyntax, ...]:
+    """Return the expressions of GROUP BY, HAVING and ORDER BY, in this order."""
+    if shape.span is None:
+        return ()
+    having = () if shape.having is None else (shape.having,)
+    return (*shape.keys, *having, *[entry.what for entry in shape.order])
 
 
 def aggregates_in(expression: ExpressionSyntax) -> tuple[AggregateSyntax, ...]:

@@ -187,7 +187,7 @@ def test_oracle_canonical_text_of_a_shape_means_to_duckdb_what_the_text_means(dr
     ("text", "limit"),
     [
         ("SELECT COUNT(*) FROM s GROUP BY {}", limits.QUERY_KEYS_MAX),
-        ("SELECT a FROM s ORDER BY {}", limits.QUERY_ORDER_MAX),
+        ("SELECT a FROM s ORDER BY {}", limits.QUERY_KEYS_MAX),
     ],
 )
 def test_list_of_keys_and_of_order_is_bounded(text, limit):
@@ -226,6 +226,29 @@ def test_depth_is_that_of_the_canonical_text(place):
     assert query == bind(query.canonical, STREAMS)
     with pytest.raises(QueryTooComplexError):
         bind(f"SELECT {nested(limits.QUERY_DEPTH_MAX, 0)}", STREAMS)
+
+
+def balanced(leaf: str, height: int) -> str:
+    """Return a sum of 2^height leaves in brackets."""
+    below = leaf if not height else balanced(leaf, height - 1)
+    return leaf if not height else f"({below} + {below})"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    ["ORDER BY {}", "GROUP BY z, {}", "GROUP BY a HAVING {} > 1", "GROUP BY a ORDER BY {}"],
+)
+def test_names_of_a_long_output_are_not_written_out_past_the_longest_text(behind):
+    """A thousand names of an output of twenty thousand bytes; few of them, and one alone in ORDER BY, are taken."""
+    output = balanced(f"MAX(a + {10**12})" if "a HAVING" in behind else f"(a + {10**12})", 9)
+    if behind == "GROUP BY a ORDER BY {}":
+        output = balanced(f"MAX(a + {10**12})", 9)
+    text = f"SELECT {output} AS z FROM s {behind}"
+    assert bind(text.format("z + 1"), STREAMS).canonical
+    assert bind(f"SELECT {output} AS z FROM s ORDER BY z, 1, z DESC", STREAMS).canonical
+    with pytest.raises(QueryTooComplexError) as refused:
+        bind(text.format(balanced("z", 5)), STREAMS)
+    assert limits.QUERY_TEXT_BYTES_MAX == refused.value.extras["limit"]
 
 
 def test_joins_are_grouped_and_ordered_by_columns_of_any_source():
