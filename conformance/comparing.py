@@ -10,15 +10,16 @@ SHOWN_MEMBERS = ("reset", "now", "window", "count")
 
 
 class Names:
-    """Which opaque `_id` is which row: one for each row of values, for as long as the world lasts."""
+    """Which opaque `_id` is which row: one for what the row is known by, for as long as the world lasts."""
 
     def __init__(self, columns: list[str]) -> None:
+        """Take the columns that rows are known by."""
         self.columns = columns
         self.values: dict[str, tuple[Any, ...]] = {}
         self.ids: dict[tuple[Any, ...], str] = {}
 
     def of(self, row: Json) -> tuple[Any, ...]:
-        """Return the values of a row."""
+        """Return what a row is known by."""
         return tuple(row.get(column) for column in self.columns)
 
     def learn(self, rows: list[Json]) -> list[str]:
@@ -36,15 +37,18 @@ class Names:
 
 
 class Differences:
-    """What is wrong with one answer. `names` knows rows by their ids, and learns those that are new."""
+    """What is wrong with one answer.
+
+    `names` knows rows by their ids, and learns those that are new; `kind` is the world's.
+    """
 
     def __init__(
-        self, expected: Json, given: Json, names: Names, *, distinct: bool, in_order: bool = True
+        self, expected: Json, given: Json, names: Names, *, kind: str, in_order: bool = True
     ) -> None:
         self._expected = expected
         self._given = given
         self._names = names
-        self._distinct = distinct
+        self._kind = kind
         self._in_order = in_order
         self._rows = given.get("rows")
 
@@ -53,7 +57,7 @@ class Differences:
         if not isinstance(self._rows, list):
             return [f"rows are {self._rows!r}: a list was expected"]
         is_reset = self._given.get("reset") is True
-        may_reset = "dropped" in self._expected
+        may_reset = "if_reset" in self._expected
         wrong = [
             f"{name} is {self._given.get(name)!r}, {self._expected[name]!r} was expected"
             for name in SHOWN_MEMBERS
@@ -62,7 +66,7 @@ class Differences:
         ]
         wrong += self._names.learn(self._rows)
         expected_rows = self._expected["if_reset" if is_reset and may_reset else "rows"]
-        if not self._are_those(expected_rows, exactly=not self._distinct or is_reset):
+        if not self._are_those(expected_rows, exactly=self._kind == "rows" or is_reset):
             wrong.append("rows differ")
         return wrong + self._end() + self._forgotten(is_reset=is_reset)
 
@@ -77,9 +81,13 @@ class Differences:
             return False
         if len(set(values)) != len(values) or values != [v for v in order if v in set(values)]:
             return False
-        leaves = {names.of(row): row["_x"] for row in expected}
-        if not self._distinct:
-            return all(leaves[names.of(row)] == row.get("_x", "") for row in given)
+        of_names = {names.of(row): row for row in expected}
+        if self._kind != "distinct":
+            return all(
+                of_names[names.of(row)] == {name: row[name] for name in row if name != "_id"}
+                for row in given
+            )
+        leaves = {name: row["_x"] for name, row in of_names.items()}
         # Of duplicates the last decides; an earlier instant is right where the row is then sent again.
         now = self._given.get("now") or ""
         return all(
@@ -105,6 +113,10 @@ class Differences:
     def _forgotten(self, *, is_reset: bool) -> list[str]:
         """Return what is wrong with `removed` and `keep`, which are for rows that retention has dropped alone."""
         removed, keep = self._given.get("removed") or [], self._given.get("keep")
+        if self._kind == "groups" and "dropped" not in self._expected and not is_reset:
+            shown = {self._names.of(row) for row in self._rows or []}
+            named = {self._names.values.get(one) for one in removed}  # HAVING may have taken them
+            return ["removed names a row that is sent"] if named & shown else []
         if "dropped" not in self._expected or is_reset:
             return [
                 f"{name} is {value!r}, and nothing was dropped"

@@ -52,6 +52,14 @@ def _kinds() -> Iterator[tuple[str, str, str]]:
     for shape in ("select", "distinct", "join"):
         for kept in KEEPS:
             yield shape, "landmark", kept
+    for window in WINDOWS:
+        yield "groups", window, ""
+    for shape in ("having", "total", "top", "first", "ordered", "joined-groups"):
+        yield shape, "sliding", ""
+        yield shape, "landmark", "rows"
+    for shape in ("groups", "having", "total"):
+        yield shape, "delayed", "time"
+    yield "joined-groups", "ranges", ""
     yield "select", "everything", "rows"
     yield "select", "delayed", "time"
 
@@ -141,7 +149,7 @@ def _read_pages(
     """Let a client read an answer page by page while rows arrive between the pages."""
     retains_all = all(s.keep_rows is s.keep_us is None for s in world.service.streams.values())
     # A reset, which is right where retention drops rows, has other pages; so has a delta of fewer DISTINCT rows.
-    is_exact = retains_all and world.query.shape != "distinct"
+    is_exact = retains_all and world.query.form.kind == "rows" and world.query.form.limit is None
     since = cursors[client] if is_exact and rng.random() < 0.5 else None
     answer = world.ask(since, limit=max(2, world.count() // 3))
     world.apply(client, answer)

@@ -1,4 +1,4 @@
-"""What a service has to answer, by the definition: append-only streams, windows, joins, DISTINCT, retention.
+"""What a service has to answer, by the definition: append-only streams, windows, joins, DISTINCT, groups, retention.
 
 Every answer is computed anew from all tuples ever appended. A match is visible at (position, now) where
 `entered <= position < dropped` and `enters <= now < leaves`. Times are whole microseconds.
@@ -15,7 +15,7 @@ EVER = 1 << 62
 BEFORE_ALL = -1
 """NOW of a query whose streams have no tuple yet."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Values = tuple[int, ...]
+Values = tuple[int | None, ...]
 
 
 def instant(time_us: int) -> str:
@@ -103,9 +103,16 @@ class Stream:
 
 
 class Match(NamedTuple):
-    """A row of a result: its values, its place in the order, and the four numbers that decide when it is visible."""
+    """A row of a result, and the four numbers that decide when it is visible.
+
+    Attributes:
+        values: of a row of the answer all of them, of a row of a group those of its key.
+        adds: what it brings into the sums of its group.
+        order: its place.
+    """
 
     values: Values
+    adds: int
     order: tuple[int, ...]
     entered: int
     dropped: int
@@ -115,59 +122,55 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """A standing query: `select` and `distinct` over stream a, `join` over a and b, which may have a `[RANGE]`."""
+    """A standing query of some shape, over stream a, or over a and b, which may have a `[RANGE]`."""
 
     shape: str
     window: Window
     range_us: int | None = None
 
     @property
+    def form(self) -> "Form":
+        """Return what its shape is."""
+        return FORMS[self.shape]
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the outputs."""
-        return {"select": ("n", "k", "v"), "distinct": ("k", "w"), "join": ("xn", "yn", "v")}[
-            self.shape
-        ]
+        return self.form.columns
 
     @property
     def streams(self) -> tuple[str, ...]:
         """Return the streams of FROM."""
-        return ("a", "b") if self.shape == "join" else ("a",)
+        return ("a", "b") if self.form.joins else ("a",)
 
     @property
     def windows(self) -> tuple[Window, ...]:
         """Return the window of each stream of FROM."""
-        if self.shape != "join" or self.range_us is None:
+        if not self.form.joins or self.range_us is None:
             return (self.window,) * len(self.streams)
         return (self.window, Window(Bound(True, self.range_us), Bound(True, 0)))
 
     def sql(self) -> str:
         """Return the query's text, with `{a}` and `{b}` where the names of the streams belong."""
-        if self.shape == "select":
-            text = "SELECT n, k, v FROM {a} WHERE v % 3 <> 0"
-        elif self.shape == "distinct":
-            text = "SELECT DISTINCT k, v % 3 AS w FROM {a} WHERE v % 3 <> 0"
-        else:
-            own = "" if self.range_us is None else f" [RANGE {self.range_us // SECOND}]"
-            text = (
-                "SELECT x.n AS xn, y.n AS yn, y.v AS v"
-                f" FROM {{a}} AS x, {{b}} AS y{own} WHERE x.k = y.k AND x.v % 3 <> 0"
-            )
-        return text + self.window.sql()
+        own = "" if self.range_us is None else f" [RANGE {self.range_us // SECOND}]"
+        source = f"{{a}} AS x, {{b}} AS y{own} WHERE x.k = y.k AND x.v % 3 <> 0"
+        if not self.form.joins:
+            source = "{a} WHERE v % 3 <> 0"
+        return f"SELECT {self.form.listed} FROM {source}{self.form.then}{self.window.sql()}"
 
     def matches(self, streams: dict[str, Stream]) -> Iterator[Match]:
         """Yield every match there ever was, in no particular order."""
         for x in streams["a"].rows:
             if x.v % 3 == 0:
                 continue
-            if self.shape != "join":
-                values = (x.number, x.k, x.v) if self.shape == "select" else (x.k, x.v % 3)
-                yield from self._match((x,), values)
+            if not self.form.joins:
+                yield from self._match((x,))
                 continue
             for y in streams["b"].rows:
                 if x.k == y.k:
-                    yield from self._match((x, y), (x.number, y.number, y.v))
+                    yield from self._match((x, y))
 
-    def _match(self, parts: tuple[Row, ...], values: Values) -> Iterator[Match]:
+    def _match(self, parts: tuple[Row, ...]) -> Iterator[Match]:
         spans = [w.shown(p.time) for w, p in zip(self.windows, parts, strict=True)]
         entered = max(p.entered for p in parts)
         dropped = min(p.dropped for p in parts)
@@ -175,8 +178,73 @@ class Query:
             enters = max(span[0] for span in spans if span)
             leaves = min(span[1] for span in spans if span)
             order = (min(p.time for p in parts), *(p.number for p in parts))
+            x, last = parts[0], parts[-1]
+            values: dict[str, int] = {"n": x.number, "k": x.k, "v": last.v, "w": x.v % 3}
+            values |= {"xn": x.number, "yn": last.number}
             if enters < leaves:
-                yield Match(values, order, entered, dropped, enters, leaves)
+                shown = tuple(values[name] for name in self.form.key)
+                yield Match(shown, last.v, order, entered, dropped, enters, leaves)
+
+
+class Form(NamedTuple):
+    """What a query does with its matches.
+
+    Attributes:
+        columns: the names of the outputs; those of a group's key come first.
+        listed: the select list.
+        then: what stands behind WHERE.
+        key: the columns that a row is known by: all of a match, the key of a group.
+        kind: how rows are made of matches: "rows", "distinct" or "groups".
+        fewer: of groups those of fewer matches are shown; None = all.
+        order: which values rows are in order of, and whether the greatest comes first; then by what they are known by.
+        limit: rows of the answer at most.
+        joins: it is over two streams.
+    """
+
+    columns: tuple[str, ...]
+    listed: str
+    then: str = ""
+    key: tuple[str, ...] = ()
+    kind: str = "rows"
+    fewer: int | None = None
+    order: tuple[int, bool] | None = None
+    limit: int | None = None
+    joins: bool = False
+
+
+_ROW = ("n", "k", "v")
+_GROUP = ("k", "c", "s", "lo")
+_LISTED = "k, COUNT(*) AS c, SUM(v) AS s, MIN(v) AS lo"
+FORMS: dict[str, Form] = {
+    "select": Form(_ROW, "n, k, v", key=_ROW),
+    "distinct": Form(("k", "w"), "DISTINCT k, v % 3 AS w", key=("k", "w"), kind="distinct"),
+    "join": Form(
+        ("xn", "yn", "v"), "x.n AS xn, y.n AS yn, y.v AS v", key=("xn", "yn", "v"), joins=True
+    ),
+    "ordered": Form(_ROW, "n, k, v", " ORDER BY v DESC", _ROW, order=(2, True)),
+    "first": Form(_ROW, "n, k, v", " ORDER BY v DESC LIMIT 3", _ROW, order=(2, True), limit=3),
+    "groups": Form(_GROUP, _LISTED, " GROUP BY k", ("k",), "groups"),
+    "having": Form(_GROUP, _LISTED, " GROUP BY k HAVING COUNT(*) < 3", ("k",), "groups", fewer=3),
+    "total": Form(_GROUP[1:], _LISTED[3:], kind="groups"),
+    "top": Form(
+        _GROUP,
+        _LISTED,
+        " GROUP BY k ORDER BY s DESC LIMIT 2",
+        ("k",),
+        "groups",
+        order=(2, True),
+        limit=2,
+    ),
+    "joined-groups": Form(
+        _GROUP,
+        "x.k AS k, COUNT(*) AS c, SUM(y.v) AS s, MIN(y.v) AS lo",
+        " GROUP BY x.k",
+        ("k",),
+        "groups",
+        joins=True,
+    ),
+}
+"""By the name of a shape."""
 
 
 class Stand(NamedTuple):
@@ -197,7 +265,7 @@ class Change(NamedTuple):
     """What has become of an answer since a cursor.
 
     Attributes:
-        rows: in order; of DISTINCT those that may be sent, of other queries exactly those that are.
+        rows: in order; of DISTINCT and of groups those that may be sent, of other queries exactly those that are.
         dropped: rows that retention has dropped since, and that the window would still show.
         shows_other_rows: whether the visible rows are others than then, or leave at other instants.
         is_quiet: whether no tuple has matched since, and none has entered or left, not even for a moment.
@@ -227,21 +295,24 @@ class Service:
         return max((time for time in newest if time is not None), default=None)
 
     def visible(self, query: Query, at: Stand) -> list[Shown]:
-        """Return what a query shows at a stand, in order. Of DISTINCT duplicates the last decides when they leave."""
-        found: dict[object, Shown] = {}
-        for match in sorted(query.matches(self.streams), key=lambda match: match.order):
-            if _is_visible(match, at):
-                key = match.values if query.shape == "distinct" else match.order
-                before = found.get(key)
-                leaves = max(match.leaves, before.leaves if before else 0)
-                found[key] = Shown(match.values, leaves)
-        return list(found.values())
+        """Return what a query shows at a stand, in order."""
+        form = query.form
+        matches = sorted(query.matches(self.streams), key=lambda match: match.order)
+        if form.kind == "groups":
+            shown = _groups(form, [m for m in matches if m.entered <= at.position < m.dropped], at)
+        else:
+            shown = _rows([m for m in matches if _is_visible(m, at)], form)
+        if form.order is not None:
+            place, descends = form.order
+            shown.sort(key=lambda row: row.values[place] or 0, reverse=descends)
+        return shown[: form.limit]
 
     def change(self, query: Query, since: Stand, at: Stand) -> Change:
         """Return what has changed between two stands."""
         matches = list(query.matches(self.streams))
         shown = self.visible(query, at)
-        values = {row.values for row in shown}
+        known = len(query.form.key)
+        values = {row.values[:known] for row in shown}
         fresh = {m.values for m in matches if m.entered > since.position or m.enters > since.now}
         if query.shape == "distinct":
             fresh |= {m.values for m in matches if since.now < m.leaves <= at.now}
@@ -251,16 +322,20 @@ class Service:
             for m in matches
             if since.position < m.dropped <= at.position and m.enters <= at.now < m.leaves
         }
+        is_quiet = all(
+            m.entered <= since.position
+            and not since.now < m.enters <= at.now
+            and not since.now < m.leaves <= at.now
+            for m in matches
+        )
+        rows = [row for row in shown if row.values in fresh]
+        if query.form.kind == "groups":  # which are touched is not said: all may be
+            rows = [] if is_quiet and not dropped else shown
         return Change(
-            rows=[row for row in shown if row.values in fresh],
+            rows=rows,
             dropped=sorted(dropped - values),
-            shows_other_rows=set(shown) != set(self.visible(query, since)),
-            is_quiet=all(
-                m.entered <= since.position
-                and not since.now < m.enters <= at.now
-                and not since.now < m.leaves <= at.now
-                for m in matches
-            ),
+            shows_other_rows=_differ(query.form, shown, self.visible(query, since)),
+            is_quiet=is_quiet,
         )
 
     def retained_less(self, query: Query, since: Stand, at: Stand) -> bool:
@@ -270,6 +345,41 @@ class Service:
             for name in query.streams
             for row in self.streams[name].rows
         )
+
+
+def _differ(form: Form, some: list[Shown], others: list[Shown]) -> bool:
+    """Return whether rows are others; in another order where the query has one of its own."""
+    return set(some) != set(others) if form.order is None else some != others
+
+
+def _rows(matches: list[Match], form: Form) -> list[Shown]:
+    """Return visible matches as rows. Of DISTINCT duplicates the last decides when they leave."""
+    found: dict[object, Shown] = {}
+    for match in matches:
+        key = match.values if form.kind == "distinct" else match.order
+        before = found.get(key)
+        leaves = max(match.leaves, before.leaves if before else 0)
+        found[key] = Shown(match.values, leaves)
+    return list(found.values())
+
+
+def _groups(form: Form, matches: list[Match], at: Stand) -> list[Shown]:
+    """Return matches as groups, in order of their keys: each until the clock alone changes it."""
+    groups: dict[Values, list[int]] = {} if form.key else {(): []}
+    until: dict[Values, int] = {}
+    for match in matches:
+        if match.enters <= at.now < match.leaves:
+            groups.setdefault(match.values, []).append(match.adds)
+        for instant_us in (match.enters, match.leaves):
+            if instant_us > at.now:
+                until[match.values] = min(until.get(match.values, EVER), instant_us)
+    shown = []
+    for key in sorted(groups, key=repr):  # a key is one digit, or none
+        added = groups[key]
+        if form.fewer is None or len(added) < form.fewer:
+            values = (*key, len(added), sum(added) if added else None, min(added, default=None))
+            shown.append(Shown(values, until.get(key, EVER)))
+    return shown
 
 
 def _is_visible(match: Match, at: Stand) -> bool:

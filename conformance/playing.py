@@ -96,7 +96,7 @@ class Play:
     def __init__(self, setting: Setting, world: Json) -> None:
         self._setting = setting
         self._world = world
-        self._names = Names(world["columns"])
+        self._names = Names(world["known_by"])
         self._answers: dict[str, Answer] = {}
         self._stored: dict[str, Answer] = {}
         """What a cache would hold: the last answer of each address."""
@@ -164,7 +164,7 @@ class Play:
 
     def _check(self, expected: Json, answer: Answer) -> None:
         given = answer.envelope
-        wrong = Differences(expected, given, self._names, distinct=self._world["distinct"]).found()
+        wrong = Differences(expected, given, self._names, kind=self._world["kind"]).found()
         if given.get("changes_at") is not None:
             wrong.append(f"changes_at is {given['changes_at']!r}: rows alone move this NOW")
         if self._world["retains_all"] and given.get("complete_from") is not None:
@@ -192,15 +192,15 @@ class Play:
             self._fail("the answer has no ETag")
             return
         stored = self._stored.get(answer.path)
-        if self._world["distinct"] and expected.get("more"):
+        if self._world["kind"] == "distinct" and expected.get("more"):
             stored = None  # a duplicate that has left may have put the same rows into other pages
         if stored is not None and self._revalidated(stored) == NOT_MODIFIED:
             told = Differences(
                 {**expected, "now": stored.envelope["now"], "window": stored.envelope["window"]},
                 stored.envelope,
                 self._names,
-                distinct=self._world["distinct"],
-                in_order=not self._world["distinct"],  # a duplicate may have left meanwhile
+                kind=self._world["kind"],
+                in_order=self._world["kind"] != "distinct",  # a duplicate may have left meanwhile
             ).found()
             self._fail_all(
                 [f"304 for an earlier answer, where {one}" for one in told],
@@ -229,10 +229,12 @@ class Play:
             )
         if "holds" not in step:
             return
-        held = sorted(self._names.of(row) for row in client.rows.values())
-        expected = sorted(map(tuple, step["holds"]))
+        columns = self._world["columns"]
+        held = sorted(
+            (tuple(row.get(c) for c in columns) for row in client.rows.values()), key=repr
+        )
+        expected = sorted(map(tuple, step["holds"]), key=repr)
         if held != expected:
-            columns = self._world["columns"]
             self._fail(
                 f"{step['client']} holds other rows than the query shows",
                 side_by_side(_rows_of(expected, columns), _rows_of(held, columns)),

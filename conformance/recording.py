@@ -7,6 +7,7 @@ from conformance.model import (
     BEFORE_ALL,
     EVER,
     Bound,
+    Change,
     Query,
     Row,
     Service,
@@ -109,7 +110,11 @@ class World:
         """Return what is expected of an answer to a cursor, beside what every answer has."""
         change = self.service.change(self.query, before, at)
         dropped = self.service.retained_less(self.query, before, at)
+        if self.query.form.limit is not None:
+            return self._replaced(since, change, at, dropped=dropped)
         expected: Step = {"reset": False, "rows": change.rows}
+        if dropped and self.query.form.kind == "groups":
+            expected["rows"] = self.service.visible(self.query, at)
         if before.now == BEFORE_ALL:
             del expected["reset"]  # its cursor may be null, and then the client asks for everything
         elif change.is_quiet and not dropped:
@@ -120,6 +125,17 @@ class World:
             expected["dropped"] = [list(values) for values in change.dropped]
             expected["if_reset"] = [self._row(row) for row in self.service.visible(self.query, at)]
         return expected
+
+    def _replaced(self, since: str, change: Change, at: Stand, *, dropped: bool) -> Step:
+        """Return what is expected where LIMIT cuts: all rows anew, or that nothing has changed."""
+        shown = self.service.visible(self.query, at)
+        if change.shows_other_rows and not dropped:
+            return {"reset": True, "rows": shown, "other_cursor_than": since}
+        if change.shows_other_rows:
+            return {"reset": True, "rows": shown}
+        if change.is_quiet and not dropped and self.stands[since].now != BEFORE_ALL:
+            return {"reset": False, "rows": [], "same_cursor_as": since}
+        return {"rows": [], "if_reset": [self._row(row) for row in shown]}
 
     def _cut(self, name: str, at: Stand, expected: Step, limit: int | None) -> None:
         """Leave the first page alone in an answer of more rows than `limit`; remember the others."""
@@ -158,7 +174,7 @@ class World:
         if not saves:
             step["saves_cursor"] = False
         if self.pages is None or self.pages.asked != answer:
-            step["holds"] = sorted(row.values for row in held)
+            step["holds"] = sorted((row.values for row in held), key=repr)
         self.steps.append(step)
 
     def compare(self, client: str) -> None:
@@ -179,7 +195,8 @@ class World:
             "streams": streams,
             "sql": self.query.sql(),
             "columns": list(self.query.columns),
-            "distinct": self.query.shape == "distinct",
+            "known_by": list(self.query.form.key),
+            "kind": self.query.form.kind,
             "retains_all": not any(_retention(s) for s in self.service.streams.values()),
             "steps": self.steps,
         }

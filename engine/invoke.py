@@ -142,16 +142,15 @@ def answered(
     """Return one page of what the query of a snapshot answers. Raises as `invoke` does."""
     at = pinned(snapshot, request)
     reading = cache.reading(snapshot)
-    shape = reading.shape
     if at is None:
-        answers = nothing_yet if shape.keys is None else groups_of_nothing
+        answers = nothing_yet if reading.shape.keys is None else groups_of_nothing
         return answers(source, snapshot, request=request, cache=cache)
-    if not shape.selects_only:
-        shaped = OrderedInvocation if shape.keys is None else GroupedInvocation
+    if not reading.selects_only:
+        shaped = OrderedInvocation if reading.shape.keys is None else GroupedInvocation
         return shaped(results, source, snapshot, cache, reading=reading, at=at).page(request)
     asks = Invocation if len(snapshot.streams) == 1 else JoinInvocation
     asked = asks(results, source, snapshot, cache, reading=reading, at=at)
-    if request.count_only and not shape.distinct:
+    if request.count_only and not reading.shape.distinct:
         return asked.counted(request)
     return asked.page(request)
 

@@ -251,7 +251,7 @@ class AnsweredQuery:
 
     def _clock_brings(self) -> bool:
         """Return whether the clock alone may show rows that no client has: groups have others when one leaves."""
-        shape = self.reading.shape
-        if shape.keys is None and shape.delta == "rows":
+        reading = self.reading
+        if reading.selects_only or (reading.shape.keys is None and reading.shape.delta == "rows"):
             return clock_brings(self._snapshot)
         return ticks(self._snapshot)

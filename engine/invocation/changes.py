@@ -79,7 +79,7 @@ class Finder(Protocol):
         ...
 
     def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
-        """Return the rows, of an earlier position or later, that were visible since and are not; None = most are.
+        """Return the rows that were visible since an earlier position, or to come, and are neither; None = most are.
 
         Args:
             since: the earlier position.

@@ -17,6 +17,7 @@ from psoup.engine.invocation.spans import (
     entered_spans,
     forgotten_spans,
     former_span,
+    last_us,
     other_span,
     shown_since_span,
     shown_until,
@@ -136,6 +137,43 @@ class JoinChanges(JoinFinding):
         ]
         fresh = [[] if later is None else [later] for later in upcoming]
         rows = self._with_fresh(every, fresh, self._spans)
+        enters_us, leaves_us = self._instants(rows)
+        if leaves_us is None:
+            return rows, enters_us
+        comes = enters_us < leaves_us
+        return rows[:, comes], enters_us[comes]
+
+    def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
+        """Return the composites visible since an earlier position, or to come then, that are neither; None = most are.
+
+        Raises as `visible` does.
+        """
+        reached = [
+            replace(span, end_us=last_us(stream, window, span))
+            for stream, window, span in zip(
+                self._snapshot.streams, self._windows, self._spans, strict=True
+            )
+        ]
+        shown = [
+            shown_since_span(span, window, (since.now_us, self._at.now_us), floor)
+            for span, window, floor in zip(reached, self._windows, floors, strict=True)
+        ]
+        held = [span for span in shown if span is not None]
+        if len(held) < len(shown):
+            return None
+        lost = [forgotten_spans(*pair) for pair in zip(held, reached, strict=True)]
+        self._lowest_rows = [
+            min(one, span.first_row) for one, span in zip(self._lowest_rows, held, strict=True)
+        ]
+        rows = self._with_fresh(held, lost, reached)
+        enters_us, leaves_us = self._instants(rows)
+        if leaves_us is None:
+            return rows
+        # Parts may have been visible one after the other, and never at once.
+        return rows[:, (enters_us < leaves_us) & (leaves_us > since.now_us)]
+
+    def _instants(self, rows: Rows) -> tuple[Rows, Rows | None]:
+        """Return when composites enter, and when they leave; None = they never do."""
         times = self.times(rows)
         enters_us: Rows = np.maximum.reduce(
             [
@@ -143,29 +181,7 @@ class JoinChanges(JoinFinding):
                 for window, of_source in zip(self._windows, times, strict=True)
             ]
         )
-        leaves_us = self.leaving(times)
-        if leaves_us is None:
-            return rows, enters_us
-        comes = enters_us < leaves_us
-        return rows[:, comes], enters_us[comes]
-
-    def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
-        """Return the composites that were visible since an earlier position and are not; None = most are.
-
-        Some of them may never have been: their parts were, one after the other. Raises as `visible` does.
-        """
-        shown = [
-            shown_since_span(span, window, (since.now_us, self._at.now_us), floor)
-            for span, window, floor in zip(self._spans, self._windows, floors, strict=True)
-        ]
-        held = [span for span in shown if span is not None]
-        if len(held) < len(shown):
-            return None
-        lost = [forgotten_spans(*pair) for pair in zip(held, self._spans, strict=True)]
-        self._lowest_rows = [
-            min(one, span.first_row) for one, span in zip(self._lowest_rows, held, strict=True)
-        ]
-        return self._with_fresh(held, lost, self._spans)
+        return enters_us, self.leaving(times)
 
     def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
         """Return which of some composites have a part that came after an earlier position."""

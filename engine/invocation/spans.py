@@ -27,13 +27,20 @@ def upcoming_span(stream: StreamRecord, window: Window, shown: DatedRows) -> Dat
     newest_us = stream.high_water_us
     if newest_us is None or newest_us <= shown.end_us:
         return None
-    if window.end is not None and not window.end.moving:
-        newest_us = min(newest_us, window.end.us)
+    newest_us = last_us(stream, window, shown)
     first_us = shown.end_us + 1
     if shown.begin_us is not None:
         first_us = max(first_us, shown.begin_us)
     upcoming = replace(shown, begin_us=first_us, end_us=newest_us)
     return None if is_empty(upcoming) else upcoming
+
+
+def last_us(stream: StreamRecord, window: Window, shown: DatedRows) -> int:
+    """Return the last time that the window shows of a source, now or though nothing arrives. Arguments as above."""
+    newest_us = shown.end_us if stream.high_water_us is None else stream.high_water_us
+    if window.end is not None and not window.end.moving:
+        newest_us = min(newest_us, window.end.us)
+    return max(newest_us, shown.end_us)
 
 
 def entered_spans(
@@ -81,7 +88,7 @@ def shown_since_span(
     """Return what was visible of a source at some instant of two or between; None = the window has left all behind.
 
     Args:
-        shown: what is visible of it at the later instant, of all rows there are.
+        shown: what is visible of it at the later instant, of all rows there are; may reach further, up to `last_us`.
         window: its window.
         instants: an earlier one and a later one.
         floor: retention's floors above which tuples are looked for.

@@ -23,6 +23,7 @@ from psoup.engine.invocation.spans import (
     entered_spans,
     forgotten_spans,
     former_span,
+    last_us,
     shown_since_span,
     shown_until,
     upcoming_span,
@@ -249,16 +250,16 @@ class StreamFinding:
         return rows, self._window.enters(self._source.times(span.stream_id, rows))
 
     def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
-        """Return the rows that were visible since an earlier position and are not; None = most are.
+        """Return the rows that were visible since an earlier position, or to come, and are neither; None = most are.
 
         Raises as `visible` does. Cost: O(segments) and O(hits) of the chunks that BEGIN has passed.
         """
-        shown = shown_since_span(
-            self._shown, self._window, (since.now_us, self._at.now_us), floors[0]
-        )
+        end_us = last_us(self._snapshot.streams[0], self._window, self._shown)
+        reached = replace(self._shown, end_us=end_us)
+        shown = shown_since_span(reached, self._window, (since.now_us, self._at.now_us), floors[0])
         if shown is None:
             return None
-        spans = forgotten_spans(shown, self._shown)
+        spans = forgotten_spans(shown, reached)
         return _joined([rows for span in spans for rows in self._in(span)])
 
     def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:

@@ -6,13 +6,14 @@ them. Queries are equal iff their canonical texts are.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
 from psoup.engine.query import dialect
 from psoup.engine.query.clause import Source
 from psoup.engine.query.functions import table
-from psoup.engine.query.shape import Output, Shape
+from psoup.engine.query.shape import Ordering, Output, Shape
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
     AggregateCall,
@@ -32,6 +33,7 @@ from psoup.engine.query.values.expression import (
     Negate,
     Not,
     Or,
+    with_children,
 )
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import ColumnType
@@ -85,14 +87,19 @@ def sql_output(output: Output) -> str:
     """Return one entry of the select list; its alias only where the name would not come by itself."""
     expression = output.expression
     text = sql_expression(expression)
-    if output.name == (expression.name if isinstance(expression, ColumnRef) else text):
-        return text
-    return f"{text} AS {sql_name(output.name)}"
+    return text if output.name == default_name(expression) else f"{text} AS {sql_name(output.name)}"
 
 
 def default_name(expression: Expression) -> str:
     """Return the name of an output without alias: the column's, else its canonical SQL."""
-    return expression.name if isinstance(expression, ColumnRef) else sql_expression(expression)
+    column = _column_of(expression)
+    return sql_expression(expression) if column is None else column.name
+
+
+def _column_of(expression: Expression) -> ColumnRef | None:
+    """Return the column that an expression is, be it as a key of groups."""
+    column = expression.expression if isinstance(expression, GroupKey) else expression
+    return column if isinstance(column, ColumnRef) else None
 
 
 def sql_condition(sources: tuple[Source, ...], where: Expression | None) -> str:
@@ -109,13 +116,63 @@ def sql_query(
     window: Window = _NO_WINDOW,
 ) -> str:
     """Return the canonical text of a query, with the window of each source where `ranges` has one."""
-    return f"{sql_head(shape, sources, ranges)}{_sql_where(where)}{sql_window(window)}"
+    head = sql_head(shape, sources, ranges)
+    return f"{head}{_sql_where(where)}{_sql_shape(shape, sources)}{sql_window(window)}"
 
 
 def sql_head(shape: Shape, sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
     """Return the canonical text of a query up to its WHERE."""
     listed = ", ".join([sql_output(output) for output in shape.outputs])
     return f"SELECT {'DISTINCT ' if shape.distinct else ''}{listed} {_sql_from(sources, ranges)}"
+
+
+def _sql_shape(shape: Shape, sources: tuple[Source, ...]) -> str:
+    """Return what stands between WHERE and the window."""
+    parts = []
+    if shape.keys:
+        parts.append(f" GROUP BY {', '.join(map(sql_expression, shape.keys))}")
+    if shape.having is not None:
+        names = {output.name.casefold() for output in shape.outputs}
+        having = _apart_from(shape.having, names, sources)
+        parts.append(f" HAVING {sql_expression(having)}")
+    if shape.order:
+        listed = [_sql_ordering(one, shape.outputs, sources) for one in shape.order]
+        parts.append(f" ORDER BY {', '.join(listed)}")
+    if shape.limit is not None:
+        parts.append(f" LIMIT {shape.limit}")
+    if shape.offset:
+        parts.append(f" OFFSET {shape.offset}")
+    return "".join(parts)
+
+
+def _apart_from(
+    expression: Expression, names: AbstractSet[str], sources: tuple[Source, ...]
+) -> Expression:
+    """Return an equal expression of HAVING in which columns that outputs are called like have their source's name."""
+    if isinstance(expression, ColumnRef):
+        if expression.alias or expression.name.casefold() not in names:
+            return expression
+        return replace(expression, alias=sources[expression.source].alias)
+    if isinstance(expression, GroupKey) and _column_of(expression) is None:
+        return replace(expression, expression=_apart_from(expression.expression, names, sources))
+    return with_children(expression, lambda one: _apart_from(one, names, sources))
+
+
+def _sql_ordering(
+    ordering: Ordering, outputs: tuple[Output, ...], sources: tuple[Source, ...]
+) -> str:
+    """Return one entry of ORDER BY, where a name alone means the output of that name."""
+    expression = ordering.expression
+    text = sql_expression(expression)
+    named = next((one.name for one in outputs if one.expression == expression), None)
+    if named is not None and named != default_name(expression):
+        text = sql_name(named)
+    elif named is None and any(sql_name(one.name) == text for one in outputs):
+        column = _column_of(expression)
+        assert column is not None, "only a column is written as a name"
+        text = f"{sql_name(sources[column.source].alias)}.{text}"
+    direction = " DESC" if ordering.descending else ""
+    return f"{text}{direction}{' NULLS FIRST' if ordering.nulls_first else ''}"
 
 
 def _sql_from(sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
@@ -150,13 +207,10 @@ def _bound(bound: Bound) -> str:
 def _within(expression: Expression, place: int) -> str:
     """Return the expression as it stands where at least `place` is wanted."""
     text = sql_expression(expression)
-    return text if _binding(expression) >= place else f"({text})"
-
-
-def _binding(expression: Expression) -> int:
-    """Return how tightly an expression binds."""
     binding = _BINDINGS.get(type(expression))
-    return _binding_by_part(expression) if binding is None else binding
+    if binding is None:
+        binding = _binding_by_part(expression)
+    return text if binding >= place else f"({text})"
 
 
 def _binding_by_part(expression: Expression) -> int:
@@ -169,7 +223,8 @@ def _binding_by_part(expression: Expression) -> int:
         case Call(function=function):
             return _CONCAT if function == table.JOINED else _OPERAND
         case GroupKey(expression=one):
-            return _binding(one)
+            binding = _BINDINGS.get(type(one))
+            return _binding_by_part(one) if binding is None else binding
         case Not(operand=InList() | Like() | IsNull() | IsTrue() as test):
             return _BINDINGS[type(test)]
         case _:

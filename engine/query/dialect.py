@@ -27,21 +27,17 @@ STATEMENTS = _words(
 )
 """Words that begin other statements of SQL."""
 
-_AGGREGATE = "select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ..."
+_OVER = (
+    "aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)"
+)
 _SUBQUERY = "write constants instead, or register the inner query on its own"
 JOIN_HINT = "joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y"
 _CONDITION = "write the condition out: JOIN b ON a.x = b.x"
-_SORT = "answers come in the order of tuple time; leave it out"
 _SETS = "register each SELECT on its own"
 _PATTERN = "use LIKE with % and _"
 
 CLAUSES = {
-    "GROUP": ("GROUP BY", _AGGREGATE),
-    "HAVING": ("HAVING", _AGGREGATE),
-    "ORDER": ("ORDER BY", _SORT),
-    "LIMIT": ("LIMIT", "leave it out; limit= of an invocation bounds a page"),
-    "OFFSET": ("OFFSET", "leave it out; an invocation pages through its answer"),
-    "FETCH": ("FETCH", "leave it out; limit= of an invocation bounds a page"),
+    "FETCH": ("FETCH", "write LIMIT 10"),
     "UNION": ("UNION", _SETS),
     "INTERSECT": ("INTERSECT", _SETS),
     "EXCEPT": ("EXCEPT", _SETS),
@@ -57,8 +53,8 @@ CLAUSES = {
     "ON": ("ON there", JOIN_HINT),
     "USING": ("USING", _CONDITION),
     "WINDOW": ("WINDOW", "the window of a query is BEGIN (...) END (...)"),
-    "OVER": ("A window function", _AGGREGATE),
-    "QUALIFY": ("QUALIFY", _AGGREGATE),
+    "OVER": ("A window function", _OVER),
+    "QUALIFY": ("QUALIFY", _OVER),
     "TABLESAMPLE": ("TABLESAMPLE", "leave it out"),
     "INTO": ("INTO", "invoke the query to read its answer"),
     "FOR": ("FOR", "leave it out"),
@@ -95,9 +91,11 @@ CLAUSE_WORDS = (
     "END",
     "FROM",
     "GROUP",
+    "HAVING",
     "JOIN",
     "LIKE",
     "LIMIT",
+    "OFFSET",
     "ON",
     "OR",
     "ORDER",
@@ -107,10 +105,16 @@ CLAUSE_WORDS = (
 """Keywords that a word before the refused one may be, misspelt."""
 
 _WINDOW_LAST = "the window stands last: SELECT ... FROM ... WHERE ... BEGIN (...) END (...)"
+_PARTS_ORDER = "the order is SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET, and the window BEGIN (...) END (...)"
 _ENDS = "a window has two ends: BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
 RESTS = {
-    "WHERE": _WINDOW_LAST,
+    "WHERE": _PARTS_ORDER,
     "FROM": _WINDOW_LAST,
+    "GROUP": _PARTS_ORDER,
+    "HAVING": _PARTS_ORDER,
+    "ORDER": _PARTS_ORDER,
+    "LIMIT": _PARTS_ORDER,
+    "OFFSET": _PARTS_ORDER,
     "BEGIN": _ENDS,
     "END": _ENDS,
     "(": "what stands before the bracket is no function here",
@@ -175,7 +179,10 @@ OPERANDS = {
     "ANY": ("ANY", "write IN (...)"),
     "SOME": ("SOME", "write IN (...)"),
     "ALL": ("ALL", "write NOT IN (...)"),
-    "DISTINCT": ("DISTINCT inside an expression", "SELECT DISTINCT takes whole rows"),
+    "DISTINCT": (
+        "DISTINCT inside an expression",
+        "SELECT DISTINCT takes whole rows, COUNT(DISTINCT x) the values of one column",
+    ),
     "?": ("A parameter", "write the constant into the text"),
     ":": ("A parameter", "write the constant into the text"),
     "$": ("A parameter", "write the constant into the text"),
@@ -205,11 +212,34 @@ TYPED_LITERALS = {
     "DATETIME": ("A DATETIME literal", "write TIMESTAMP '2014-01-05 12:00:00'"),
 }
 
-AGGREGATES = _words(
-    "ANY_VALUE APPROX_COUNT_DISTINCT ARRAY_AGG AVG COUNT FIRST LAST LISTAGG MAX MEDIAN MIN MODE QUANTILE "
-    "STDDEV STRING_AGG SUM VAR_POP VAR_SAMP VARIANCE"
-)
-AGGREGATE_HINT = _AGGREGATE
+_DEVIATIONS = "write STDDEV_SAMP(x) or STDDEV_POP(x)"
+_VARIANCES = "write VAR_SAMP(x) or VAR_POP(x)"
+_QUANTILES = "write QUANTILE_CONT(x, 0.9), or MEDIAN(x)"
+_LISTS = "select the rows: SELECT a FROM s WHERE ..., and gather them where they arrive"
+OTHER_AGGREGATES = {
+    "ANY_VALUE": "write FIRST(x) or MIN(x)",
+    "APPROX_COUNT_DISTINCT": "write COUNT(DISTINCT x), which is exact",
+    "APPROX_QUANTILE": _QUANTILES,
+    "ARGMAX": "write ARG_MAX(x, y)",
+    "ARGMIN": "write ARG_MIN(x, y)",
+    "ARRAY_AGG": _LISTS,
+    "COUNT_IF": "write COUNT(*) FILTER (WHERE condition)",
+    "GROUP_CONCAT": _LISTS,
+    "LIST": _LISTS,
+    "LISTAGG": _LISTS,
+    "MAX_BY": "write ARG_MAX(x, y)",
+    "MEAN": "write AVG(x)",
+    "MIN_BY": "write ARG_MIN(x, y)",
+    "MODE": "count by groups: SELECT x, COUNT(*) FROM s GROUP BY x ORDER BY 2 DESC LIMIT 1",
+    "PERCENTILE_CONT": _QUANTILES,
+    "PERCENTILE_DISC": _QUANTILES,
+    "QUANTILE": _QUANTILES,
+    "QUANTILE_DISC": _QUANTILES,
+    "STDDEV": _DEVIATIONS,
+    "STRING_AGG": _LISTS,
+    "VARIANCE": _VARIANCES,
+}
+"""Aggregates of other dialects, and the nearest supported form."""
 FUNCTION_HINTS = {
     "REGEXP_MATCHES": _PATTERN,
     "REGEXP_REPLACE": "replace plain texts: REPLACE(s, 'old', 'new')",
@@ -242,6 +272,12 @@ FUNCTION_HINTS = {
     "HOP": "the window stands behind WHERE: BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
     "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00', or CAST(s AS TIMESTAMP)",
 }
+FUNCTION_HINTS |= dict.fromkeys(
+    _words(
+        "CUME_DIST DENSE_RANK FIRST_VALUE LAG LAST_VALUE LEAD NTH_VALUE NTILE PERCENT_RANK RANK ROW_NUMBER"
+    ),
+    _OVER,
+)
 FUNCTION_HINT = (
     "the functions are listed under Functions on the SQL page; the operators are + - * / % ||"
 )

@@ -17,12 +17,22 @@ class Reading:
     Shared by threads: each finds the same.
     """
 
-    __slots__ = ("_key_names", "_names", "_order_names", "_plan", "_value_names", "clause", "shape")
+    __slots__ = (
+        "_key_names",
+        "_names",
+        "_order_names",
+        "_plan",
+        "_value_names",
+        "clause",
+        "selects_only",
+        "shape",
+    )
 
     def __init__(self, clause: StandingQueryClause, shape: Shape) -> None:
         """Begin with these alone: a registration asks for nothing else."""
         self.clause = clause
         self.shape = shape
+        self.selects_only = shape.selects_only
         self._names: Names | None = None
         self._key_names: Names | None = None
         self._value_names: Names | None = None

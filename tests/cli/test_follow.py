@@ -55,6 +55,21 @@ def test_looks_at_a_moving_window_say_what_entered_and_left(stream, most):
     assert [40] == [row["n"] for row in rows.rows.values()]
 
 
+def test_looks_at_groups_say_which_have_other_values(stream):
+    """A group that was there before has changed; a new one has entered."""
+    sql = "SELECT n % 2 AS odd, COUNT(*) AS rows FROM s GROUP BY n % 2"
+    rows = WatchedRows(stream, stream.register(sql)["id"], most=None)
+    send(stream, 1, 3)
+    assert [2] == [group["rows"] for group in rows.look().entered]
+    send(stream, 5, 6)
+    look = rows.look()
+    assert ([(1, 3)], [(0, 1)], []) == (
+        [(group["odd"], group["rows"]) for group in look.changed],
+        [(group["odd"], group["rows"]) for group in look.entered],
+        look.left,
+    )
+
+
 def test_looks_at_more_rows_than_are_held_keep_the_newest(stream):
     """The rows held are the last that entered, and no look tells of those that were let go."""
     rows = WatchedRows(stream, stream.register("SELECT n FROM s")["id"], most=2)

@@ -16,7 +16,6 @@ REFUSED = [
     (("drop", "zebra"), "There is no stream 'zebra'. psoup streams lists those that are."),
     (("invoke", "q_0000000000000000000000"), "There is no query q_0000000000000000000000"),
     (("query", "SELECT * FROM shipment"), "There is no stream 'shipment'. Did you mean shipments?"),
-    (("query", "SELECT * FROM shipments LIMIT 5"), "--limit"),
     (("query", "CREATE TABLE a"), "psoup declare"),
     (("query", "SELECT n FROM shipments", "--now", "2030-01-01"), "--now 2030-01-01 lies after"),
     (("query", "SELECT n FROM shipments", "--now", "noon"), "--now noon: expected an instant"),

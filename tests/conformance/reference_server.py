@@ -57,8 +57,18 @@ class Reference:
 
     def row_id(self, service: Service, query: Query, row: Shown) -> str:
         """Return the name of a row, by its values: the numbers of its tuples, or what DISTINCT tells apart."""
-        parts = row.values[: len(query.streams)] if query.shape != "distinct" else row.values
-        return "-".join(map(str, parts))
+        form = query.form
+        known = len(query.streams) if form.kind == "rows" else len(form.key)
+        return "-".join(map(str, row.values[:known]))
+
+    def hidden(self, service: Service, query: Query, at: Stand) -> list[str]:
+        """Return the ids of groups that have rows, and that HAVING does not let through."""
+        if query.form.fewer is None:
+            return []
+        matches = query.matches(service.streams)
+        every = {Shown(m.values, 0) for m in matches if m.entered <= at.position}
+        ids = {self.row_id(service, query, row) for row in every}
+        return sorted(ids - {self.row_id(service, query, r) for r in service.visible(query, at)})
 
     def stand_of_page(self, service: Service, query: Query, pinned: Stand) -> Stand:
         return pinned
@@ -99,7 +109,14 @@ class Reference:
         service = self.worlds[mark]
         shown = self.shown(service, query, at)
         rows, more = shown, Json()
-        if token is not None:
+        if token is not None and query.form.limit is not None:
+            since = Stand(*token[2:4])
+            is_quiet = service.change(query, since, at).is_quiet
+            if is_quiet and not service.retained_less(query, since, at):
+                rows = []
+            else:
+                token = None
+        elif token is not None:
             rows, more = self._delta(service, query, Stand(*token[2:4]), at)
         page = rows[offset : offset + limit]
         following = None
@@ -132,13 +149,15 @@ class Reference:
         """Return the rows of a delta, and what it says of rows that were dropped."""
         change = service.change(query, since, at)
         rows = self.fresh(service, query, since, at)
+        hidden = self.hidden(service, query, at)
         if not service.retained_less(query, since, at) or self.tells_of_drops == "nothing":
-            return rows, {}
+            return rows, {"removed": hidden}
         if self.tells_of_drops == "reset":
             return self.shown(service, query, at), {"reset": True}
         if self.tells_of_drops == "removed":
             gone = [Shown(values, 0) for values in change.dropped]
-            return rows, {"removed": [self.row_id(service, query, row) for row in gone]}
+            told = [self.row_id(service, query, row) for row in gone]
+            return rows, {"removed": [*told, *hidden]}
         sent = {row.values for row in rows}
         kept = [row for row in self.shown(service, query, at) if row.values not in sent]
         return rows, {"keep": [self.row_id(service, query, row) for row in kept]}

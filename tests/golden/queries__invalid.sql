@@ -184,41 +184,6 @@ WHERE px >> 1
 --> the operators are + - * / %
 
 -- outside the dialect
-SELECT COUNT(*) FROM trades
---> unsupported-sql 1:8:5 COUNT
---> Aggregates like COUNT() are not offered.
---> select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ...
-
-SELECT sym, MAX(px) FROM trades GROUP BY sym
---> unsupported-sql 1:13:3 MAX
---> Aggregates like MAX() are not offered.
---> select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ...
-
-SELECT sym FROM trades GROUP BY sym
---> unsupported-sql 1:24:5 GROUP
---> GROUP BY is not offered.
---> select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ...
-
-SELECT sym FROM trades HAVING px > 1
---> unsupported-sql 1:24:6 HAVING
---> HAVING is not offered.
---> select the rows and aggregate them where they arrive: SELECT a FROM s WHERE ... BEGIN ... END ...
-
-SELECT sym FROM trades ORDER BY px
---> unsupported-sql 1:24:5 ORDER
---> ORDER BY is not offered.
---> answers come in the order of tuple time; leave it out
-
-SELECT sym FROM trades LIMIT 5
---> unsupported-sql 1:24:5 LIMIT
---> LIMIT is not offered.
---> leave it out; limit= of an invocation bounds a page
-
-SELECT sym FROM trades WHERE px > 1 OFFSET 5
---> unsupported-sql 1:37:6 OFFSET
---> OFFSET is not offered.
---> leave it out; an invocation pages through its answer
-
 SELECT sym FROM trades UNION SELECT sym FROM trades
 --> unsupported-sql 1:24:5 UNION
 --> UNION is not offered.
@@ -282,7 +247,7 @@ SELECT sym FROM trades WHERE px = $1
 SELECT ROW_NUMBER() OVER (ORDER BY px) FROM trades
 --> unsupported-sql 1:8:10 ROW_NUMBER
 --> The function ROW_NUMBER() is not offered.
---> the functions are listed under Functions on the SQL page; the operators are + - * / % ||
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
 
 SELECT sym FROM trades WHERE ts > NOW() - 5
 --> unsupported-sql 1:35:3 NOW
@@ -645,7 +610,7 @@ SELECT sym FROM trades BEGIN (NOW - INTERVAL '40000' DAY) END (NOW)
 SELECT sym FROM trades BEGIN (NOW - 5) END (NOW) WHERE px > 1
 --> sql-syntax 1:50:5 WHERE
 --> Expected the end of the query, found 'WHERE'.
---> the window stands last: SELECT ... FROM ... WHERE ... BEGIN (...) END (...)
+--> the order is SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET, and the window BEGIN (...) END (...)
 
 SELECT sym FROM trades BEGIN (NOW - 5 END (NOW)
 --> sql-syntax 1:39:3 END

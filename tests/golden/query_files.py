@@ -6,7 +6,7 @@ change that is meant, write the files again and read the difference before keepi
     python -m tests.golden.query_files
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +34,8 @@ from psoup.engine.tuples.schema import (
 MARK = "--> "
 HEADING = "-- "
 FOLDER = Path(__file__).parent
-ACCEPTED = FOLDER / "queries.sql"
-REFUSED = FOLDER / "queries__invalid.sql"
-ACCEPTED_FUNCTIONS = FOLDER / "functions.sql"
-REFUSED_FUNCTIONS = FOLDER / "functions__invalid.sql"
+ACCEPTED = tuple(FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes"))
+REFUSED = tuple(path.with_stem(f"{path.stem}__invalid") for path in ACCEPTED)
 
 TRADES = StreamSchema(
     "trades",
@@ -91,6 +89,11 @@ class Case:
         return "\n".join([*heading, self.text, *(MARK + line for line in lines)])
 
 
+def read_all_cases(paths: Sequence[Path]) -> list[Case]:
+    """Return the cases of golden files, in their order."""
+    return [case for path in paths for case in read_cases(path)]
+
+
 def read_cases(path: Path) -> list[Case]:
     """Return the cases of a golden file, in its order."""
     cases = []
@@ -116,6 +119,7 @@ def accepted(text: str) -> tuple[str, ...]:
     return (
         query.canonical,
         f"{query.window.kind}: {columns}",
+        *(["delta replace"] if query.shape.delta == "replace" else []),
         *([f"ranges {list(query.ranges)}"] if query.ranges else []),
         *(f"factor {shown_factor(factor)}" for factor in query.clause.factors),
         *(f"warning {warning.code}" for warning in query.warnings),
@@ -171,7 +175,7 @@ def _shown_interval(interval: Interval, kind: ColumnType) -> str:
 
 
 if __name__ == "__main__":
-    for path in (ACCEPTED, ACCEPTED_FUNCTIONS):
+    for path in ACCEPTED:
         write_cases(path, accepted)
-    for path in (REFUSED, REFUSED_FUNCTIONS):
+    for path in REFUSED:
         write_cases(path, refused)

@@ -5,34 +5,29 @@ import pytest
 from psoup.engine.query.bind.binder import bind
 from tests.golden.query_files import (
     ACCEPTED,
-    ACCEPTED_FUNCTIONS,
     REFUSED,
-    REFUSED_FUNCTIONS,
     STREAMS,
     Case,
     accepted,
-    read_cases,
+    read_all_cases,
     refused,
 )
 
-ACCEPTED_CASES = [*read_cases(ACCEPTED), *read_cases(ACCEPTED_FUNCTIONS)]
-REFUSED_CASES = [*read_cases(REFUSED), *read_cases(REFUSED_FUNCTIONS)]
 
-
-@pytest.mark.parametrize("case", ACCEPTED_CASES, ids=lambda case: case.text[:60])
+@pytest.mark.parametrize("case", read_all_cases(ACCEPTED), ids=lambda case: case.text[:60])
 def test_golden_accepted_query_becomes_what_is_written_down(case: Case):
     """Canonical text, kind of window, columns, factors and warnings are those of the file."""
     assert case.expected == accepted(case.text)
 
 
-@pytest.mark.parametrize("case", ACCEPTED_CASES, ids=lambda case: case.text[:60])
+@pytest.mark.parametrize("case", read_all_cases(ACCEPTED), ids=lambda case: case.text[:60])
 def test_golden_canonical_text_of_an_accepted_query_is_the_same_query(case: Case):
     """Binding the canonical text gives an equal query."""
     query = bind(case.text, STREAMS)
     assert query == bind(query.canonical, STREAMS)
 
 
-@pytest.mark.parametrize("case", REFUSED_CASES, ids=lambda case: case.text[:60])
+@pytest.mark.parametrize("case", read_all_cases(REFUSED), ids=lambda case: case.text[:60])
 def test_golden_refused_query_points_at_what_is_written_down(case: Case):
     """Code, line, column, length and sentence are those of the file."""
     assert case.expected == refused(case.text)
@@ -40,6 +35,6 @@ def test_golden_refused_query_points_at_what_is_written_down(case: Case):
 
 def test_golden_files_hold_enough_cases_each_once():
     """At least 60 accepted and 80 refused texts, none twice."""
-    for cases, least in ((ACCEPTED_CASES, 60), (REFUSED_CASES, 80)):
-        texts = [case.text for case in cases]
+    for path, least in ((ACCEPTED, 60), (REFUSED, 80)):
+        texts = [case.text for case in read_all_cases(path)]
         assert len(set(texts)) == len(texts) >= least

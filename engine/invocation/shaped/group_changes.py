@@ -1,9 +1,9 @@
 """The groups that may differ from those of an earlier position: the touched ones.
 
-A group is touched by a row that arrived since, that retention has dropped while the window would still show it, or that
-entered or left by the clock alone. Groups that are not have the rows they had, and say the same instant at which the
-clock will change them. A client drops a group when that instant has come; so a group that is gone is told by its id
-only where something else than the clock has taken it: a row that arrived, by HAVING, or retention.
+A group is touched by a row that arrived since, that retention has dropped while the window would still show it, now or
+later, or that entered or left by the clock alone. Groups that are not have the rows they had, and say the same instant
+at which the clock will change them. A client drops a group when that instant has come; so a group that is gone is told
+by its id only where something else than the clock has taken it: a row that arrived, by HAVING, or retention.
 Source: the executable model of the protocol, `delta_model_groups.py`.
 """
 
@@ -32,7 +32,8 @@ class Touching:
     Attributes:
         entered: of the visible rows, those that were not visible then.
         coming: those that have arrived since, and that the clock will bring.
-        lost: those that were visible since, and are not; None = not known, or most: every group counts as touched.
+        lost: those that were visible since, or to come, and are neither; None = not known, or most: every group counts
+            as touched.
         forgotten: of these, or beside them, those that retention has dropped and the window would still show.
         floors: those of retention above which `lost` was looked for.
     """
@@ -43,12 +44,15 @@ class Touching:
     forgotten: Rows
     floors: tuple[PartPosition, ...]
 
-    @property
-    def is_nothing(self) -> bool:
-        """Return whether no group is touched."""
-        if self.lost is None:
+    def is_nothing(self, since: Since) -> bool:
+        """Return whether no group of the answer at `since` is touched, and none has come to it.
+
+        Rows that are not known may be among those of groups; where that answer had none, it is empty as it was.
+        """
+        if self.lost is None and since.count:
             return False
-        some = (self.entered, self.coming, self.lost, self.forgotten)
+        lost = self.entered[..., :0] if self.lost is None else self.lost
+        some = (self.entered, self.coming, lost, self.forgotten)
         return not any(rows.shape[-1] for rows in some)
 
 

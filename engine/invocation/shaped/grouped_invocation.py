@@ -76,7 +76,7 @@ class GroupedInvocation(ShapedQuery):
         if since is None:
             return self._full()
         touched = touching(self._finder, self._snapshot, self._at, since)
-        if touched is not None and touched.is_nothing and is_quiet(self._at, since):
+        if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
             return self._empty(self._unchanged())
         if touched is not None and self.reading.shape.delta == "rows":
             table = self._told(touched, since)

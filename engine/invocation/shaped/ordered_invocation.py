@@ -90,7 +90,7 @@ class OrderedInvocation(ShapedQuery):
         if not is_quiet(at, since):
             return False
         touched = touching(finder, self._snapshot, at, since)
-        return touched is not None and touched.is_nothing
+        return touched is not None and touched.is_nothing(since)
 
     def _full(self) -> Order:
         """Return all rows."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.binder import bind_syntax
+from psoup.engine.query.bind.binder import bind_syntax, in_conditions
 from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.query_warnings import NEVER_TRUE, is_never_true
@@ -23,10 +23,9 @@ from psoup.engine.query.text.syntax import (
     ExpressionSyntax,
     LogicalSyntax,
     QuerySyntax,
-    StarSyntax,
     StringSyntax,
-    operands,
 )
+from psoup.engine.query.text.syntax_parts import operands, shown_expressions
 from psoup.engine.query.values.expression import Expression, column_refs
 
 TEXT_LIKE_COLUMN: Final = "text-like-column"
@@ -79,7 +78,7 @@ def _text_warnings(
     text: str, syntax: QuerySyntax, columns: Mapping[str, str]
 ) -> Iterator[QueryWarning]:
     """Yield a warning for each text of an expression that is written as a column is called."""
-    pending = [one.what for one in syntax.outputs if not isinstance(one.what, StarSyntax)]
+    pending = list(shown_expressions(syntax))
     pending += [one.on for one in syntax.sources if one.on is not None]
     pending += [] if syntax.where is None else [syntax.where]
     while pending:
@@ -113,9 +112,9 @@ def _conditions(syntax: QuerySyntax, scope: Scope) -> Iterator[tuple[Span, Expre
     """Yield each conjunct of ON and WHERE, and where it stands."""
     for past, source in enumerate(syntax.sources, 1):
         if source.on is not None:
-            yield from _conjuncts(source.on, scope.columns_up_to(past))
+            yield from _conjuncts(source.on, in_conditions(scope.columns_up_to(past)))
     if syntax.where is not None:
-        yield from _conjuncts(syntax.where, scope.column)
+        yield from _conjuncts(syntax.where, in_conditions(scope.column))
 
 
 def _conjuncts(syntax: ExpressionSyntax, lookup: Lookup) -> Iterator[tuple[Span, Expression]]:

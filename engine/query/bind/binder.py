@@ -1,18 +1,20 @@
 """Query text against the declared streams: to a clause, a shape, a window, canonical text and warnings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
 from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.expression_binder import Lookup, bind_expression, bind_predicate
+from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_predicate
 from psoup.engine.query.bind.factoring import factors_of
+from psoup.engine.query.bind.grouping import aggregates_of
 from psoup.engine.query.bind.query_warnings import query_warnings
 from psoup.engine.query.bind.scope import Scope, Streams
+from psoup.engine.query.bind.shape_binder import bind_shape
 from psoup.engine.query.bind.size import check_size, too_complex
 from psoup.engine.query.bind.window_binder import bind_windows
 from psoup.engine.query.canonical import (
-    default_name,
     sql_condition,
     sql_expression,
     sql_name,
@@ -22,17 +24,20 @@ from psoup.engine.query.canonical import (
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.factor import BooleanFactor
 from psoup.engine.query.join_graph import unbound_source
-from psoup.engine.query.shape import Output, Shape
+from psoup.engine.query.shape import Output
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused, Span
-from psoup.engine.query.text.syntax import ColumnSyntax, Name, OutputSyntax, QuerySyntax, StarSyntax
+from psoup.engine.query.text.syntax import AggregateSyntax, ColumnSyntax, Name, QuerySyntax
 from psoup.engine.query.values.expression import ColumnRef, Expression
-from psoup.engine.tuples.schema import RESERVED_COLUMNS
 
 Bind = Callable[[str, Streams], BoundQuery]
 """`bind`, or what remembers its answers."""
 
+Column = Callable[[ColumnSyntax], ColumnRef]
+"""From a column's name to the column; refuses a name that is none."""
+
 _SQL_SHOWN_LENGTH_MAX = 100
+_HAVING = "conditions on aggregates stand in HAVING, behind GROUP BY"
 _ALONE = "without that every stream needs a condition of its own"
 
 
@@ -41,10 +46,6 @@ def bind(text: str, streams: Streams) -> BoundQuery:
 
     Texts that mean the same in an obvious way (`normal_form.py`) have equal clauses; binding `canonical`
     gives an equal query.
-
-    Two outputs of one name are refused: an answer's rows are objects, and a silent rename would make a
-    column's name depend on its place. Only `*` over several sources names columns after their source, where
-    names alone do not tell them apart. A bare NULL in the select list is a BOOLEAN.
 
     Raises:
         SqlError: one of its children, with position, excerpt and hint. Nothing else, whatever the text.
@@ -60,10 +61,9 @@ def bind(text: str, streams: Streams) -> BoundQuery:
 
 def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     """Return the query that the syntax means where names mean what they do in `scope`. Raises Refused."""
-    outputs = _outputs(syntax.outputs, scope)
-    where = _where(syntax, scope, outputs)
-    windows = bind_windows(syntax)
-    sources, shape = scope.sources, Shape(outputs, syntax.distinct)
+    shape = bind_shape(syntax, scope)
+    where = _where(syntax, scope, shape.outputs)
+    windows, sources = bind_windows(syntax), scope.sources
     shown = None if where == form.TRUE else where
     canonical = sql_query(shape, sources, shown, ranges=windows.ranges, window=windows.query)
     size = len(canonical.encode())
@@ -79,65 +79,21 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     return BoundQuery(clause, shape, windows.query, canonical, warnings, windows.ranges)
 
 
-def _outputs(syntax: tuple[OutputSyntax, ...], scope: Scope) -> tuple[Output, ...]:
-    found: dict[str, Output] = {}
-    for entry in syntax:
-        span = entry.what.span if entry.alias is None else entry.alias.span
-        for output in _output(entry, scope):
-            if output.name in found:
-                raise Refused(
-                    UnsupportedSqlError,
-                    "Two outputs have one name.",
-                    span,
-                    "give one of them another name by AS",
-                    quoting=f"Two outputs are named {output.name[:_SQL_SHOWN_LENGTH_MAX]!r}.",
-                    hint=f"give one of them an alias: AS {sql_name(output.name[:100] + '_2')}",
-                )
-            found[output.name] = output
-    if len(found) > limits.QUERY_OUTPUTS_MAX:
-        raise too_complex("Outputs", len(found), limits.QUERY_OUTPUTS_MAX, syntax[-1].what.span)
-    return tuple(found.values())
+def in_conditions(column: Column, named: Mapping[str, Output] = MappingProxyType({})) -> Lookup:
+    """Return the lookup of WHERE and ON, which hold no aggregates.
 
+    It says more where a name is an output's, one of `named` by its name in lower case, or may be meant as text.
+    """
 
-def _output(entry: OutputSyntax, scope: Scope) -> tuple[Output, ...]:
-    if isinstance(entry.what, StarSyntax):
-        starred = scope.all_columns(entry.what.qualifier)
-        if len(scope.sources) > 1:
-            for output in starred:  # some are named after aliases, which may be any text
-                _check_output_name(output.name, entry.what.span)
-        return starred
-    expression = bind_expression(entry.what, scope.column)
-    check_size(expression, entry.what.span)
-    if entry.alias is None:
-        return (Output(default_name(expression), expression),)
-    _check_output_name(entry.alias.text, entry.alias.span)
-    return (Output(entry.alias.text, expression),)
-
-
-def _check_output_name(name: str, span: Span) -> None:
-    if (
-        name in RESERVED_COLUMNS
-        or not name.isprintable()
-        or len(name) > limits.COLUMN_NAME_LENGTH_MAX
-    ):
-        raise Refused(
-            UnsupportedSqlError,
-            "An output cannot be named so.",
-            span,
-            f"1 to {limits.COLUMN_NAME_LENGTH_MAX} printable characters; _id and _x are psoup's own",
-            quoting=f"An output cannot be named {name[:40]!r}.",
-        )
-
-
-def _in_conditions(lookup: Lookup, named: Mapping[str, Output]) -> Lookup:
-    """Return the lookup of WHERE and ON, which says more where the name is an output's, or may be meant as text."""
-
-    def found(syntax: ColumnSyntax) -> ColumnRef:
+    def found(leaf: Leaf) -> Expression:
+        if isinstance(leaf, AggregateSyntax):
+            detail = "WHERE and ON hold no aggregates."
+            raise Refused(UnsupportedSqlError, detail, leaf.span, _HAVING)
         try:
-            return lookup(syntax)
+            return column(leaf)
         except Refused as refused:
-            name = syntax.name
-            if refused.error is not UnknownColumnError or syntax.qualifier is not None:
+            name = leaf.name
+            if refused.error is not UnknownColumnError or leaf.qualifier is not None:
                 raise
             output = named.get(name.text.casefold())
             if output is not None:
@@ -151,13 +107,14 @@ def _in_conditions(lookup: Lookup, named: Mapping[str, Output]) -> Lookup:
 
 def _output_in_condition(name: Name, output: Output) -> Refused:
     meant = sql_expression(output.expression)[:_SQL_SHOWN_LENGTH_MAX]
+    is_aggregate = bool(aggregates_of(output.expression))
     return Refused(
         UnknownColumnError,
         "WHERE and ON read the columns of streams, not the names that AS gives to outputs.",
         name.span,
-        "write the expression in place of its name",
+        _HAVING if is_aggregate else "write the expression in place of its name",
         quoting=f"{name.text[:_SQL_SHOWN_LENGTH_MAX]!r} is the name of an output, and WHERE reads columns.",
-        hint=f"write what it stands for: {meant}",
+        hint=None if is_aggregate else f"write what it stands for: {meant}",
     )
 
 
@@ -168,12 +125,10 @@ def _where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output]) -> Expr
     spans: list[Span] = []
     for past, source in enumerate(syntax.sources, 1):
         if source.on is not None:
-            bound.append(
-                bind_predicate(source.on, _in_conditions(scope.columns_up_to(past), named))
-            )
+            bound.append(bind_predicate(source.on, in_conditions(scope.columns_up_to(past), named)))
             spans.append(source.on.span)
     if syntax.where is not None:
-        bound.append(bind_predicate(syntax.where, _in_conditions(scope.column, named)))
+        bound.append(bind_predicate(syntax.where, in_conditions(scope.column, named)))
         spans.append(syntax.where.span)
     if not bound:
         return form.TRUE

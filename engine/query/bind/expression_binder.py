@@ -31,6 +31,7 @@ from psoup.engine.query.functions.table import FUNCTIONS
 from psoup.engine.query.functions.texts import lower
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import (
+    AggregateSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
@@ -58,7 +59,6 @@ from psoup.engine.query.text.syntax import (
 from psoup.engine.query.values.expression import (
     ArithmeticOp,
     Call,
-    ColumnRef,
     CompareOp,
     Constant,
     Expression,
@@ -69,8 +69,10 @@ from psoup.engine.tuples.schema import ColumnType
 
 _BOOL = ColumnType.BOOL
 _EQ, _GE, _LE = CompareOp.EQ, CompareOp.GE, CompareOp.LE
-Lookup = Callable[[ColumnSyntax], ColumnRef]
-"""From a column's name to the column; refuses a name that is none."""
+Leaf = ColumnSyntax | AggregateSyntax
+"""What an expression is made of besides literals."""
+Lookup = Callable[[Leaf], Expression]
+"""From a leaf to what it means; refuses a name that is no column, and an aggregate where there is none."""
 
 
 def bind_expression(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
@@ -97,7 +99,18 @@ def bind_predicate(syntax: ExpressionSyntax, lookup: Lookup) -> Expression:
     return found
 
 
-def _column(syntax: ColumnSyntax, lookup: Lookup) -> Expression:
+def over_rows(column: Callable[[ColumnSyntax], Expression], detail: str, remedy: str) -> Lookup:
+    """Return the lookup of expressions that hold no aggregates: it refuses one with `detail` and `remedy`."""
+
+    def found(leaf: Leaf) -> Expression:
+        if isinstance(leaf, AggregateSyntax):
+            raise Refused(UnsupportedSqlError, detail, leaf.span, remedy)
+        return column(leaf)
+
+    return found
+
+
+def _leaf(syntax: Leaf, lookup: Lookup) -> Expression:
     return lookup(syntax)
 
 
@@ -361,7 +374,8 @@ def _is(syntax: IsSyntax, lookup: Lookup) -> Expression:
 
 
 _BINDERS: dict[type[ExpressionSyntax], Callable[[Any, Lookup], Expression]] = {
-    ColumnSyntax: _column,
+    ColumnSyntax: _leaf,
+    AggregateSyntax: _leaf,
     NumberSyntax: _number,
     StringSyntax: _string,
     TimestampSyntax: _timestamp,

@@ -108,6 +108,10 @@ class Scope:
         """Return the column that is meant; refuse one that no source has, or several have."""
         return self._column(syntax, self._entries)
 
+    def has_column(self, name: str) -> bool:
+        """Return whether a source has a column of exactly this name."""
+        return any(name in entry.columns.refs for entry in self._entries)
+
     def columns_up_to(self, past: int) -> Callable[[ColumnSyntax], ColumnRef]:
         """Return `column` for the first `past` sources alone: what the ON of the last of them may read."""
         entries = self._entries[:past]
@@ -121,7 +125,7 @@ class Scope:
         if len(entries) > 1:
             return _among(name, entries)
         refs = entries[0].columns.refs
-        found = _resolve(name, refs)
+        found = resolve(name, refs)
         if found is None:
             stream = entries[0].source.stream
             nearest = _nearest(name.text, refs, f"columns of {stream}")
@@ -131,14 +135,14 @@ class Scope:
     def _meant(self, qualifier: Name, entries: tuple[_Entry, ...]) -> _Entry:
         """Return the source of this name."""
         names = [entry.name for entry in entries]
-        found = _resolve(qualifier, names)
+        found = resolve(qualifier, names)
         if found is not None:
             return entries[names.index(found)]
         up_to = "." if len(entries) == len(self._entries) else " up to there."
         remedy = "write a stream's alias before the column, or its name where it has no alias"
         hint = f"write {' or '.join(f'{sql_name(name)}.column' for name in names)}"
         hint += ", or the column alone"
-        if _resolve(qualifier, [entry.name for entry in self._entries]) is not None:
+        if resolve(qualifier, [entry.name for entry in self._entries]) is not None:
             remedy = hint = "ON reads the streams up to its own: write the condition in WHERE"
         raise Refused(
             UnknownColumnError,
@@ -152,11 +156,11 @@ class Scope:
 
 def _check_pointed_name(qualifier: Name, name: Name, entries: tuple[_Entry, ...]) -> None:
     """Refuse a name with a point in it that stands without quotes, unless a source has the name before the point."""
-    if _resolve(qualifier, [entry.name for entry in entries]) is not None:
+    if resolve(qualifier, [entry.name for entry in entries]) is not None:
         return
     written = Name(f"{qualifier.text}.{name.text}", quoted=False, span=qualifier.span)
     for entry in entries:
-        meant = _resolve(written, entry.columns.refs)
+        meant = resolve(written, entry.columns.refs)
         if meant is not None:
             raise Refused(
                 UnknownColumnError,
@@ -169,7 +173,7 @@ def _check_pointed_name(qualifier: Name, name: Name, entries: tuple[_Entry, ...]
 
 def _declared(stream: Name, streams: Streams) -> str:
     """Return the name of the stream that is meant."""
-    found = _resolve(stream, streams)
+    found = resolve(stream, streams)
     if found is None:
         raise Refused(
             UnknownStreamError,
@@ -303,8 +307,8 @@ def _no_column(lacks: str, quoting: str, name: Name, nearest: str) -> Refused:
     )
 
 
-def _resolve(name: Name, declared: Collection[str]) -> str | None:
-    """Return the declared name that is meant, or None."""
+def resolve(name: Name, declared: Collection[str]) -> str | None:
+    """Return the declared name that is meant: exactly, else the one that differs in capitals alone; or None."""
     if name.text in declared:
         return name.text
     if name.quoted:

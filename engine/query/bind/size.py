@@ -7,6 +7,7 @@ from psoup.engine.errors import QueryTooComplexError
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.values.expression import (
+    AggregateCall,
     And,
     Call,
     ColumnRef,
@@ -73,6 +74,11 @@ def measure(expression: Expression) -> Size:
             return measure(test)
         case And(operands=parts) | Or(operands=parts):
             return _joined(parts)
+        case AggregateCall(filter=where):
+            taken = expression.arguments if where is None else (*expression.arguments, where)
+            least = 1 if expression.type is _BOOL else 0
+            size = _joined(taken) if taken else _VALUE
+            return Size(max(least, size.factors), size.height, size.options)
         case Not() | IsTrue():
             return _joined(children(expression))
         case _:

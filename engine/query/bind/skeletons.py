@@ -3,8 +3,9 @@
 An optimisation, and nothing else: `Skeletons.bind` returns what `binder.bind` returns. Clients register
 thousands of queries of one skeleton, and nearly all that binding one costs is spent on what they share.
 
-A skeleton is a text with holes where numbers stand behind its WHERE. All else is part of it as it was written,
-the window with its numbers too. `template.py` says which skeletons are simple, and why filling is right.
+A skeleton is a text with holes where numbers stand in its WHERE. All else is part of it as it was written,
+groups, order, limit and window with their numbers too. `template.py` says which skeletons are simple, and why
+filling is right.
 """
 
 import re
@@ -21,14 +22,14 @@ from psoup.engine.query.text.refusal import Span
 from psoup.engine.recent import Recent
 
 _WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
-_BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
+_BEHIND = re.compile(r"\b(?:BEGIN|GROUP|HAVING|ORDER|LIMIT|OFFSET)\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"(?<=[\s(=<>])(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?=[\s);]|\Z)"
 )
 """A number of the scanner, with a sign or without, where nothing runs into it."""
 
 _Skeleton = tuple[str, ...]
-"""The text up to WHERE, the text from BEGIN on, and what stands between the holes."""
+"""The text up to WHERE, the text behind the condition, and what stands between the holes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,8 @@ def _cut(text: str) -> tuple[_Skeleton, list[str]]:
     if where is None or len(text) > limits.SHAPE_LENGTH_MAX:
         return (), []
     past = where.end()
-    begin = _BEGIN.search(text, past)
-    end = len(text) if begin is None else begin.start()
+    behind = _BEHIND.search(text, past)
+    end = len(text) if behind is None else behind.start()
     parts = _NUMBER.split(text[past:end])
     return (text[:past], text[end:], *parts[::2]), parts[1::2]
 

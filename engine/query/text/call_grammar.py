@@ -233,14 +233,10 @@ def _trim(reader: TokenReader, rules: Rules, token: Token) -> CallSyntax:
 
 
 def _no_function(token: Token) -> Refused:
-    """Return the refusal of a call: of an aggregate, of the present, or of any function that is not offered."""
+    """Return the refusal of a call: of the present, or of any function that is not offered."""
     called = f"{token.text[:40].upper()}()"
-    if token.keyword in dialect.AGGREGATES:
-        detail, remedy = "Aggregates are not offered.", dialect.AGGREGATE_HINT
-        quoting = f"Aggregates like {called} are not offered."
-    else:
-        detail, quoting = "This function is not offered.", f"The function {called} is not offered."
-        remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
-        if token.keyword in dialect.CLOCKS:
-            detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
+    detail, quoting = "This function is not offered.", f"The function {called} is not offered."
+    remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
+    if token.keyword in dialect.CLOCKS:
+        detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
     return Refused(UnsupportedSqlError, detail, token.span, remedy, quoting=quoting)

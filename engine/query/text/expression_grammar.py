@@ -11,7 +11,7 @@
     product:= sign { (* | / | %) sign }
     sign   := { - } cast
     cast   := operand { :: type }
-    operand:= literal | [name.]name | call | case | (or) | (or, or, ...)
+    operand:= literal | [name.]name | call | aggregate | case | (or) | (or, or, ...)
 
 These are the precedences of PostgreSQL and DuckDB. Only brackets and CASE recurse, and the scanner has bounded
 those; chains of operators and of prefixes are loops.
@@ -25,6 +25,7 @@ from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
 from psoup.engine.query.functions.table import JOINED
+from psoup.engine.query.text.aggregate_grammar import aggregate, is_aggregate
 from psoup.engine.query.text.call_grammar import Rules, call_syntax, case_syntax, cast_to
 from psoup.engine.query.text.reader import (
     AS_NAME,
@@ -338,7 +339,7 @@ def _named(reader: TokenReader) -> ExpressionSyntax:
         what, hint = dialect.TYPED_LITERALS[token.keyword]
         raise Refused(UnsupportedSqlError, f"{what} is not offered.", token.span, hint)
     if following.keyword == "(":
-        return call_syntax(reader, RULES)
+        return aggregate(reader, expression) if is_aggregate(token) else call_syntax(reader, RULES)
     first = name(reader, "a column")
     if not reader.take_if("."):
         return ColumnSyntax(None, first, first.span)

@@ -1,4 +1,4 @@
-"""Query text to syntax: `SELECT list FROM sources [WHERE expression] [BEGIN t END t]`.
+"""Query text to syntax: `SELECT list FROM sources [WHERE expression] [groups, order, limit] [BEGIN t END t]`.
 
 The grammar is our own, so that nothing is accepted that is not written down in it, every node knows its
 place in the text, and a query kept in the log means tomorrow what it means today. sqlglot is asked one
@@ -32,6 +32,7 @@ from psoup.engine.query.text.reader import (
 )
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind, scan
+from psoup.engine.query.text.shape_grammar import shape_syntax
 from psoup.engine.query.text.source_grammar import sources_syntax
 from psoup.engine.query.text.syntax import (
     ExpressionSyntax,
@@ -40,8 +41,8 @@ from psoup.engine.query.text.syntax import (
     OutputSyntax,
     QuerySyntax,
     StarSyntax,
-    operands,
 )
+from psoup.engine.query.text.syntax_parts import expressions_of, operands
 from psoup.engine.query.text.window_grammar import window_syntax
 
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
@@ -100,15 +101,18 @@ def _query(reader: TokenReader) -> QuerySyntax:
     outputs = _outputs(reader)
     sources = sources_syntax(reader)
     where = expression(reader) if reader.take_if("WHERE") else None
+    shape = shape_syntax(reader)
     conditions = [source.on for source in sources if source.on is not None]
     if where is not None:
         conditions.append(where)
     for condition in conditions:
         _check_height(condition)
     _check_factors(conditions)
+    for one in expressions_of(shape):
+        _check_height(one)
     window = window_syntax(reader) if reader.token.keyword in _WINDOW else None
     _check_end(reader)
-    return QuerySyntax(distinct, outputs, sources, where, window)
+    return QuerySyntax(distinct, outputs, sources, where, window, shape)
 
 
 def _select(reader: TokenReader) -> None:
@@ -145,7 +149,7 @@ def _refuse_before_outputs(reader: TokenReader, *, distinct: bool) -> None:
             SqlSyntaxError,
             "TOP is not offered.",
             token.span.to(following.span),
-            "leave it out; limit= of an invocation bounds a page",
+            "write LIMIT behind ORDER BY: ORDER BY a DESC LIMIT 10",
         )
     if distinct and token.keyword == "ON":
         raise Refused(

@@ -4,13 +4,10 @@ Every node knows its span of the text, so that every refusal can point. Trees ar
 `QUERY_DEPTH_MAX` operators high: AND and OR of many operands are one node.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
-from operator import attrgetter
-from typing import Any
 
 from psoup.engine.query.text.refusal import Span
-from psoup.engine.query.values.expression import ArithmeticOp, CompareOp
+from psoup.engine.query.values.expression import AggregateFunction, ArithmeticOp, CompareOp
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
@@ -127,6 +124,17 @@ class RowSyntax:
     """(a, b, ...): two operands at least. It stands on both sides of IN alone."""
 
     operands: tuple["ExpressionSyntax", ...]
+    span: Span
+
+
+@value_type
+class AggregateSyntax:
+    """function([DISTINCT] arguments) [FILTER (WHERE filter)]; COUNT(*) has no argument."""
+
+    function: AggregateFunction
+    arguments: tuple["ExpressionSyntax", ...]
+    distinct: bool
+    filter: "ExpressionSyntax | None"
     span: Span
 
 
@@ -248,6 +256,7 @@ ExpressionSyntax = (
     | CastSyntax
     | CaseSyntax
     | RowSyntax
+    | AggregateSyntax
     | ArithmeticSyntax
     | CompareSyntax
     | BetweenSyntax
@@ -295,6 +304,30 @@ class SourceSyntax:
 
 
 @value_type
+class OrderSyntax:
+    """One entry of ORDER BY: what [ASC | DESC] [NULLS (FIRST | LAST)]."""
+
+    what: ExpressionSyntax
+    descending: bool
+    nulls_first: bool
+
+
+@value_type
+class ShapeSyntax:
+    """What is said of groups, order and limit; `span` is all of it, None where nothing is said."""
+
+    keys: tuple[ExpressionSyntax, ...] = ()
+    having: ExpressionSyntax | None = None
+    order: tuple[OrderSyntax, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    span: Span | None = None
+
+
+NO_SHAPE = ShapeSyntax()
+
+
+@value_type
 class BoundSyntax:
     """One end of the window: `constant`, or NOW minus `offset_us`."""
 
@@ -321,33 +354,4 @@ class QuerySyntax:
     sources: tuple[SourceSyntax, ...]
     where: ExpressionSyntax | None
     window: WindowSyntax | None
-
-
-def operands(expression: ExpressionSyntax) -> tuple[ExpressionSyntax, ...]:
-    """Return the expressions directly below this one, left to right."""
-    parts = _PARTS.get(type(expression))
-    return () if parts is None else parts(expression)
-
-
-def _parts_of_case(node: CaseSyntax) -> tuple[ExpressionSyntax, ...]:
-    ends = (node.operand,), *node.branches, (node.default,)
-    return tuple(part for parts in ends for part in parts if part is not None)
-
-
-_PARTS: dict[type[ExpressionSyntax], Callable[[Any], tuple[ExpressionSyntax, ...]]] = {
-    NegateSyntax: lambda node: (node.operand,),
-    CallSyntax: attrgetter("arguments"),
-    CastSyntax: lambda node: (node.operand,),
-    CaseSyntax: _parts_of_case,
-    RowSyntax: attrgetter("operands"),
-    DistinctSyntax: attrgetter("left", "right"),
-    NotSyntax: lambda node: (node.operand,),
-    IsSyntax: lambda node: (node.operand,),
-    LikeSyntax: lambda node: (node.operand,),
-    ArithmeticSyntax: attrgetter("left", "right"),
-    CompareSyntax: attrgetter("left", "right"),
-    BetweenSyntax: attrgetter("operand", "low", "high"),
-    InSyntax: lambda node: (node.operand, *node.options),
-    LogicalSyntax: attrgetter("operands"),
-}
-"""What lies below a node, where anything does."""
+    shape: ShapeSyntax = NO_SHAPE

@@ -6,9 +6,10 @@ of int64, division by zero, a float that would be infinite, a timestamp that RFC
 NULL, so no NaN or infinity ever exists.
 """
 
-from dataclasses import field
+from collections.abc import Callable
+from dataclasses import field, fields, replace
 from enum import StrEnum
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf, cast
 
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
@@ -272,6 +273,20 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             return (left, right)
         case And(operands=many) | Or(operands=many):
             return many
+
+
+def with_children(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return the expression with each one directly below it changed; itself where there is none."""
+    if not children(expression):
+        return expression
+    changed: dict[str, Any] = {}
+    for one in fields(expression):
+        value = getattr(expression, one.name)
+        if isinstance(value, _Printed):
+            changed[one.name] = change(cast("Expression", value))
+        elif isinstance(value, tuple):
+            changed[one.name] = tuple([change(part) for part in value])
+    return replace(expression, **changed)
 
 
 def column_refs(expression: Expression) -> frozenset[ColumnRef]:

@@ -40,7 +40,11 @@ from psoup.engine.limits import (
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused
-from psoup.engine.query.text.syntax import ColumnSyntax, QuerySyntax
+from psoup.engine.query.text.syntax import (
+    ColumnSyntax,
+    QuerySyntax,
+)
+from psoup.engine.query.text.syntax_parts import aggregates_in, shown_expressions
 from psoup.engine.query.values import expression as sql
 from psoup.engine.tuples.schema import ColumnType
 
@@ -70,7 +74,7 @@ def push(
     """Return the query with the filters in its text, and the filters that it cannot express.
 
     Window and select list stay the same. DISTINCT is safe: the filters keep all rows that are equal in every column, or
-    none of them.
+    none of them. A query that groups, orders or limits its rows takes no filters: they hold for its answer.
 
     Args:
         canonical: the text of a query, as its description has it.
@@ -80,7 +84,8 @@ def push(
     Cost: linear in the text, once for each filter that is taken over.
     """
     try:
-        shown = plain_columns(parse(canonical), columns)
+        syntax = parse(canonical)
+        shown = {} if _shapes_rows(syntax) else plain_columns(syntax, columns)
     except Refused:  # a dialect that is newer than ours
         return canonical, list(filters)
     text, conjuncts, left = canonical, list[sql.Expression](), list[Filter]()
@@ -110,6 +115,11 @@ def plain_columns(
             alias = "" if what.qualifier is None else what.qualifier.text
             found[name] = sql.ColumnRef(0, what.name.text, kind, alias)
     return found
+
+
+def _shapes_rows(syntax: QuerySyntax) -> bool:
+    """Return whether the query does more with its rows than SELECT and DISTINCT do."""
+    return syntax.shape.span is not None or any(map(aggregates_in, shown_expressions(syntax)))
 
 
 def expression_of(one: Filter, columns: Mapping[str, sql.ColumnRef]) -> sql.Expression | None:

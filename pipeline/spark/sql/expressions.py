@@ -31,8 +31,8 @@ from psoup.engine.query.text.syntax import (
     RowSyntax,
     StringSyntax,
     TimestampSyntax,
-    operands as syntax_operands,
 )
+from psoup.engine.query.text.syntax_parts import operands as syntax_operands
 from psoup.engine.query.values.expression import ArithmeticOp
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.spark.sql.calls import as_kind, call_sql, cast_sql, common_kind

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from psoup.engine.query.bind.binder import bind
+from psoup.engine.query.bind.rows_alone import check_rows_alone
 from psoup.engine.query.bind.scope import Scope
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.syntax import (
@@ -125,11 +126,17 @@ def spark_query(
             Spark need not compare all pairs of tuples.
 
     Raises:
-        SqlError: psoup refuses the text.
+        SqlError: psoup refuses the text, or it groups, orders or limits rows.
         UntranslatedError: a function of which Spark cannot be made to say what it means (`calls.py`).
     """
     streams = {schema.name: (StreamId(i), schema) for i, schema in enumerate(schemas, start=1)}
     bound = bind(text, streams)
+    check_rows_alone(
+        text,
+        bound,
+        detail="Groups, order and limits are not translated to Spark SQL.",
+        remedy="translate SELECT ... FROM ... WHERE alone, and aggregate its rows in Spark",
+    )
     syntax = parse(text)
     scope = Scope(syntax.sources, streams)
     given = tables or {}

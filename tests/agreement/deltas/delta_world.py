@@ -172,7 +172,7 @@ class DeltaWorld:
 
     def ask(self, *, since: Since | None = None, limit: int = 100_000, **request: Any) -> Answer:
         """Return one page, as the engine gives it, out of a cache or without one."""
-        cache = self.world.cache if self.rng.random() < 0.7 else self.fresh_cache()
+        cache = self.world.cache if self.rng.random() < 0.7 else InvocationCache(BoundQueries())
         answer = invoke(
             self.world.store.results,
             self.source,
@@ -213,10 +213,6 @@ class DeltaWorld:
     def exact_changes(self) -> bool:
         """Whether the answer changes at `changes_us`, not later: a row that enters may be equal to one shown."""
         return not self.distinct
-
-    def fresh_cache(self) -> InvocationCache:
-        """Return a cache of a process that has just begun."""
-        return InvocationCache(BoundQueries())
 
     # --- What clients do --------------------------------------------------------------------------
 

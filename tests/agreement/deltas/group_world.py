@@ -1,57 +1,26 @@
 """Worlds of queries whose shape does more than select: groups, HAVING, ORDER BY, LIMIT, OFFSET; and their clients."""
 
-from dataclasses import replace
-from random import Random
 from typing import Any
 
 from psoup.engine.invocation.answer import Answer
-from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
-from psoup.engine.query.reading import Reading
-from psoup.engine.query.shape import Ordering, Output, Shape
-from psoup.engine.query.values.expression import (
-    AggregateCall,
-    AggregateFunction,
-    Compare,
-    CompareOp,
-    Constant,
-    Expression,
-    GroupKey,
-)
-from psoup.engine.tuples.schema import ColumnType
+from psoup.engine.query.shape import Shape
 from tests.agreement.deltas.delta_world import DeltaWorld
 
-
-class ShapedQueries(BoundQueries):
-    """Bound queries, all of one shape. Until it is known each has its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shape: Shape | None = None
-
-    def reading(self, canonical: str, declared: Declared) -> Reading:
-        found = super().reading(canonical, declared)
-        return found if self.shape is None else Reading(found.clause, self.shape)
+LIMITS = ["", "LIMIT 2", "LIMIT 5", "LIMIT 3 OFFSET 2", "OFFSET 2", "LIMIT 0"]
+LIMITS_OF_GROUPS = ["", "", "", "LIMIT 2", "LIMIT 2 OFFSET 1", "OFFSET 1"]
 
 
 class GroupWorld(DeltaWorld):
     """One query and its clients, drawn from a seed."""
 
     def __init__(self, seed: int) -> None:
-        self.bound = ShapedQueries()
         super().__init__(seed)
-        self.distinct = False
-        self.world.cache = self.fresh_cache()
         self.fold()
-        twin = self.twin.queries[self.query_id]
-        self.shape = drawn_shape(self.rng, twin.bound.shape.outputs)
-        self.bound.shape = self.shape
-        self.twin.queries[self.query_id] = replace(
-            twin, bound=replace(twin.bound, shape=self.shape)
-        )
 
-    def fresh_cache(self) -> InvocationCache:
-        return InvocationCache(self.bound)
+    @property
+    def shape(self) -> Shape:
+        """What the query does with its rows."""
+        return self.twin.queries[self.query_id].bound.shape
 
     def ask(self, **request: Any) -> Answer:
         answer = super().ask(**request)
@@ -68,61 +37,46 @@ class GroupWorld(DeltaWorld):
         """Whether the answer changes at `changes_us`: HAVING and LIMIT may hide what does."""
         return False
 
+    def _sql(self) -> str:
+        self.distinct = False
+        text = super()._sql()
+        listed, rest = text.removeprefix("SELECT ").split(" FROM ", 1)
+        where, begin, window = rest.partition("BEGIN")
+        number, words = ("x.a", "y.t") if self.join else ("a", "t")
+        drawn = self._rows if self.rng.random() < 0.3 else self._groups
+        shown, then = drawn(listed, number, words)
+        return f"SELECT {shown} FROM {where} {then} {begin}{window}"
 
-def drawn_shape(rng: Random, outputs: tuple[Output, ...]) -> Shape:
-    """Return a shape over the columns `a` and `t` of some outputs."""
-    columns = {output.name: output.expression for output in outputs}
-    if rng.random() < 0.3:
-        return _rows(rng, outputs, columns)
-    return _groups(rng, columns)
+    def _rows(self, listed: str, number: str, words: str) -> tuple[str, str]:
+        """Return a select list over rows, and what stands behind WHERE."""
+        rng = self.rng
+        if rng.random() < 0.3:
+            listed = f"DISTINCT {number}, {words}"
+        by_number = f"{number} {rng.choice(['ASC', 'DESC'])}"
+        by_words = f"{words} NULLS {rng.choice(['FIRST', 'LAST'])}, {by_number}"
+        order = rng.choice(["", f"ORDER BY {by_number}", f"ORDER BY {by_words}"])
+        return listed, f"{order} {rng.choice(LIMITS)}"
 
-
-def _rows(rng: Random, outputs: tuple[Output, ...], columns: dict[str, Expression]) -> Shape:
-    by_number = Ordering(columns["a"], descending=rng.random() < 0.5)
-    by_text = Ordering(columns["t"], nulls_first=rng.random() < 0.5)
-    distinct = rng.random() < 0.3
-    if distinct:
-        outputs = tuple(output for output in outputs if output.name in columns.keys() & {"a", "t"})
-    limit, offset = rng.choice([(None, 0), (2, 0), (5, 0), (3, 2), (None, 2), (0, 0)])
-    order = rng.choice([(), (by_number,), (by_text, by_number)])
-    return Shape(outputs, distinct, order=order, limit=limit, offset=offset)
-
-
-def _groups(rng: Random, columns: dict[str, Expression]) -> Shape:
-    number, text = columns["a"], columns["t"]
-    keys = rng.choice([(), (text,), (number,), (text, number)])
-    count, total, least, last, texts, mean = calls = (
-        _call("COUNT"),
-        _call("SUM", number),
-        _call("MIN", number, only=Compare(CompareOp.GT, number, Constant(5, ColumnType.INT64))),
-        _call("LAST", text),
-        _call("COUNT", text, distinct=True),
-        _call("AVG", number),
-    )
-    conditions = (
-        Compare(CompareOp.GE, count, Constant(2, ColumnType.INT64)),
-        Compare(CompareOp.LT, count, Constant(3, ColumnType.INT64)),
-        Compare(CompareOp.GT, total, Constant(9, ColumnType.INT64)),
-    )
-    having = rng.choice([None, None, *conditions])
-    orders = ((Ordering(total, descending=True),), (Ordering(last), Ordering(mean)))
-    order = rng.choice([(), (), *orders])
-    limit, offset = rng.choice([(None, 0), (None, 0), (None, 0), (2, 0), (2, 1), (None, 1)])
-    distinct = rng.random() < 0.1
-    listed: list[Expression] = [count, total, least, last, texts, mean]
-    if not distinct:
-        listed = [*(GroupKey(i, key, key.type) for i, key in enumerate(keys)), *listed]
-    shown = tuple(Output(f"c{i}", one) for i, one in enumerate(listed))
-    return Shape(shown, distinct, keys, calls, having, order, limit, offset)
-
-
-_INTEGERS = {"COUNT", "SUM"}
-
-
-def _call(
-    name: str, *arguments: Expression, distinct: bool = False, only: Expression | None = None
-) -> AggregateCall:
-    kind = ColumnType.INT64 if name in _INTEGERS else ColumnType.FLOAT64
-    if name in {"MIN", "LAST"}:
-        kind = arguments[0].type
-    return AggregateCall(AggregateFunction(name), arguments, distinct, only, kind)
+    def _groups(self, _: str, number: str, words: str) -> tuple[str, str]:
+        """The same over groups."""
+        rng = self.rng
+        keys = rng.choice([[], [words], [number], [words, number], [f"{number} % 2"]])
+        listed = [f"{key} AS k{place}" for place, key in enumerate(keys)]
+        listed += [
+            "COUNT(*) AS rows",
+            f"SUM({number}) AS total",
+            f"MIN({number}) FILTER (WHERE {number} > 5) AS least",
+            f"LAST({words}) AS last",
+            f"COUNT(DISTINCT {words}) AS texts",
+            f"AVG({number}) AS mean",
+        ]
+        distinct = "DISTINCT " if rng.random() < 0.1 else ""
+        if distinct:
+            listed = listed[len(keys) :]
+        having = rng.choice(["", "", "rows >= 2", "rows < 3", "total > 9"])
+        order = rng.choice(["", "", "ORDER BY total DESC", "ORDER BY last, mean"])
+        grouped = f"GROUP BY {', '.join(keys)}" if keys else ""
+        having = f"HAVING {having}" if having else ""
+        return distinct + ", ".join(
+            listed
+        ), f"{grouped} {having} {order} {rng.choice(LIMITS_OF_GROUPS)}"

@@ -10,6 +10,7 @@ from typing import get_args
 from psoup.engine.query.functions.table import FUNCTIONS
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.syntax import (
+    AggregateSyntax,
     ArithmeticSyntax,
     BetweenSyntax,
     BooleanSyntax,
@@ -31,8 +32,8 @@ from psoup.engine.query.text.syntax import (
     QuerySyntax,
     SourceSyntax,
     StarSyntax,
-    operands,
 )
+from psoup.engine.query.text.syntax_parts import operands
 from psoup.engine.query.values.expression import ArithmeticOp, CompareOp
 
 _NEGATED = {False: "", True: "NOT "}
@@ -68,6 +69,7 @@ def all_forms() -> set[str]:
     found |= {"BEGIN NOW END NOW"}
     named = {ArithmeticSyntax, BetweenSyntax, BooleanSyntax, ColumnSyntax, CompareSyntax, InSyntax}
     named |= {CallSyntax, DistinctSyntax, IsSyntax, LikeSyntax, LogicalSyntax, NumberSyntax}
+    named |= {AggregateSyntax}  # rows alone are translated to Spark SQL
     found |= {kind.__name__ for kind in get_args(ExpressionSyntax) if kind not in named}
     found |= {f"{name}(...)" for name in FUNCTIONS if name not in ("CASE", "CAST")}
     found |= {f"a {op} b" for op in (*ArithmeticOp, *CompareOp)}

@@ -180,7 +180,10 @@ async def test_queries_listed_are_filtered_and_paged(api: Api):
         ("SELECT * FROM nope", "unknown-stream"),
         ("SELECT price FROM trades", "unknown-column"),
         ("SELECT * FROM trades WHERE sym > 5", "type-mismatch"),
-        ("SELECT count(*) FROM trades", "unsupported-sql"),
+        ("SELECT sym, count(*) FROM trades", "unsupported-sql"),
+        ("SELECT px FROM trades GROUP BY sym", "unsupported-sql"),
+        ("SELECT sym FROM trades ORDER BY nope", "unknown-column"),
+        ("SELECT sym FROM trades LIMIT -5 BEGIN (NOW - 60) END (NOW)", "unsupported-sql"),
         ("DELETE FROM trades", "unsupported-sql"),
         (
             "SELECT * FROM trades BEGIN (TIMESTAMP '2014-01-06') END (TIMESTAMP '2014-01-05')",

@@ -237,3 +237,16 @@ def test_push_into_a_text_of_a_newer_dialect_leaves_it_alone():
     with pytest.raises(Exception, match="Expected the end of the query"):
         parse(text)
     assert (text, [one]) == push(text, {"sym": ColumnType.STRING}, [one])
+
+
+@pytest.mark.parametrize(
+    "behind",
+    ["GROUP BY sym", "ORDER BY sym LIMIT 5", "OFFSET 1", "GROUP BY sym BEGIN (NOW - 60) END (NOW)"],
+)
+def test_query_that_groups_or_limits_its_rows_takes_no_filters(behind):
+    """They hold for its answer, not for the rows that it is made of."""
+    text = bind(f"SELECT sym FROM trades {behind}", STREAMS).canonical
+    wanted = [datasource.EqualTo(("sym",), "A")]
+    assert (text, wanted) == push(text, {"sym": ColumnType.STRING}, wanted)
+    total = bind("SELECT MAX(sym) AS sym FROM trades", STREAMS).canonical
+    assert (total, wanted) == push(total, {"sym": ColumnType.STRING}, wanted)

@@ -97,6 +97,8 @@ _HEADS = [
     "SELECT * FROM s WHERE ",
     "select distinct i, f + 5 AS x from s as s where ",
     "SELECT i FROM S WHERE ",
+    "SELECT COUNT(*) AS n, SUM(i) AS f FROM s WHERE ",
+    "SELECT COUNT(*) FILTER (WHERE i > 5) AS n FROM s WHERE ",
     "SELECT i FROM s [RANGE 300 ] WHERE ",
     "SELECT s.i FROM s, s AS r WHERE s.i = r.i AND ",
     "SELECT s.i FROM s JOIN s AS r ON s.i = 5 AND r.i > 7 WHERE ",
@@ -107,6 +109,9 @@ _TAILS = [
     " begin (now - 5 ) END (now - 1)",
     " ;",
     " ORDER BY 1 ",
+    " ORDER BY 1 LIMIT 7 OFFSET 5 BEGIN (NOW - 60) END (NOW)",
+    " GROUP BY i + 1 HAVING COUNT(*) > 5 AND MAX(i) < 7 LIMIT 5",
+    " limit 5",
 ]
 
 
@@ -233,6 +238,23 @@ def test_window_and_names_are_parts_of_the_skeleton():
                 text = f"SELECT {head} FROM s WHERE a1 = {number}{end}"
                 assert answer(bind, text, streams) == answer(known.bind, text, streams)
     assert SkeletonsStatistics(24, 24, filled=24, passed_on=24) == known.statistics()
+
+
+def test_groups_order_and_limit_are_parts_of_the_skeleton():
+    """Their numbers are no holes: one template for each of them, filled with its own."""
+    known = Skeletons()
+    tails = [
+        "GROUP BY i HAVING COUNT(*) > 5",
+        "GROUP BY i HAVING COUNT(*) > 6",
+        "ORDER BY 1 LIMIT 5",
+        "ORDER BY 1 LIMIT 6 BEGIN (NOW - 60) END (NOW)",
+        "OFFSET 5",
+    ]
+    for value in ("1", "2", "-3"):
+        for tail in tails:
+            text = f"SELECT COUNT(*) AS n FROM s WHERE i > {value} {tail}"
+            assert answer(bind, text) == answer(known.bind, text)
+    assert SkeletonsStatistics(5, 5, filled=10, passed_on=5) == known.statistics()
 
 
 def test_warnings_of_one_text_are_not_those_of_its_skeleton():

@@ -55,6 +55,17 @@ def test_condition_that_may_be_true_is_not_warned_of(where):
     assert () == bind(f"SELECT sym FROM trades WHERE {where}", STREAMS).warnings
 
 
+def test_text_that_is_called_like_a_column_is_warned_of_wherever_it_stands():
+    """In GROUP BY, HAVING, ORDER BY, and inside aggregates too."""
+    shown = "MAX(Name = 'px') AS a"
+    text = f"SELECT {shown} FROM trades GROUP BY sym = 'sym' HAVING MIN(sym) = 'qty' ORDER BY FIRST('ts')"
+    found = written_warnings(text, STREAMS, bind(text, STREAMS))
+    assert ["text-like-column"] * 4 == [one.code for one in found]
+    columns = [one.position.column for one in found if one.position is not None]
+    places = [text.index(f"'{name}'") + 1 for name in ("px", "sym", "qty", "ts")]
+    assert places == sorted(columns)
+
+
 def test_contradiction_between_streams_is_warned_of():
     """Each side is below the other; the author's aliases are named, those that are kept are not."""
     join = "SELECT a.px FROM trades a, trades b WHERE a.sym = b.sym AND "

@@ -7,7 +7,8 @@ from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.text.parser import parse
-from psoup.engine.query.text.syntax import ExpressionSyntax, operands
+from psoup.engine.query.text.syntax import ExpressionSyntax
+from psoup.engine.query.text.syntax_parts import operands
 from tests.engine.query.expression_strategies import bound, noise
 
 HEAD = "SELECT i FROM s WHERE "

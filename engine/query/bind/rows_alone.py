@@ -1,0 +1,26 @@
+"""Queries whose answers are rows as they are found, told from those that group, order or limit them."""
+
+from psoup.engine.errors import UnsupportedSqlError
+from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.text.parser import parse
+from psoup.engine.query.text.refusal import Refused, Span
+from psoup.engine.query.text.syntax_parts import aggregates_in, shown_expressions
+
+
+def check_rows_alone(text: str, query: BoundQuery, *, detail: str, remedy: str) -> None:
+    """Raise UnsupportedSqlError where a query does more with its rows than SELECT and DISTINCT do.
+
+    Args:
+        text: of the query.
+        query: what it is bound to.
+        detail: what the error says. It points at what stands behind WHERE, or at the first aggregate.
+        remedy: what to do.
+
+    Cost: that of parsing where it is refused.
+    """
+    if query.shape.selects_only:
+        return
+    syntax = parse(text)
+    calls = [call for one in shown_expressions(syntax) for call in aggregates_in(one)]
+    place = syntax.shape.span or (calls[0].span if calls else Span(0, 0))
+    raise Refused(UnsupportedSqlError, detail, place, remedy).in_text(text)

@@ -1,0 +1,225 @@
+-- aggregates of all rows
+SELECT COUNT(*) FROM trades
+--> SELECT COUNT(*) FROM trades
+--> none: "COUNT(*)" int64
+
+SELECT count(*) AS n, COUNT(px), COUNT(DISTINCT sym), COUNT(1) AS ones, COUNT() AS none, COUNT(NULL) AS never FROM trades WHERE px > 40
+--> SELECT COUNT(*) AS n, COUNT(px), COUNT(DISTINCT sym), COUNT(*) AS ones, COUNT(*) AS none, COUNT(NULL) AS never FROM trades WHERE px > 40.0
+--> none: n int64, "COUNT(px)" int64, "COUNT(DISTINCT sym)" int64, ones int64, none int64, never int64
+--> factor px in (40.0, ..)
+
+SELECT SUM(px), SUM(qty), AVG(px), AVG(qty), MIN(px), MAX(ts), SUM(NULL) AS nothing FROM trades
+--> SELECT SUM(px), SUM(qty), AVG(px), AVG(qty), MIN(px), MAX(ts), SUM(NULL) AS nothing FROM trades
+--> none: "SUM(px)" float64, "SUM(qty)" int64, "AVG(px)" float64, "AVG(qty)" float64, "MIN(px)" float64, "MAX(ts)" timestamp, nothing int64
+
+SELECT SUM(DISTINCT qty), AVG(DISTINCT px), MIN(DISTINCT px) AS low, MAX(DISTINCT sym) AS high FROM trades
+--> SELECT SUM(DISTINCT qty), AVG(DISTINCT px), MIN(px) AS low, MAX(sym) AS high FROM trades
+--> none: "SUM(DISTINCT qty)" int64, "AVG(DISTINCT px)" float64, low float64, high string
+
+SELECT VAR_SAMP(px), VAR_POP(px), STDDEV_SAMP(qty), STDDEV_POP(qty), MEDIAN(qty), QUANTILE_CONT(px, 0.99), QUANTILE_CONT(px, 1) FROM trades
+--> SELECT VAR_SAMP(px), VAR_POP(px), STDDEV_SAMP(qty), STDDEV_POP(qty), MEDIAN(qty), QUANTILE_CONT(px, 0.99), QUANTILE_CONT(px, 1.0) FROM trades
+--> none: "VAR_SAMP(px)" float64, "VAR_POP(px)" float64, "STDDEV_SAMP(qty)" float64, "STDDEV_POP(qty)" float64, "MEDIAN(qty)" float64, "QUANTILE_CONT(px, 0.99)" float64, "QUANTILE_CONT(px, 1.0)" float64
+
+SELECT BOOL_AND(open), BOOL_OR(px > 40), FIRST(px), LAST(sym), ARG_MIN(sym, px), ARG_MAX(ts, px) FROM trades
+--> SELECT BOOL_AND(open), BOOL_OR(px > 40.0), FIRST(px), LAST(sym), ARG_MIN(sym, px), ARG_MAX(ts, px) FROM trades
+--> none: "BOOL_AND(open)" bool, "BOOL_OR(px > 40.0)" bool, "FIRST(px)" float64, "LAST(sym)" string, "ARG_MIN(sym, px)" string, "ARG_MAX(ts, px)" timestamp
+
+SELECT SUM(px * qty) / SUM(qty) AS vwap, MAX(px) - MIN(px) AS spread, ABS(SUM(qty)) + 1 FROM trades BEGIN (NOW - 60) END (NOW)
+--> SELECT SUM(px * qty) / SUM(qty) AS vwap, MAX(px) - MIN(px) AS spread, ABS(SUM(qty)) + 1 FROM trades BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)
+--> sliding: vwap float64, spread float64, "ABS(SUM(qty)) + 1" int64
+
+SELECT COUNT(*) FILTER (WHERE px > 40 AND open) AS hot, SUM(px) FILTER (WHERE TRUE) AS every, COUNT(*) FILTER (WHERE NULL) AS none FROM trades
+--> SELECT COUNT(*) FILTER (WHERE open AND px > 40.0) AS hot, SUM(px) AS every, COUNT(*) FILTER (WHERE FALSE) AS none FROM trades
+--> none: hot int64, every float64, none int64
+
+SELECT COUNT(*) > 5 AS busy, MAX(ts) + INTERVAL '5' MINUTE AS due, MIN(px) IN (1, 2) AS odd, FIRST(sym) LIKE 'A%' AS a FROM trades
+--> SELECT COUNT(*) > 5 AS busy, MAX(ts) + INTERVAL '5' MINUTE AS due, MIN(px) IN (1.0, 2.0) AS odd, FIRST(sym) LIKE 'A%' AS a FROM trades
+--> none: busy bool, due timestamp, odd bool, a bool
+
+SELECT 1 AS one, COUNT(*) AS first FROM trades
+--> SELECT 1 AS one, COUNT(*) AS first FROM trades
+--> none: one int64, first int64
+
+SELECT COUNT(*) filter FROM trades
+--> SELECT COUNT(*) AS filter FROM trades
+--> none: filter int64
+
+-- groups
+SELECT sym, MAX(px) FROM trades GROUP BY sym
+--> SELECT sym, MAX(px) FROM trades GROUP BY sym
+--> none: sym string, "MAX(px)" float64
+
+SELECT sym FROM trades GROUP BY sym
+--> SELECT sym FROM trades GROUP BY sym
+--> none: sym string
+
+SELECT MAX(px) AS high FROM trades GROUP BY sym, open, sym
+--> SELECT MAX(px) AS high FROM trades GROUP BY sym, open
+--> none: high float64
+
+SELECT qty % 10 AS digit, COUNT(*) AS n FROM trades GROUP BY digit
+--> SELECT qty % 10 AS digit, COUNT(*) AS n FROM trades GROUP BY qty % 10
+--> none: digit int64, n int64
+
+SELECT sym, qty % 10, COUNT(*) FROM trades GROUP BY 2, 1
+--> SELECT sym, qty % 10, COUNT(*) FROM trades GROUP BY qty % 10, sym
+--> none: sym string, "qty % 10" int64, "COUNT(*)" int64
+
+SELECT qty % 10 + 1 AS next, px + qty % 10 AS shifted, COUNT(*) FROM trades GROUP BY qty % 10, px
+--> SELECT qty % 10 + 1 AS next, px + qty % 10 AS shifted, COUNT(*) FROM trades GROUP BY qty % 10, px
+--> none: next int64, shifted float64, "COUNT(*)" int64
+
+SELECT px AS qty, COUNT(*) FROM trades GROUP BY qty, px
+--> SELECT px AS qty, COUNT(*) FROM trades GROUP BY qty, px
+--> none: qty float64, "COUNT(*)" int64
+
+SELECT open, NOT open AS closed, NOT px > 40 AS cold, COUNT(*) FROM trades GROUP BY open, px > 40
+--> SELECT open, NOT open AS closed, NOT px > 40.0 AS cold, COUNT(*) FROM trades GROUP BY open, px > 40.0
+--> none: open bool, closed bool, cold bool, "COUNT(*)" int64
+
+SELECT trades.sym, COUNT(*) FROM trades GROUP BY "sym"
+--> SELECT sym, COUNT(*) FROM trades GROUP BY sym
+--> none: sym string, "COUNT(*)" int64
+
+SELECT sym, COUNT(*) FROM trades GROUP BY (sym)
+--> SELECT sym, COUNT(*) FROM trades GROUP BY sym
+--> none: sym string, "COUNT(*)" int64
+
+SELECT t.sym, lot, SUM(px) AS total FROM trades AS t JOIN symbols AS s ON t.sym = s.id GROUP BY t.sym, s.lot BEGIN (NOW - 60) END (NOW)
+--> SELECT trades.sym, symbols.lot, SUM(trades.px) AS total FROM trades, symbols WHERE symbols.id = trades.sym GROUP BY trades.sym, symbols.lot BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)
+--> sliding: sym string, lot int64, total float64
+--> factor equal trades.sym = symbols.id
+
+SELECT DISTINCT COUNT(*) AS n FROM trades GROUP BY sym
+--> SELECT DISTINCT COUNT(*) AS n FROM trades GROUP BY sym
+--> none: n int64
+--> delta replace
+
+-- conditions on groups
+SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym HAVING n > 5 AND MAX(px) < 100
+--> SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym HAVING COUNT(*) > 5 AND MAX(px) < 100.0
+--> none: sym string, n int64
+
+SELECT sym FROM trades GROUP BY sym HAVING sym <> 'A' AND TRUE
+--> SELECT sym FROM trades GROUP BY sym HAVING sym <> 'A'
+--> none: sym string
+
+SELECT SUM(qty) AS qty FROM trades GROUP BY sym HAVING qty > 5
+--> SELECT SUM(qty) AS qty FROM trades GROUP BY sym HAVING SUM(qty) > 5
+--> none: qty int64
+
+SELECT SUM(qty) AS px FROM trades GROUP BY px HAVING px > 5
+--> SELECT SUM(qty) AS px FROM trades GROUP BY px HAVING px > 5.0
+--> none: px int64
+
+SELECT sym FROM trades GROUP BY sym HAVING TRUE
+--> SELECT sym FROM trades GROUP BY sym
+--> none: sym string
+
+SELECT sym FROM trades GROUP BY sym HAVING COUNT(*) = NULL
+--> SELECT sym FROM trades GROUP BY sym HAVING FALSE
+--> none: sym string
+
+SELECT 1 AS one FROM trades HAVING COUNT(*) > 5
+--> SELECT 1 AS one FROM trades HAVING COUNT(*) > 5
+--> none: one int64
+
+SELECT 1 AS one FROM trades HAVING TRUE
+--> SELECT 1 AS one FROM trades HAVING TRUE
+--> none: one int64
+
+SELECT (COUNT(*) > 1 AND FALSE) AS never FROM trades
+--> SELECT FALSE AS never FROM trades HAVING TRUE
+--> none: never bool
+
+-- order
+SELECT sym FROM trades ORDER BY px
+--> SELECT sym FROM trades ORDER BY px
+--> none: sym string
+
+SELECT sym, px FROM trades ORDER BY sym ASC, px DESC NULLS LAST, ts NULLS FIRST, qty DESC NULLS FIRST, px
+--> SELECT sym, px FROM trades ORDER BY sym, px DESC, ts NULLS FIRST, qty DESC NULLS FIRST
+--> none: sym string, px float64
+
+SELECT sym, px AS price FROM trades ORDER BY price DESC, 1
+--> SELECT sym, px AS price FROM trades ORDER BY price DESC, sym
+--> none: sym string, price float64
+
+SELECT px AS qty, qty AS px FROM trades ORDER BY px, qty + 1
+--> SELECT px AS qty, qty AS px FROM trades ORDER BY px, qty + 1
+--> none: qty float64, px int64
+
+SELECT px AS qty FROM trades ORDER BY trades.qty, qty
+--> SELECT px AS qty FROM trades ORDER BY trades.qty, qty
+--> none: qty float64
+
+SELECT px * 2 AS twice FROM trades ORDER BY twice + 1, -px
+--> SELECT px * 2.0 AS twice FROM trades ORDER BY px * 2.0 + 1.0, -px
+--> none: twice float64
+
+SELECT px * 2 FROM trades ORDER BY 1 DESC
+--> SELECT px * 2.0 FROM trades ORDER BY px * 2.0 DESC
+--> none: "px * 2.0" float64
+
+SELECT px AS "SYM", sym AS "Sym" FROM trades ORDER BY sym, "SYM"
+--> SELECT px AS SYM, sym AS Sym FROM trades ORDER BY Sym, SYM
+--> none: SYM float64, Sym string
+
+SELECT 'x' AS label, sym FROM trades ORDER BY label, 2
+--> SELECT 'x' AS label, sym FROM trades ORDER BY sym
+--> none: label string, sym string
+
+SELECT DISTINCT sym, px FROM trades ORDER BY px DESC, sym
+--> SELECT DISTINCT sym, px FROM trades ORDER BY px DESC, sym
+--> none: sym string, px float64
+
+SELECT DISTINCT px FROM trades ORDER BY px * 2, ABS(px)
+--> SELECT DISTINCT px FROM trades ORDER BY px * 2.0, ABS(px)
+--> none: px float64
+
+SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym ORDER BY n DESC, MAX(px), sym
+--> SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym ORDER BY n DESC, MAX(px), sym
+--> none: sym string, n int64
+
+SELECT qty % 10 AS digit FROM trades GROUP BY digit ORDER BY qty % 10 + 1
+--> SELECT qty % 10 AS digit FROM trades GROUP BY qty % 10 ORDER BY qty % 10 + 1
+--> none: digit int64
+
+SELECT t.px AS px, s.lot FROM trades AS t, symbols AS s WHERE t.sym = s.id ORDER BY px, s.since, id
+--> SELECT trades.px, symbols.lot FROM trades, symbols WHERE symbols.id = trades.sym ORDER BY trades.px, symbols.since, symbols.id
+--> none: px float64, lot int64
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+-- limits
+SELECT sym FROM trades LIMIT 5
+--> SELECT sym FROM trades LIMIT 5
+--> none: sym string
+--> delta replace
+
+SELECT sym FROM trades WHERE px > 1 OFFSET 5
+--> SELECT sym FROM trades WHERE px > 1.0 OFFSET 5
+--> none: sym string
+--> delta replace
+--> factor px in (1.0, ..)
+
+SELECT sym FROM trades OFFSET 5 LIMIT 010
+--> SELECT sym FROM trades LIMIT 10 OFFSET 5
+--> none: sym string
+--> delta replace
+
+SELECT sym FROM trades LIMIT 0
+--> SELECT sym FROM trades LIMIT 0
+--> none: sym string
+--> delta replace
+
+SELECT sym FROM trades LIMIT 1000000000 OFFSET 0
+--> SELECT sym FROM trades LIMIT 1000000000
+--> none: sym string
+--> delta replace
+
+SELECT sym, MAX(px) AS high FROM trades WHERE qty > 5 GROUP BY sym HAVING COUNT(*) > 2 ORDER BY high DESC LIMIT 10 OFFSET 20 BEGIN (NOW - 60) END (NOW);
+--> SELECT sym, MAX(px) AS high FROM trades WHERE qty > 5 GROUP BY sym HAVING COUNT(*) > 2 ORDER BY high DESC LIMIT 10 OFFSET 20 BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)
+--> sliding: sym string, high float64
+--> delta replace
+--> factor qty in [6, ..)
