@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from psoup.engine.query.functions.table import ALIASES, FUNCTIONS, PARTS_AS_FUNCTIONS
+from psoup.engine.query.values.expression import AggregateFunction
 from tests.app.pages.sql_pages import send_table, shown_answer
 from tests.app.support import MOVES_THE_CLOCK, Api, assert_problem
 
@@ -21,11 +22,15 @@ REFUSED, WARNED = (
     ]
     for part in PAGE.partition("## What is not offered")[2].split("## Warnings")
 )
-FUNCTION_PART = PAGE.partition("## Functions")[2].partition("\n## ")[0]
-EXAMPLES = re.findall(
-    r"^\|[^|]*(?:\\\|[^|]*)*\| `(.+?)` \| `(.+?)` \|", FUNCTION_PART, re.MULTILINE
+FUNCTION_PART, AGGREGATE_PART = (
+    PAGE.partition(heading)[2].partition("\n## ")[0]
+    for heading in ("## Functions", "## Aggregates and groups")
 )
-"""Examples of functions over the row of IBM, and what they give, as literals."""
+EXAMPLES, AGGREGATE_EXAMPLES = (
+    re.findall(r"^\|[^|]*(?:\\\|[^|]*)*\| `(.+?)` \| `(.+?)` \|", part, re.MULTILINE)
+    for part in (FUNCTION_PART, AGGREGATE_PART)
+)
+"""Examples of functions over the row of IBM, of aggregates over all rows, and what they give, as literals."""
 
 
 @pytest.fixture
@@ -51,17 +56,28 @@ async def test_query_of_the_page_answers_what_it_shows(page: Api, sql, expected)
     assert expected == await shown_answer(page, query_id)
 
 
-async def test_example_of_every_function_gives_what_the_page_says(page: Api):
-    """One query computes all examples, and beside them what they give."""
-    shown = [f"{text} AS o{i}, {gives} AS p{i}" for i, (text, gives) in enumerate(EXAMPLES)]
-    query_id = await page.register(f"SELECT {', '.join(shown)} FROM trades WHERE sym = 'IBM'")
-    (row,) = (await page.results(query_id))["rows"]
-    pairs = [(row[f"o{i}"], row[f"p{i}"]) for i in range(len(EXAMPLES))]
-    assert len(EXAMPLES) > 30
+@pytest.mark.parametrize(
+    ("examples", "least", "rows"),
+    [(EXAMPLES, 30, " WHERE sym = 'IBM'"), (AGGREGATE_EXAMPLES, 12, "")],
+    ids=["functions", "aggregates"],
+)
+async def test_example_of_every_function_gives_what_the_page_says(page: Api, examples, least, rows):
+    """One query computes all examples, another what they give."""
+    shown = [f"{text} AS o{i}" for i, (text, _) in enumerate(examples)]
+    given = [f"{gives} AS o{i}" for i, (_, gives) in enumerate(examples)]
+    found, expected = [
+        (await page.results(await page.register(text)))["rows"][0]
+        for text in (
+            f"SELECT {', '.join(shown)} FROM trades{rows}",
+            f"SELECT {', '.join(given)} FROM trades WHERE sym = 'IBM'",
+        )
+    ]
+    names = [f"o{i}" for i in range(len(examples))]
+    assert len(examples) >= least
     assert [] == [
-        (text, found)
-        for (text, _), (found, gives) in zip(EXAMPLES, pairs, strict=True)
-        if (type(found), found) != (type(gives), gives)
+        (text, found[name])
+        for name, (text, _) in zip(names, examples, strict=True)
+        if (type(found[name]), found[name]) != (type(expected[name]), expected[name])
     ]
 
 
@@ -69,6 +85,7 @@ def test_page_names_every_function():
     """Under the name of the table, and under all others."""
     words = set(re.findall(r"[A-Z][A-Z_0-9]+", FUNCTION_PART))
     assert set() == {*FUNCTIONS, *ALIASES, *PARTS_AS_FUNCTIONS} - words - {"||"}
+    assert set(AggregateFunction) <= set(re.findall(r"[A-Z][A-Z_0-9]+", AGGREGATE_PART))
 
 
 @pytest.mark.parametrize(("sql", "code"), REFUSED, ids=lambda text: text[:60])

@@ -101,7 +101,7 @@ async def test_batch_with_lines_that_are_refused_registers_the_others(api: Api):
         {"sql": "SELECT FROM"},
         {"sql": "SELECT * FROM nope"},
         {"sql": "SELECT price FROM trades"},
-        {"sql": "SELECT count(*) FROM trades"},
+        {"sql": "SELECT sym, count(*) FROM trades"},
         {"sql": 7},
         {},
         b"[]",
