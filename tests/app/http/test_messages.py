@@ -33,7 +33,11 @@ QUERIES = [
     ("sym FROM trades BEGIN (NOW - 10m) END (NOW)", "INTERVAL '10' MINUTE", "INTERVAL '10' MINUTE"),
     ("sym FROM trades BEGIN (NOW - INTERVAL '1' MONTH) END (NOW)", "write days", "'30' DAY"),
     ("sym FROM trades BEGIN (NOW - '9 zebras') END (NOW)", "the word INTERVAL", "'9 zebras'"),
-    ("sym FROM trades BEGIN (NOW - 5) END (NOW) WHERE px > 1", "and the window BEGIN (...) END (...)", "WHERE"),
+    (
+        "sym FROM trades BEGIN (NOW - 5) END (NOW) WHERE px > 1",
+        "and the window BEGIN (...) END (...)",
+        "WHERE",
+    ),
     ("sym FROM trades WHERE px > 1,5", "has a point", "1.5"),
     ("sym FROM trades WHERE px => 1", "written >=", ">="),
     ("sym FROM trades WHERE px IN ()", "list of IN is empty", "at least one constant"),
