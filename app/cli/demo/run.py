@@ -33,6 +33,14 @@ TURN_S: Final = 0.25
 PLAIN_EVERY_S: Final = 5.0
 ROWS_FETCHED: Final = 1_000
 _RATE_TURNS: Final = 20
+_NEXT: Final = """
+now try this
+    psoup demo --stay     the same, and the service goes on: register a query of your own over its readings
+    psoup serve           a service of your own; its data lie in ./psoup-data
+    psoup load FILE.csv   then your own data in it, while it runs
+    psoup query "SELECT COUNT(*) FROM ..."
+The tutorial takes ten minutes: docs/tutorial.md"""
+"""What a newcomer may do once the demo is over."""
 
 
 class Demo:
@@ -145,6 +153,7 @@ def run(
     if url is None:
         kept = f"; the data is in {data}" if data else "; its folder is removed"
         console.print(f"the service is stopped{kept}", style=QUIET)
+    console.print(_NEXT)
 
 
 def _stay(console: Console, url: str) -> None:

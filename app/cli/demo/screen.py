@@ -123,7 +123,7 @@ def tables(frame: Frame) -> Group:
         if one.late is not None:
             parts.append(Text(_told(one.late)))
         parts += [
-            rows_table(one.described["columns"], one.envelope["rows"][-4:]),
+            rows_table(one.described["columns"], _fitting(one, 4)),
             _footer(one),
         ]
     return Group(*parts)
@@ -185,7 +185,7 @@ def _panel(frame: Frame, one: Shown, lines: int) -> Panel:
     above: list[RenderableType] = [_sql(one.query.sql)]
     if one.late is not None:
         above.append(Text(_told(one.late), style=f"bold {colour}" if marked else QUIET))
-    rows = one.envelope["rows"][-max(lines - 3 - _SQL_LINES - len(above) + 1, 1) :]
+    rows = _fitting(one, max(lines - 3 - _SQL_LINES - len(above) + 1, 1))
     table = rows_table(one.described["columns"], rows, moment=_clock)
     return Panel(
         Group(*above, table),
@@ -197,6 +197,12 @@ def _panel(frame: Frame, one: Shown, lines: int) -> Panel:
         height=lines,
         padding=(0, 1),
     )
+
+
+def _fitting(one: Shown, count: int) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of an answer that are shown: so many of its end, or of its beginning where that says most."""
+    rows: Sequence[Mapping[str, Any]] = one.envelope["rows"]
+    return rows[-count:] if one.query.newest_last else rows[:count]
 
 
 def _waiting(query: DemoQuery, elapsed_s: float, lines: int) -> Panel:
