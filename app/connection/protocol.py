@@ -12,7 +12,6 @@ for a while. The parts are beside this module.
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
 
 from psoup.app.admission.connections import ConnectionAdmission, Entry
@@ -21,6 +20,7 @@ from psoup.app.connection.body import ArrivingBody
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_refusal
 from psoup.app.connection.lingering import LINGER_S, LingeringTransport
+from psoup.app.connection.parsing import ParsingProtocol
 from psoup.app.connection.refusals import heard_of, refusal
 from psoup.app.connection.signals import Signal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
@@ -35,7 +35,7 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(ParsingProtocol):
     """uvicorn's protocol with psoup's bounds. A subclass has the settings (`connection_class` of `server`).
 
     Attributes:
@@ -83,7 +83,7 @@ class BoundedProtocol(HttpToolsProtocol):
         remote = get_remote_addr(transport)
         self._client = address = remote[0] if remote else ""
         stall_s = self.settings.answer_stall_s
-        self._sending = Sending(transport, traffic, address, stall_s=stall_s)
+        self._sending = Sending(transport, traffic, address, stall_s=stall_s, on_rest=self._rest)
         self._unparsed = Unparsed(traffic, address)
         lingering = LingeringTransport(transport, self._unread, self._sending)
         super().connection_made(lingering)  # type: ignore[arg-type]
@@ -383,6 +383,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def _unread(self) -> bool:
         """Return whether there is, or may come, more of a request that was answered."""
         return self._refused or self._in_head or self._in_body() or bool(self._unparsed)
+
+    def _rest(self) -> None:
+        """Keep no parser while a request waits, unless bytes of another one are there."""
+        if not self._unread():
+            self.release_parser()
 
     def _in_body(self) -> bool:
         cycle: Any = self.cycle

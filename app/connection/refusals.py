@@ -63,4 +63,6 @@ def heard_of(
     # A scope has a method once the application has its request, which may be answered already.
     if scope is None or ("method" in scope and not is_running):
         return None
-    return Heard(scope, parser.get_method(), url)
+    # By then its parser may have been released.
+    method = scope["method"].encode("ascii") if "method" in scope else parser.get_method()
+    return Heard(scope, method, url)

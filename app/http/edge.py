@@ -149,7 +149,7 @@ class _Answer:
         self._send = send
         has_body = scope["method"] != "HEAD"
         self._sending = sending_of(scope) if has_body else None
-        self._own_headers = ((b"request-id", request_id.encode()), _NO_SNIFFING)
+        self._request_id = request_id
         self._unread = self._small = False
         is_awaited = False
         for name, value in scope["headers"]:
@@ -173,7 +173,8 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = message["headers"] = [*message["headers"], *self._own_headers]
+            own = (b"request-id", self._request_id.encode())
+            headers = message["headers"] = [*message["headers"], own, _NO_SNIFFING]
             if self._unread and _CLOSE not in headers and not await self._drained():
                 headers.append(_CLOSE)
             if (

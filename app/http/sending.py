@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from psoup.app.admission.traffic import Traffic
@@ -38,9 +38,18 @@ class Sending:
     """
 
     def __init__(
-        self, transport: asyncio.Transport, traffic: Traffic, client: str, *, stall_s: float
+        self,
+        transport: asyncio.Transport,
+        traffic: Traffic,
+        client: str,
+        *,
+        stall_s: float,
+        on_rest: Callable[[], None] | None = None,
     ) -> None:
-        """Write to `transport`. Unsent bytes count for `client`, which has to read some of them in `stall_s`."""
+        """Write to `transport`. Unsent bytes count for `client`, which has to read some of them in `stall_s`.
+
+        `on_rest` is called by `rest`.
+        """
         self._transport, self._traffic, self._client = transport, traffic, client
         self._stall_s = stall_s
         self._in_pieces = transport.get_extra_info("sslcontext") is not None
@@ -52,6 +61,12 @@ class Sending:
         self._is_joining, self._head = False, b""
         self.ended = self._patient = False
         self._leaving: asyncio.Future[None] | None = None
+        self._on_rest = on_rest
+
+    def rest(self) -> None:
+        """Take it that the request has arrived, and that nothing happens on the connection for long."""
+        if self._on_rest is not None:
+            self._on_rest()
 
     def reserve(self, nbytes: int) -> None:
         """Count an answer of `nbytes` bytes before it is written, until `settle`.
@@ -102,6 +117,7 @@ class Sending:
         that takes its time is no stalled one, for the stream has an end.
         """
         self._patient = True
+        self.rest()
         self._transport.set_write_buffer_limits(0)
         connection: socket.socket | None = self._transport.get_extra_info("socket")
         if connection is not None and sys.platform == "linux":
@@ -149,7 +165,7 @@ class Sending:
 
     def end(self) -> None:
         """Stop counting and watching: the connection is lost."""
-        self.ended = True
+        self.ended, self._on_rest = True, None
         if self._leaving is not None and not self._leaving.done():
             self._leaving.set_result(None)
         self.settle()

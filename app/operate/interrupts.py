@@ -15,7 +15,7 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(*, keyboard_once: bool = False) -> Iterator[None]:
     """Make SIGTERM an interrupt, and SIGHUP (the terminal has gone) the same as SIGTERM.
 
     By default they would end the process before stores are closed, queries removed, temporary folders deleted.
@@ -23,12 +23,16 @@ def interruptible() -> Iterator[None]:
 
     The first one counts. Those after it change nothing, from then until the process has ended: supervisors often send
     SIGTERM to a process and to its group, and a second interrupt would strike what closes stores after the first.
+
+    Args:
+        keyboard_once: whether Ctrl-C counts among these. Otherwise each Ctrl-C interrupts: a command that waits for a
+            service while it ends can be given up.
     """
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        for number in ours:
-            signal.signal(number, signal.SIG_IGN)
-        raise Terminated
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        for one in ours:
+            signal.signal(one, signal.SIG_IGN)
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
 
     def terminate(_number: int, _frame: FrameType | None) -> None:
         signal.raise_signal(signal.SIGTERM)
@@ -37,8 +41,11 @@ def interruptible() -> Iterator[None]:
         yield  # signals are the main thread's
         return
     ours = {signal.SIGTERM: interrupt, signal.SIGHUP: terminate}
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup it stays ignored
-        del ours[signal.SIGHUP]
+    if keyboard_once:
+        ours[signal.SIGINT] = interrupt
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) is signal.SIG_IGN:  # under nohup, or in the background
+            ours.pop(number, None)
     before = {number: signal.signal(number, handler) for number, handler in ours.items()}
     try:
         yield

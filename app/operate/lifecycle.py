@@ -82,7 +82,7 @@ def run_process(settings: Settings, work: Callable[[Start], int]) -> int:
     try:
         _allow_files(settings.connections)
         check_settings(settings)
-        with interruptible():
+        with interruptible(keyboard_once=True):
             code = work(start)
     except KeyboardInterrupt as interrupt:
         code = start.code_of(interrupt)

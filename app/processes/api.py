@@ -105,6 +105,11 @@ class Worker(Process):
             self._server = WorkerServer(self.config, self._connections)
         return cast("WorkerServer", self._server)
 
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        """Run the server. But for it the process ignores Ctrl-C, which would strike what ends after the server."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        super().target(sockets)
+
 
 class Workers(Multiprocess):
     """uvicorn's supervisor: it replaces dead workers within seconds. A lost terminal ends all of them."""

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -236,7 +237,8 @@ class EmbeddedServer:
         }
         arguments = [text for name, value in settings.items() for text in (f"--{name}", value)]
         arguments += ["--user", *self._access]
-        try:
+
+        def run() -> None:
             self._process = subprocess.Popen(
                 [self._executable, *arguments],
                 cwd=self._data,
@@ -247,10 +249,17 @@ class EmbeddedServer:
                 start_new_session=True,
                 umask=0o077,
             )
-        except OSError as error:
-            raise StoreUnsuitableError(
-                f"The server {self._executable} cannot be run: {error.strerror}."
-            ) from error
+
+        # Ctrl-C interrupts the main thread. Inside Popen it would leave a process behind that `start` does not know.
+        # Leaving the pool waits for its thread, so the thread has to be there before the process is asked of it.
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="psoup-launch") as pool:
+            pool.submit(int).result()
+            try:
+                pool.submit(run).result()
+            except OSError as error:
+                raise StoreUnsuitableError(
+                    f"The server {self._executable} cannot be run: {error.strerror}."
+                ) from error
 
 
 def find_executable() -> Path:

@@ -8,7 +8,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -80,7 +80,6 @@ class Asked:
         lists_pages: the answer is to say where its pages are.
         past_memory: where it is not all in memory, it is to be what a job computes from the archive.
         history_page: the page of such an answer that is asked for.
-        poll_ms: as in `Following`.
     """
 
     request: Request
@@ -89,7 +88,6 @@ class Asked:
     lists_pages: bool = False
     past_memory: bool = False
     history_page: HistoryPage | None = None
-    poll_ms: int | None = None
 
 
 async def get_results(call: Call) -> Response:
@@ -110,26 +108,14 @@ async def get_results(call: Call) -> Response:
         await await_applied(call, asked.request.min_seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
 
-    async def first() -> Invoked:
-        found = await call.answered(
-            functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
-        )
-        if isinstance(found, PendingQuery):
-            await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
-            found = await call.answered(answer, latest=latest)
-        return found
-
     if not waits or not asked.at_now or asked.past_memory or wait_s(call) <= 0:
-        response = (await first()).response
+        response = (await _first(call, query_id, answer, latest=latest)).response
         if same is not None:
             call.context.kept.keep(same, response)
         return response
-
-    def answer_later() -> Invoked:
-        later = replace(asked, poll_ms=call.room.pace.later_ms())
-        return _response(call, query_id, later, shown)
-
-    return await when_changed(call, query_id, first, answer=answer, answer_later=answer_later)
+    return await when_changed(
+        call, query_id, _first(call, query_id, answer, latest=latest), answer=answer
+    )
 
 
 def presentation(call: Call) -> Presentation:
@@ -186,8 +172,12 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
     return Asked(request, page.at_now, page.past)
 
 
-def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Invoked:
+def answer_response(
+    call: Call, query_id: QueryId, asked: Asked, shown: Presentation, *, poll_ms: int | None = None
+) -> Invoked:
     """Return the answer as bytes, cut to a page, or that the client has it. CPU work: runs in a pool.
+
+    `poll_ms` is as in `Following`.
 
     Raises:
         PageExpiredError: as `invoke`; also where all of the answer is wanted, and memory does not reach so far.
@@ -213,7 +203,7 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
         call,
         found,
         shown,
-        Following(kept, asked.at_now, asked.past, pages, asked.poll_ms),
+        Following(kept, asked.at_now, asked.past, pages, poll_ms),
         bytes_max=limits.PAGE_BYTES_MAX,
         rows_min=1,
     )
@@ -232,6 +222,19 @@ def answer_response(call: Call, query_id: QueryId, asked: Asked, shown: Presenta
     return Invoked(response, answer, entered(call, query_id, request, answer))
 
 
+async def _first(
+    call: Call, query_id: QueryId, answer: Callable[[], Invoked], *, latest: float
+) -> Invoked:
+    """Return what `answer` returns, once the query is applied; `latest` as in `Call.answered`."""
+    found = await call.answered(
+        functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
+    )
+    if isinstance(found, PendingQuery):
+        await call.service.pending.wait_for(found, timeout_s=latest - time.monotonic())
+        found = await call.answered(answer, latest=latest)
+    return found
+
+
 def _answered_or_pending(
     call: Call, query_id: QueryId, answer: Callable[[], Invoked]
 ) -> Invoked | PendingQuery:
@@ -242,12 +245,17 @@ def _answered_or_pending(
     return call.service.pending.find(query_id) or answer()
 
 
-def _response(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Invoked:
-    """Return the answer from memory, or what a job computes of it. Blocks: runs in a pool."""
+def _response(
+    call: Call, query_id: QueryId, asked: Asked, shown: Presentation, *, poll_ms: int | None = None
+) -> Invoked:
+    """Return the answer from memory, or what a job computes of it; `poll_ms` as in `Following`.
+
+    Blocks: runs in a pool.
+    """
     if asked.history_page is not None:
         return Invoked(history_page(call, query_id, asked.history_page, asked.request, shown))
     if not asked.past_memory:
-        return answer_response(call, query_id, asked, shown)
+        return answer_response(call, query_id, asked, shown, poll_ms=poll_ms)
     for _ in range(ATTEMPTS_MAX):
         with contextlib.suppress(PageExpiredError):  # what was there has gone while it was read
             found = history_response(

@@ -2,14 +2,15 @@
 
 import asyncio
 import copy
+import functools
 import re
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Hashable, Mapping
+from typing import Final, NamedTuple, Protocol
 
 from starlette.responses import Response
 
-from psoup.app.http.sending import leaving_of
+from psoup.app.http.sending import leaving_of, sending_of
 from psoup.app.routes.endpoint import Call
 from psoup.app.waiting.standing import Standing, has_entered, standing_of
 from psoup.app.waiting.watch import On, Wake
@@ -57,6 +58,14 @@ class Invoked(NamedTuple):
     entered: bool = True
 
 
+class Answering(Protocol):
+    """Computes the answer to a request anew. Blocks: runs in a pool."""
+
+    def __call__(self, *, poll_ms: int | None = None) -> Invoked:
+        """Return it; `poll_ms`: in how many milliseconds a client that could not wait is to come back."""
+        ...
+
+
 class Wait:
     """The waiting of one request, which may take several turns: not everything that wakes it is news to its client.
 
@@ -79,7 +88,10 @@ class Wait:
         if left_s <= 0:
             return False
         begun_s = time.monotonic()
-        leaving = leaving_of(self._call.request.scope)
+        scope = self._call.request.scope
+        leaving = leaving_of(scope)
+        if (sending := sending_of(scope)) is not None:
+            sending.rest()
         try:
             wake = await self._call.room.wait(seen, on=self._on, timeout_s=left_s, leaving=leaving)
             if wake is Wake.CHANGED and self._linger_s:
@@ -139,10 +151,9 @@ def check_wait(call: Call) -> None:
 async def when_changed(
     call: Call,
     query_id: QueryId,
-    first: Callable[[], Awaitable[Invoked]],
+    first: Awaitable[Invoked],
     *,
-    answer: Callable[[], Invoked],
-    answer_later: Callable[[], Invoked],
+    answer: Answering,
 ) -> Response:
     """Return the answer to a request that waits: what there is, where that is news, else what comes.
 
@@ -151,15 +162,15 @@ async def when_changed(
     Args:
         call: the request.
         query_id: the query.
-        first: finds its answer now.
+        first: its answer now.
         answer: computes it anew. Those who have asked the same and are woken together are given the same.
-        answer_later: computes it for a client that could not wait, and is to come back later.
     """
     on, linger_s = On(call.arguments.get(ON) or On.ENTER), call.arguments.get(LINGER)
     linger_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
     wait = Wait(call, on=on, linger_s=linger_s, left_s=wait_s(call))
     deadline_s = call.service.settings.invoke_deadline_s
-    found, changed = await first(), True
+    found, changed = await first, True
+    del first
     while changed and (standing := _waits_from(found, on)) is not None:
         del found
         if call.slot.watch():
@@ -169,6 +180,7 @@ async def when_changed(
         if wait.left:
             return Response()  # to nobody
         if wait.shed:
+            answer_later = functools.partial(answer, poll_ms=call.room.pace.later_ms())
             found = await call.answered(answer_later, latest=call.latest())
             break
         found = await call.room.shared(_key(call), answer, deadline_s=deadline_s)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from psoup.app.routes.endpoint import Call, server_timing
@@ -163,7 +164,9 @@ def page_offsets(count: int, limit: int) -> range:
 
 def kept_parameters(call: Call) -> dict[str, str]:
     """Return the parameters that go on with the pages. Of a cursor only that there was one: a page has its own."""
-    given = call.request.query_params
+    given = QueryParams(
+        call.request.scope["query_string"]
+    )  # the request would hold what it has parsed
     kept = {
         name: value
         for name, value in given.items()

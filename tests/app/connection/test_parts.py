@@ -259,6 +259,23 @@ async def test_large_answers_count_until_they_are_gone():
 
 
 @pytest.mark.anyio
+async def test_a_connection_rests_behind_a_stream_until_it_is_lost():
+    """Where a stream begins, its request has arrived."""
+    rested: list[bool] = []
+
+    class Limited(Pipe):
+        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+            pass
+
+    sending = Sending(Limited(), Traffic(), HERE, stall_s=1, on_rest=lambda: rested.append(True))
+    sending.begin_stream()
+    assert [True] == rested
+    sending.end()
+    sending.rest()
+    assert [True] == rested
+
+
+@pytest.mark.anyio
 async def test_a_client_that_takes_too_little_is_cut_off():
     """One that takes enough between two looks is not, nor one that has taken all."""
     traffic, pipe, idle = Traffic(), Pipe(), Pipe()

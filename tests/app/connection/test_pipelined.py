@@ -12,6 +12,7 @@ from psoup.app.settings import Settings
 from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import served_application
+from tests.patience import wait_until
 
 SETTINGS = Settings(store="memory://", port=0, requests_in_flight=1, shutdown_s=5)
 BODY = b'{"columns":[{"name":"a","type":"string"}]}'
@@ -47,6 +48,49 @@ def test_a_request_is_answered_though_those_behind_it_find_no_room(server, monke
         status, headers, _ = read_answer(client)
         assert (201, "close") == (status, headers.get("connection"))
         assert b"" == client.recv(1)
+
+
+@pytest.fixture
+def resting(monkeypatch) -> list[BoundedProtocol]:
+    """Connections in the order in which they have released their parsers."""
+    released: list[BoundedProtocol] = []
+    release = BoundedProtocol.release_parser
+
+    def releasing(self: BoundedProtocol) -> None:
+        release(self)
+        released.append(self)
+
+    monkeypatch.setattr(BoundedProtocol, "release_parser", releasing)
+    return released
+
+
+def ask(address, method, path, body=b""):
+    """Return what a request on a connection of its own is answered with."""
+    with connected(address) as client:
+        client.sendall(head(method, path, f"Content-Length: {len(body)}") + body)
+        return json.loads(read_answer(client)[2])
+
+
+@pytest.mark.parametrize("ahead", [0, 9])
+def test_a_connection_that_rests_parses_the_request_behind_as_any_other(resting, ahead):
+    """It rests without a parser, unless bytes of that request have come; a bad one behind it is refused."""
+    following, bad = head("GET", "/v1/streams/s"), b"no request\r\n\r\n"
+    with served_application(Settings(store="memory://", port=0)) as (address, app):
+        ask(address, "PUT", "/v1/streams/s", BODY)
+        query = ask(address, "POST", "/v1/queries", b'{"sql":"SELECT a FROM s"}')["id"]
+        results = f"/v1/queries/{query}/results"
+        cursor = ask(address, "GET", results)["cursor"]
+        with connected(address) as client:
+            client.sendall(head("GET", f"{results}?cursor={cursor}&wait=60") + following[:ahead])
+            room = app.state.context.room
+            wait_until(lambda: room.statistics().waiting == 1, "it waits")
+            assert ([] if ahead else [None]) == [one.parser for one in resting]
+            client.sendall(following[ahead:] + bad)
+            ask(address, "POST", "/v1/streams/s/rows", b'[{"a":"x"}]')
+            answers = [read_answer(client) for _ in range(3)]
+    assert [200, 200, 400] == [status for status, *_ in answers]
+    changed, described = (json.loads(body) for _, _, body in answers[:2])
+    assert (["x"], "s") == ([row["a"] for row in changed["rows"]], described["name"])
 
 
 CHUNKED = head("POST", "/v1/streams/lines/rows", "Transfer-Encoding: chunked")

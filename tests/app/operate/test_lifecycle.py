@@ -1,25 +1,46 @@
 """How a process ends: the code and the sentence for what the system refuses, and signals that come more than once."""
 
+import asyncio
 import errno
 import os
 import resource
 import signal
+from contextlib import asynccontextmanager
 
 import pytest
+from starlette.applications import Starlette
 
+from psoup.app.admission.slots import unlimited_slots
+from psoup.app.admission.traffic import Traffic
+from psoup.app.connection.listening import listen
+from psoup.app.connection.server import make_server
+from psoup.app.http.front import FRONT, Front
+from psoup.app.http.request_log import RequestLog
 from psoup.app.operate.interrupts import Terminated, interruptible, uninterrupted
 from psoup.app.operate.lifecycle import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_SETTINGS,
     EXIT_STORE,
+    Start,
     close_after,
     run_process,
 )
 from psoup.app.settings import Settings
 from psoup.engine.store.errors import StoreUnavailableError
 
-SETTINGS = Settings(store="memory://")
+SETTINGS = Settings(store="memory://", port=0)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """Give the handlers of signals back. Ctrl-C interrupts meanwhile, also where pytest runs in the background."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_what_the_system_refuses_is_not_blamed_on_the_address(said):
@@ -66,39 +87,87 @@ def test_a_process_without_files_for_its_clients_is_not_begun(said, monkeypatch)
     assert "ulimit -n 4352" in line["detail"]
 
 
-def test_signals_after_the_first_do_not_interrupt_its_work(said):
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_signals_after_the_first_do_not_interrupt_its_work(said, first):
     """A group and its supervisor send one each: what ends after the first is not struck by the second."""
     done = []
 
-    def work(_: object) -> int:
+    def work(start: Start) -> int:
+        start.end()
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), first)
         finally:
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGHUP)
+            for number in ENDING:
+                os.kill(os.getpid(), number)
             done.append("closed")
         return EXIT_OK
 
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
-    try:
-        assert EXIT_OK == run_process(SETTINGS, work)
-        os.kill(os.getpid(), signal.SIGTERM)  # and not until it has ended
-    finally:
-        for number, handler in zip((signal.SIGTERM, signal.SIGHUP), before, strict=True):
-            signal.signal(number, handler)
+    assert EXIT_OK == run_process(SETTINGS, work)
     assert ["closed"] == done
+    assert ["ended"] == [line["event"] for line in said]
+    assert {signal.SIG_IGN} == {signal.getsignal(number) for number in ENDING}, "until it has ended"
+
+
+def test_ctrl_c_while_a_server_closes_its_event_loop_interrupts_nothing(said):
+    """The first one ends the server. A task that has outlived it is cancelled as the loop closes, and sends another."""
+    closed = []
+
+    async def outlive() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            closed.append(True)
+
+    @asynccontextmanager
+    async def lifespan(_):
+        task = asyncio.create_task(outlive())
+        yield {FRONT: Front(unlimited_slots(), Traffic(), RequestLog(SETTINGS)), "task": task}
+
+    def work(start: Start) -> int:
+        def note():
+            start.end()
+            os.kill(os.getpid(), signal.SIGINT)
+            return {}
+
+        with listen(SETTINGS) as listener:
+            make_server(Starlette(lifespan=lifespan), SETTINGS, note=note).run([listener])
+        return EXIT_OK
+
+    assert EXIT_OK == run_process(SETTINGS, work)
+    assert [True] == closed
     assert ["ended"] == [line["event"] for line in said]
 
 
-def test_handlers_are_given_back_where_nothing_was_asked():
-    """What runs afterwards in the same process is interrupted as before."""
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+def test_each_ctrl_c_interrupts_a_command():
+    """What it does at its end may wait for a service that does not answer: that can be given up as well."""
     with interruptible():
-        assert signal.getsignal(signal.SIGTERM) != before[1]
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("keyboard_once", [False, True])
+def test_handlers_are_given_back_where_nothing_was_asked(keyboard_once):
+    """What runs afterwards in the same process is interrupted as before."""
+    before = [signal.getsignal(number) for number in ENDING]
+    with interruptible(keyboard_once=keyboard_once):
+        changed = [signal.getsignal(number) for number in ENDING]
+        assert [keyboard_once, True, True] == [
+            one != other for one, other in zip(changed, before, strict=True)
+        ]
         with uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGTERM)
-    assert before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert before == [signal.getsignal(number) for number in ENDING]
+
+
+def test_ctrl_c_that_a_process_ignores_stays_ignored():
+    """A shell without jobs lets what it runs in the background ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interruptible(keyboard_once=True):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert signal.SIG_IGN == signal.getsignal(signal.SIGINT)
 
 
 def test_closing_a_store_is_not_interrupted():

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import signal
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ from typing import Any, cast
 
 import httpx
 import pytest
+from uvicorn.supervisors.multiprocess import Process as SupervisedProcess
 
+from psoup.app.connection.server import Connections, configuration
 from psoup.app.operate.lifecycle import EXIT_ADDRESS, EXIT_OK, EXIT_SETTINGS
 from psoup.app.processes import api as api_process
-from psoup.app.processes.api import Workers, run_api
+from psoup.app.processes.api import Worker, Workers, run_api
 from psoup.app.settings import Settings
 from psoup.engine.limits import SECOND_US
 from tests.app.real_processes import Process
@@ -274,6 +277,29 @@ def test_worker_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch):
     )
     Workers.join_all(cast("Workers", workers))
     assert (["join", "kill", "join"], ["join"]) == (hanging.calls, other.calls)
+
+
+def test_worker_is_interrupted_by_nothing_but_what_its_server_takes(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Ctrl-C reaches it as often as its parent: before its server handles the signal, and as its event loop closes."""
+    ended: list[bool] = []
+
+    def run_server(_worker: Worker, _sockets: list[socket.socket]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        ended.append(True)
+
+    monkeypatch.setattr(SupervisedProcess, "target", run_server)
+    settings = Settings(store="redis://127.0.0.1:1/0")
+    connections = Connections(settings)
+    worker = Worker(configuration(None, settings, connections), [], connections)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            worker.target([])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [True] == ended
 
 
 def keep_what_was_sent_while_they_end(api: Api) -> None:

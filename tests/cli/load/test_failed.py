@@ -5,6 +5,9 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
+from concurrent.futures import Future
+from itertools import pairwise
 
 import pytest
 
@@ -15,6 +18,7 @@ from psoup.pipeline.errors import DefinitionError, ServiceProblem, ServiceUnreac
 from psoup.pipeline.files.readers import csv_rows
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
+from tests.patience import wait_until
 
 COLUMNS = {"columns": [{"name": "n", "type": "int64"}]}
 
@@ -29,6 +33,12 @@ def csv_file(tmp_path):
 def declared(psoup, name="s"):
     with psoup.service() as service:
         return service.stream(name)
+
+
+def main_thread_waits_for_a_result():
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    calls = [one.f_code for one, _ in traceback.walk_stack(frame)]
+    return (threading.Condition.wait.__code__, Future.result.__code__) in pairwise(calls)
 
 
 def test_failed_load_declares_nothing_and_its_hint_is_the_type_that_fits(psoup, csv_file):
@@ -88,16 +98,19 @@ def test_load_interrupted_while_it_declares_takes_its_declaration_back(
 ):
     """Ctrl-C before the answer is there: it is waited for, since the stream may be new by then."""
     declare = PsoupClient.declare
-    main = threading.main_thread().ident or 0
 
     def interrupted(self, *arguments):
-        while sys._current_frames()[main].f_code.co_name != "wait":
-            pass  # the command does not wait for this yet
+        wait_until(main_thread_waits_for_a_result, "the command waits for the declaration")
         os.kill(os.getpid(), signal.SIGINT)
         return declare(self, *arguments)
 
     monkeypatch.setattr(PsoupClient, "declare", interrupted)
-    psoup("load", csv_file, "--stream", "s", code=ExitCode.INTERRUPTED)
+    # pytest may ignore it: where it runs in the background of a shell without jobs.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        psoup("load", csv_file, "--stream", "s", code=ExitCode.INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert declared(psoup) is None
 
 

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,3 +115,28 @@ def test_stop_of_a_stalled_server_ends_and_gives_the_folder_back(tmp_path, monke
     os.kill(pid, signal.SIGCONT)
     store.close()
     assert not runs(pid)
+
+
+def test_start_that_is_interrupted_as_its_process_begins_leaves_none(tmp_path, monkeypatch):
+    """Ctrl-C comes when the process is there and `Popen` has not returned it."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    server = EmbeddedServer(tmp_path, Durability.FSYNC)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            server.start()
+        assert [False] == [runs(one.pid) for one in begun]
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for one in begun:
+            one.kill()
+            one.wait()
+        server.client.close()
