@@ -34,6 +34,7 @@ _CONDITION = "write the condition out: JOIN b ON a.x = b.x"
 _SORT = "answers come in the order of tuple time; leave it out"
 _SETS = "register each SELECT on its own"
 _PATTERN = "use LIKE with % and _"
+_NAMED = "write :name or $name, and give its value in params"
 
 CLAUSES = {
     "GROUP": ("GROUP BY", _AGGREGATE),
@@ -176,12 +177,12 @@ OPERANDS = {
     "SOME": ("SOME", "write IN (...)"),
     "ALL": ("ALL", "write NOT IN (...)"),
     "DISTINCT": ("DISTINCT inside an expression", "SELECT DISTINCT takes whole rows"),
-    "?": ("A parameter", "write the constant into the text"),
-    ":": ("A parameter", "write the constant into the text"),
-    "$": ("A parameter", "write the constant into the text"),
-    "@": ("A parameter", "write the constant into the text"),
+    "?": ("A parameter without a name", _NAMED),
+    ":": ("A parameter without a name", _NAMED),
+    "$": ("A parameter without a name", _NAMED),
+    "@": ("A parameter with @", _NAMED),
     "[": ("A list", "use IN (1, 2, 3)"),
-    "{": ("A parameter in braces", "write the constant into the text"),
+    "{": ("A parameter in braces", _NAMED),
     "+": ("Unary plus", "leave it out"),
     "~": ("~", "the operators are + - * / %"),
     "!": ("!", "write NOT"),
@@ -190,7 +191,7 @@ OPERANDS = {
 
 MISPLACED = {
     "FROM": "name the columns to select, or * for all of them, without a comma behind the last",
-    "%": "a placeholder like %s is not filled in: write the constant into the text",
+    "%": f"a placeholder like %s is not filled in: {_NAMED}",
     "*": "* alone is the whole select list; between two numbers it multiplies, and ** is not offered",
     "/": "a comment begins with --; / divides, as DOUBLE, and // is not offered",
     ">": "greater or equal is written >=",

@@ -1,11 +1,14 @@
 """Golden query files: a text, then behind `-->` what it must come to.
 
-Blocks are separated by empty lines; a line beginning with `-- ` before the text is a heading. After a
-change that is meant, write the files again and read the difference before keeping it:
+Blocks are separated by empty lines; a line beginning with `-- ` before the text is a heading. A comment
+`-- {"min": 40}` at the end of a text gives its parameters. After a change that is meant, write the files again
+and read the difference before keeping it:
 
     python -m tests.golden.query_files
 """
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,7 @@ from psoup.engine.query.factor import (
     EquiFactor,
     ResidualFactor,
 )
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.values.expression import Constant
 from psoup.engine.query.values.value_set import Interval
 from psoup.engine.tuples.schema import (
@@ -38,6 +42,9 @@ ACCEPTED = FOLDER / "queries.sql"
 REFUSED = FOLDER / "queries__invalid.sql"
 ACCEPTED_FUNCTIONS = FOLDER / "functions.sql"
 REFUSED_FUNCTIONS = FOLDER / "functions__invalid.sql"
+ACCEPTED_PARAMETERS = FOLDER / "parameters.sql"
+REFUSED_PARAMETERS = FOLDER / "parameters__invalid.sql"
+_GIVEN = re.compile(r"-- (\{.*\})$")
 
 TRADES = StreamSchema(
     "trades",
@@ -109,9 +116,15 @@ def write_cases(path: Path, outcome: Callable[[str], tuple[str, ...]]) -> None:
     path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
 
+def given(text: str) -> Parameters:
+    """Return the parameters that a text is registered with."""
+    found = _GIVEN.search(text)
+    return NO_PARAMETERS if found is None else json.loads(found[1])
+
+
 def accepted(text: str) -> tuple[str, ...]:
     """Return what an accepted query comes to: canonical text, windows, columns, factors, warnings."""
-    query = bind(text, STREAMS)
+    query = bind(text, STREAMS, given(text))
     columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.clause.outputs)
     return (
         query.canonical,
@@ -125,7 +138,7 @@ def accepted(text: str) -> tuple[str, ...]:
 def refused(text: str) -> tuple[str, ...]:
     """Return what a refused query comes to: code, line:column:length, the text pointed at, what its author reads."""
     try:
-        query = bind(text, STREAMS)
+        query = bind(text, STREAMS, given(text))
     except SqlError as error:
         at = error.position
         line = text.split("\n")[at.line - 1]
@@ -171,7 +184,7 @@ def _shown_interval(interval: Interval, kind: ColumnType) -> str:
 
 
 if __name__ == "__main__":
-    for path in (ACCEPTED, ACCEPTED_FUNCTIONS):
+    for path in (ACCEPTED, ACCEPTED_FUNCTIONS, ACCEPTED_PARAMETERS):
         write_cases(path, accepted)
-    for path in (REFUSED, REFUSED_FUNCTIONS):
+    for path in (REFUSED, REFUSED_FUNCTIONS, REFUSED_PARAMETERS):
         write_cases(path, refused)

@@ -6,17 +6,22 @@ from psoup.engine.query.bind.binder import bind
 from tests.golden.query_files import (
     ACCEPTED,
     ACCEPTED_FUNCTIONS,
+    ACCEPTED_PARAMETERS,
     REFUSED,
     REFUSED_FUNCTIONS,
+    REFUSED_PARAMETERS,
     STREAMS,
     Case,
     accepted,
+    given,
     read_cases,
     refused,
 )
 
-ACCEPTED_CASES = [*read_cases(ACCEPTED), *read_cases(ACCEPTED_FUNCTIONS)]
-REFUSED_CASES = [*read_cases(REFUSED), *read_cases(REFUSED_FUNCTIONS)]
+ACCEPTED_FILES = (ACCEPTED, ACCEPTED_FUNCTIONS, ACCEPTED_PARAMETERS)
+REFUSED_FILES = (REFUSED, REFUSED_FUNCTIONS, REFUSED_PARAMETERS)
+ACCEPTED_CASES = [case for path in ACCEPTED_FILES for case in read_cases(path)]
+REFUSED_CASES = [case for path in REFUSED_FILES for case in read_cases(path)]
 
 
 @pytest.mark.parametrize("case", ACCEPTED_CASES, ids=lambda case: case.text[:60])
@@ -28,7 +33,7 @@ def test_golden_accepted_query_becomes_what_is_written_down(case: Case):
 @pytest.mark.parametrize("case", ACCEPTED_CASES, ids=lambda case: case.text[:60])
 def test_golden_canonical_text_of_an_accepted_query_is_the_same_query(case: Case):
     """Binding the canonical text gives an equal query."""
-    query = bind(case.text, STREAMS)
+    query = bind(case.text, STREAMS, given(case.text))
     assert query == bind(query.canonical, STREAMS)
 
 

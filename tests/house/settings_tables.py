@@ -13,7 +13,10 @@ from pathlib import Path
 from tests.house import tree
 
 PAGE = tree.ROOT / "docs" / "settings.md"
-LIMITS = tuple(tree.ROOT / "engine" / f"{name}.py" for name in ("limits", "limits_of_waiting"))
+LIMITS = tuple(
+    tree.ROOT / "engine" / f"{name}.py"
+    for name in ("limits", "limits_of_queries", "limits_of_waiting")
+)
 UNITS = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -29,7 +32,7 @@ class Limit:
 
 
 def limits() -> Iterator[Limit]:
-    """Yield the bounds of `engine/limits.py`, and of its part, in the order they stand there, units left out."""
+    """Yield the bounds of `engine/limits.py`, and of its parts, in the order they stand there, units left out."""
     for path in LIMITS:
         yield from _limits_in(path)
 

@@ -3,7 +3,8 @@
 Reading order:
     parser: the whole statement.
     scanner, stray_characters: characters to tokens, and characters that no text may hold.
-    reader: the steps that every rule of the grammar takes.
+    reader: the steps that every rule of the grammar takes. durations: what INTERVAL holds.
+    parameter_values: the literals that parameters stand for.
     expression_grammar, call_grammar: WHERE and SELECT; functions, CASE and CAST in them.
     source_grammar, window_grammar: FROM, BEGIN-END.
     syntax: the tree they build, each node with its span of the text.

@@ -1,0 +1,49 @@
+"""Bounds on queries and their texts: part of `limits`, which has all of them under their names."""
+
+from typing import Final
+
+# Queries.
+QUERIES_COUNT_MAX: Final = 200_000
+"""Standing queries: twice the 100,000 that a laptop is meant to hold; each costs a bit per tuple in flight."""
+BATCH_QUERIES_MAX: Final = 10_000
+"""Registrations of one body: seconds of work, and an answer of about 6 MB."""
+DESCRIPTIONS_KEPT_MAX: Final = 10_000
+"""Descriptions kept so that a list is not made anew: about 3 KB each."""
+QUERY_TEXT_BYTES_MAX: Final = 65_536
+"""Checked before the parser sees the text."""
+QUERY_FACTORS_MAX: Final = 64
+"""Of one clause, once normalised."""
+QUERY_STREAMS_MAX: Final = 4
+"""In one FROM."""
+QUERY_IN_LIST_MAX: Final = 1_000
+"""Values of one IN list."""
+QUERY_DEPTH_MAX: Final = 16
+"""Nesting of one expression: parser and evaluator recurse."""
+QUERY_ARGUMENTS_MAX: Final = 64
+"""Arguments of one function, texts that are joined at once, branches of one CASE."""
+QUERY_CALLS_MAX: Final = 64
+"""Functions called in one expression, CASE among them, once normalised: each is a pass over all texts of a chunk."""
+QUERY_PATTERN_LENGTH_MAX: Final = 1_024
+"""Characters of a LIKE pattern: a text costs at most a 64th of it for each of its characters."""
+LIKE_PATTERNS_KEPT_MAX: Final = 128
+"""LIKE patterns kept as they are matched, 128 KiB each at most: made anew, one would cost as much as its chunk."""
+QUERY_OUTPUTS_MAX: Final = 256
+"""Columns of one select list."""
+QUERY_NAME_LENGTH_MAX: Final = 128
+"""Characters of the name a client gives a query."""
+QUERY_LABELS_MAX: Final = 16
+"""Labels of one query."""
+QUERY_LABEL_LENGTH_MAX: Final = 128
+"""Characters of a label's name and of its value."""
+QUERY_PARAMETERS_MAX: Final = 128
+"""Parameters of one query: two for each of its factors, as the ends of a BETWEEN are."""
+QUERY_PARAMETER_NAME_LENGTH_MAX: Final = 64
+"""Characters of a parameter's name, in `params` and in the text."""
+WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
+"""A century in microseconds, as for retention."""
+BOUND_BYTES_MAX: Final = 384 * 1_048_576
+"""Bound queries kept, so that a text is read once: about 140,000 as they are registered, 240,000 once invoked."""
+SHAPES_KEPT_MAX: Final = 1_000
+"""Shapes of queries known, so that their likes are bound quickly: programs write far fewer."""
+SHAPE_LENGTH_MAX: Final = 4_096
+"""Characters of a text whose shape is looked at, and of its canonical text: bounds what is kept of shapes."""
