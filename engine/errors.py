@@ -102,6 +102,12 @@ class QueryTooComplexError(SqlError):
     code = "query-too-complex"
 
 
+class ParameterError(SqlError):
+    """A parameter has no value, one that does not fit its place, or no place; `errors` as in InvalidFieldError."""
+
+    code = "invalid-field"
+
+
 class InvalidFieldError(EngineError):
     """Known members with a wrong type or value; `errors` lists pointer and reason, 20 at most."""
 

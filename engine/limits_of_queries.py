@@ -41,6 +41,10 @@ QUERY_LABELS_MAX: Final = 16
 """Labels of one query."""
 QUERY_LABEL_LENGTH_MAX: Final = 128
 """Characters of a label's name and of its value."""
+QUERY_PARAMETERS_MAX: Final = 128
+"""Parameters of one query: two for each of its factors, as the ends of a BETWEEN are."""
+QUERY_PARAMETER_NAME_LENGTH_MAX: Final = 64
+"""Characters of a parameter's name, in `params` and in the text."""
 WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
 """A century in microseconds, as for retention."""
 BOUND_BYTES_MAX: Final = 384 * 1_048_576

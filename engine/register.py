@@ -52,6 +52,7 @@ def register(
         name=content.name,
         labels=dict(content.labels),
         ranges=bound.ranges,
+        text=content.text,
     )
     state.hold_query(query)
     draft.queries[query.query_id] = query

@@ -12,6 +12,7 @@ import httpx
 import orjson
 
 from psoup.engine import limits
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.pipeline.calling import (
     ARROW_STREAM,
     Caller,
@@ -98,12 +99,15 @@ class PsoupClient(Caller):
         self,
         sql: str,
         *,
+        params: Parameters = NO_PARAMETERS,
         name: str | None = None,
         labels: Mapping[str, str] | None = None,
         materialize: str | None = None,
     ) -> JsonObject:
-        """Register a query; return its description with `id`."""
+        """Register a query, with values for the parameters `:name` of its text; return its description with `id`."""
         body: JsonObject = {"sql": sql}
+        if params:
+            body["params"] = dict(params)
         if name is not None:
             body["name"] = name
         if labels:

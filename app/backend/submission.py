@@ -352,7 +352,9 @@ def _nbytes(content: Content) -> int:
     """Return what an operation counts on its way: its body, or a query's text."""
     if isinstance(content, Rows):
         return len(content.body)
-    return len(content.sql) if isinstance(content, Register) else 0
+    if not isinstance(content, Register):
+        return 0
+    return len(content.sql) + (0 if content.text is None else len(content.text.sql))
 
 
 def _behind(since: Mark, appended: Appended) -> Mark:

@@ -65,6 +65,10 @@ Token = Annotated[
     str | None,
     typer.Option("--token", envvar="PSOUP_TOKEN", help="Key, where the service asks for one."),
 ]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", help="name=value, for each :name of the SQL: min=40, sym=ACME."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 

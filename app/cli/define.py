@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from psoup.app.cli.common import URL_DEFAULT, ListFormat, Materialize, Token, Url, Yes, exits
+from psoup.app.cli.common import (
+    URL_DEFAULT,
+    ListFormat,
+    Materialize,
+    Params,
+    Token,
+    Url,
+    Yes,
+    exits,
+)
 from psoup.engine.tuples.schema import ClockKind
 from psoup.engine.tuples.time_unit import TimeUnit
 
@@ -111,6 +120,7 @@ def drop(stream: Stream, *, yes: Yes = False, url: Url = URL_DEFAULT, token: Tok
 def register(
     sql: Sql,
     *,
+    param: Params = None,
     name: Name = None,
     label: Label = None,
     materialize: Kept = None,
@@ -120,9 +130,12 @@ def register(
 ) -> None:
     """Register a standing query and print its handle."""
     from psoup.app.cli.actions.define import labels_of, register_query
+    from psoup.app.cli.actions.parameters import parameters_of
     from psoup.pipeline.client import PsoupClient
 
-    labels = labels_of(label or ())
+    params, labels = parameters_of(param or ()), labels_of(label or ())
     with PsoupClient(url, token=token) as service:
         kept = None if materialize is None else materialize.value
-        register_query(service, sql, output, name=name, labels=labels, materialize=kept)
+        register_query(
+            service, sql, output, params=params, name=name, labels=labels, materialize=kept
+        )

@@ -11,6 +11,7 @@ from psoup.app.cli.common import (
     Handle,
     Materialize,
     OutputFormat,
+    Params,
     Token,
     Url,
     exits,
@@ -53,6 +54,7 @@ Times = Annotated[int | None, typer.Option(help="Looks after which watching ends
 def query(
     sql: Sql,
     *,
+    param: Params = None,
     name: Name = None,
     keep: Keep = False,
     materialize: Kept = None,
@@ -67,12 +69,14 @@ def query(
     token: Token = None,
 ) -> None:
     """Register a query, invoke it and print the answer; remove it again unless --keep."""
+    from psoup.app.cli.actions.parameters import parameters_of
     from psoup.app.cli.actions.query import View, register_and_show
     from psoup.pipeline.client import PsoupClient, RetryPolicy
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
     )
+    params = parameters_of(param or ())
     on_screen = watch and sys.stdout.isatty()
     retry = RetryPolicy(budget_s=WATCH_RETRY_S) if on_screen else None
     with PsoupClient(url, token=token, retry=retry) as service:
@@ -80,6 +84,7 @@ def query(
             service,
             sql,
             view,
+            params=params,
             name=name,
             materialize=materialize and materialize.value,
             keep=keep or name is not None,

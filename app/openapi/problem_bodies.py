@@ -162,6 +162,11 @@ class InvalidFieldProblem(Problem):
     """Members or parameters have wrong types or values."""
 
     errors: list[WrongField] = Field(description="The first 20 of them.")
+    position: PositionAnswer | None = Field(
+        default=None, description="Of a parameter of a query: where it stands in the text."
+    )
+    excerpt: str | None = Field(default=None, description="As of a query that is refused.")
+    hint: str | None = Field(default=None, description="As of a query that is refused.")
 
 
 class WrongRow(BaseModel):

@@ -146,7 +146,7 @@ def _prepare(
         query_id = new_handle(call.context.handle_bits)
         try:
             prepared.append(
-                prepare(body, query_id=query_id, streams=streams, bind=call.service.bound.bind)
+                prepare(body, query_id=query_id, streams=streams, queries=call.service.bound)
             )
         except EngineError as refusal:
             prepared.append(refusal)

@@ -114,7 +114,7 @@ def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
         body,
         query_id=query_id,
         streams=call.service.catalogue.streams(),
-        bind=call.service.bound.bind,
+        queries=call.service.bound,
     )
 
 

@@ -18,9 +18,10 @@ from psoup.app.wire.models.queries import (
 from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
-from psoup.engine.query.bind.binder import Bind
+from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, QueryWarning
+from psoup.engine.query.parameters import NO_PARAMETERS, RegisteredText
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import Suspension
 from psoup.engine.tuples.batch import Seq
@@ -51,6 +52,7 @@ class Registration:
             name=self.body.name,
             labels=self.content.labels,
             materialize=self.content.materialize,
+            text=self.content.text,
         )
 
 
@@ -69,13 +71,16 @@ class Told:
     reads: bool = False
 
 
-def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind) -> Registration:
+def prepare(
+    body: QueryBody, *, query_id: QueryId, streams: Streams, queries: BoundQueries
+) -> Registration:
     """Return the registration of `body` under `query_id`. CPU work: runs in a pool.
 
     Raises:
-        SqlError: the text does not bind against `streams`.
+        SqlError: the text does not bind against `streams`, with the parameters given.
     """
-    bound = bind(body.sql, streams)
+    params = body.params or NO_PARAMETERS
+    bound = queries.bind(body.sql, streams, params)
     read = {one.stream: streams[one.stream] for one in bound.clause.sources}
     content = Register(
         query_id=query_id,
@@ -85,8 +90,10 @@ def prepare(body: QueryBody, *, query_id: QueryId, streams: Streams, bind: Bind)
         labels=body.labels or {},
         materialize=Materialize(body.materialize),
         declared={name: schema for name, (_, schema) in read.items()},
+        text=RegisteredText(body.sql, params) if params else None,
     )
-    return Registration(query_id, body, bound, content, written_warnings(body.sql, streams, bound))
+    warnings = written_warnings(body.sql, streams, bound, params)
+    return Registration(query_id, body, bound, content, warnings)
 
 
 def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
@@ -158,6 +165,7 @@ def describe_pending(call: Call, pending: PendingQuery) -> Description | None:
         name=content.name,
         labels=content.labels,
         materialize=content.materialize,
+        text=content.text,
     )
 
 
@@ -182,6 +190,7 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
             name=record.name,
             labels=record.labels,
             materialize=snapshot.clause.materialize,
+            text=record.text,
         )
         kept.put(record.query_id, held)
     suspended = suspension(snapshot)

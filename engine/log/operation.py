@@ -5,6 +5,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final, NewType
 
+from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from psoup.engine.tuples.value_type import value_type
@@ -125,7 +126,8 @@ class Commit:
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
-    `sql` is the canonical text, window included. `declared` has those declarations by name, as in `Rows`.
+    `sql` is the canonical text, window included; `text` is the one registered, where it has parameters. `declared`
+    has those declarations by name, as in `Rows`.
     """
 
     query_id: QueryId
@@ -135,6 +137,7 @@ class Register:
     labels: Mapping[str, str] = field(default_factory=dict)
     materialize: Materialize = Materialize.AUTO
     declared: Mapping[str, StreamSchema] = field(default_factory=dict, compare=False, repr=False)
+    text: RegisteredText | None = None
 
     @property
     def definition(self) -> str:

@@ -6,6 +6,7 @@ Reading order:
     factor: the conjuncts of WHERE, in the forms that SteMs take.
     reading: what answering takes from a clause: its columns, the plan of its join.
     join_graph, join_shape: which sources the factors connect, and how clauses share a join.
+    parameters: what a registration gives for the names in its text.
     canonical: one text for one bound query. dialect, time_literals: reserved words, instants and durations as text.
     text: from characters to syntax. bind: from syntax to clause and window. values: expressions, sets of values.
     functions: the scalar functions that expressions call, in one table.

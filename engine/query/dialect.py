@@ -35,6 +35,7 @@ JOIN_HINT = "joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHER
 _CONDITION = "write the condition out: JOIN b ON a.x = b.x"
 _SETS = "register each SELECT on its own"
 _PATTERN = "use LIKE with % and _"
+_NAMED = "write :name or $name, and give its value in params"
 
 CLAUSES = {
     "FETCH": ("FETCH", "write LIMIT 10"),
@@ -183,12 +184,12 @@ OPERANDS = {
         "DISTINCT inside an expression",
         "SELECT DISTINCT takes whole rows, COUNT(DISTINCT x) the values of one column",
     ),
-    "?": ("A parameter", "write the constant into the text"),
-    ":": ("A parameter", "write the constant into the text"),
-    "$": ("A parameter", "write the constant into the text"),
-    "@": ("A parameter", "write the constant into the text"),
+    "?": ("A parameter without a name", _NAMED),
+    ":": ("A parameter without a name", _NAMED),
+    "$": ("A parameter without a name", _NAMED),
+    "@": ("A parameter with @", _NAMED),
     "[": ("A list", "use IN (1, 2, 3)"),
-    "{": ("A parameter in braces", "write the constant into the text"),
+    "{": ("A parameter in braces", _NAMED),
     "+": ("Unary plus", "leave it out"),
     "~": ("~", "the operators are + - * / %"),
     "!": ("!", "write NOT"),
@@ -197,7 +198,7 @@ OPERANDS = {
 
 MISPLACED = {
     "FROM": "name the columns to select, or * for all of them, without a comma behind the last",
-    "%": "a placeholder like %s is not filled in: write the constant into the text",
+    "%": f"a placeholder like %s is not filled in: {_NAMED}",
     "*": "* alone is the whole select list; between two numbers it multiplies, and ** is not offered",
     "/": "a comment begins with --; / divides, as DOUBLE, and // is not offered",
     ">": "greater or equal is written >=",

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
+from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Window
 from psoup.engine.results.clause_pages import ClausePages
 from psoup.engine.results.composites import CompositeKey, CompositePage
@@ -199,6 +200,8 @@ class QueryRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     ranges: tuple[int | None, ...] = ()
     """As in `BoundQuery`."""
+    text: RegisteredText | None = None
+    """The text that was registered, where it has parameters."""
 
 
 @value_type

@@ -15,4 +15,7 @@ def text_bytes(records: Iterable[ClauseRecord | QueryRecord | None]) -> int:
         elif record is not None:
             texts += [record.query_id, record.canonical, record.name or ""]
             texts += [*record.labels, *record.labels.values()]
+            if record.text is not None:
+                texts += [record.text.sql, *record.text.params]
+                texts += [value for value in record.text.params.values() if isinstance(value, str)]
     return sum(map(sys.getsizeof, texts))

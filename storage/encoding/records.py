@@ -24,6 +24,7 @@ from psoup.engine.log.operation import (
     Tick,
     Txn,
 )
+from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.results.delta import (
     BatchRecord,
@@ -68,6 +69,7 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
                 content.name,
                 labels,
                 content.materialize,
+                *_encode_text(content.text),
             ]
         case Remove():
             kind, value = "remove", content.query_id
@@ -93,8 +95,16 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
             stream_id, name, rows, txn, more = value
             return Rows(StreamId(stream_id), name, rows, body, _decode_txn(txn), more)
         case "register":
-            query_id, sql, streams, name, labels, materialize = value
-            return Register(QueryId(query_id), sql, streams, name, labels, Materialize(materialize))
+            query_id, sql, streams, name, labels, materialize, *texts = value
+            return Register(
+                QueryId(query_id),
+                sql,
+                streams,
+                name,
+                labels,
+                Materialize(materialize),
+                text=_decode_text(texts),
+            )
         case "remove":
             return Remove(QueryId(value))
         case "tick":
@@ -102,6 +112,15 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
         case _:
             pass
     raise AssertionError(f"an operation of unknown kind {kind!r} in the log")
+
+
+def _encode_text(text: RegisteredText | None) -> list[object]:
+    """Return what stands last in the JSON of a query whose text has parameters; nothing for any other."""
+    return [] if text is None else [[text.sql, dict(text.params)]]
+
+
+def _decode_text(values: list[Any]) -> RegisteredText | None:
+    return RegisteredText(*values[0]) if values else None
 
 
 def _encode_txn(txn: Txn | None) -> list[object] | None:
@@ -223,16 +242,18 @@ def encode_query(record: QueryRecord) -> bytes:
         record.name,
         dict(record.labels),
     ]
-    if record.ranges:
+    if record.ranges or record.text is not None:
         value.append(record.ranges)
+    value += _encode_text(record.text)
     return front + orjson.dumps([FORMAT, *value])
 
 
 def decode_query(value: bytes) -> QueryRecord:
     """Return the record that `encode_query` wrote."""
     seq, clause_id, rest = value.split(b" ", 2)
-    version, query_id, canonical, window, name, labels, *ranges = orjson.loads(rest)
+    version, query_id, canonical, window, name, labels, *more = orjson.loads(rest)
     assert version == FORMAT
+    ranges, texts = (more[0], more[1:]) if more else ((), [])
     begin, end = (None if bound is None else Bound(*bound) for bound in window)
     return QueryRecord(
         query_id=QueryId(query_id),
@@ -242,7 +263,8 @@ def decode_query(value: bytes) -> QueryRecord:
         window=Window(begin, end),
         name=name,
         labels=labels,
-        ranges=tuple(*ranges),
+        ranges=tuple(ranges),
+        text=_decode_text(texts),
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from psoup.app.cli.actions.parameters import parameters_of
 from psoup.app.cli.common import ExitCode
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
@@ -167,6 +168,34 @@ def test_register_takes_what_the_service_does(declared):
     table = declared("register", "SELECT n FROM s", *options, "--format", "table").stdout
     assert found["id"] in table
     assert "user:42" in table
+
+
+def test_register_takes_the_values_of_parameters(declared):
+    """Numbers, texts, also those that look like numbers, truths and NULL; the description shows them."""
+    sql = "SELECT n, :code AS c, :name AS d, :on AS o, :none AS x FROM s WHERE n > $min"
+    given = ("min=-4", 'code="40"', "name=it's=a", "on=true", "none=null")
+    options = [part for one in given for part in ("--param", one)]
+    found = orjson.loads(declared("register", sql, *options, "--format", "ndjson").stdout_bytes)
+    wanted = {"min": -4, "code": "40", "name": "it's=a", "on": True, "none": None}
+    assert (sql, wanted) == (found["sql"], found["params"])
+    assert "min=-4" in declared("register", sql, *options, "--format", "table").stdout
+
+
+@pytest.mark.parametrize(
+    "text", ["[1]", "{}", "NaN", "-Infinity", "1e999", "01", "", "'a'", "[" * 9_000]
+)
+def test_value_that_no_json_value_is_stays_a_text(text):
+    """A list may be a text, and so may be what is nearly a number."""
+    assert {"a": text} == parameters_of([f"a={text}"])
+
+
+@pytest.mark.parametrize("params", [("x",), ("=1",), ("a=1", "a=2")])
+def test_register_with_parameters_that_cannot_be_ends_with_2(declared, params):
+    """Said without asking the service."""
+    options = [part for one in params for part in ("-p", one)]
+    declared("register", "SELECT n FROM s WHERE n = :a", *options, code=ExitCode.USAGE)
+    with declared.service() as service:
+        assert [] == list(service.queries())
 
 
 @pytest.mark.parametrize("labels", [("x",), (":x",), ("a:1", "a:2")])

@@ -124,6 +124,19 @@ def test_query_with_a_name_stays_and_is_shared(loaded):
     assert [handle] == queries(loaded)
 
 
+def test_query_takes_parameters_and_says_what_is_wrong_with_one(loaded):
+    """--param once for each; a value that does not fit is refused with the place where it stands."""
+    sql = "SELECT n FROM s WHERE n >= :least AND name = $name"
+    result = loaded("query", sql, "--param", "least=2", "-p", 'name=a "quoted"\nname')
+    assert b'{"n":2}\n' == result.stdout_bytes
+    refused = loaded("query", sql, "-p", "least=two", "-p", "name=a", code=ExitCode.REFUSED)
+    assert "/params/least" in refused.stderr
+    assert "^^^^^^" in refused.stderr
+    missing = loaded("query", sql, "-p", "least=2", code=ExitCode.REFUSED)
+    assert "The parameter $name has no value" in missing.stderr
+    assert [] == queries(loaded)
+
+
 def test_query_kept_tells_what_is_kept_of_its_matches(loaded):
     """--materialize goes into the registration; a word that is none is wrong use."""
     loaded("query", SQL, "--keep", "--materialize", "partial")

@@ -133,7 +133,7 @@ SELECT CASE WHEN open THEN 1 ELSE 'a' END FROM trades
 SELECT CASE sym WHEN 1 THEN 2 END FROM trades
 --> type-mismatch 1:22:1 1
 --> VARCHAR does not compare with BIGINT constant 1.
---> write the constant in single quotes: '1'
+--> write it as a text, in quotes: '1'
 
 -- casts
 SELECT sym FROM trades WHERE CAST(ts AS BIGINT) = 5
@@ -321,4 +321,4 @@ SELECT sym FROM trades WHERE sym ILIKE 'aX' ESCAPE 'x'
 SELECT sym FROM trades WHERE sym || 'a' > 5
 --> type-mismatch 1:43:1 5
 --> VARCHAR does not compare with BIGINT constant 5.
---> write the constant in single quotes: '5'
+--> write it as a text, in quotes: '5'

@@ -231,18 +231,18 @@ SELECT sym FROM trades WHERE 1 < px < 5
 
 SELECT sym FROM trades WHERE px = ?
 --> unsupported-sql 1:35:1 ?
---> A parameter is not offered.
---> write the constant into the text
+--> A parameter without a name is not offered.
+--> write :name or $name, and give its value in params
 
 SELECT sym FROM trades WHERE px = :px
---> unsupported-sql 1:35:1 :
---> A parameter is not offered.
---> write the constant into the text
+--> invalid-field 1:35:3 :px
+--> The parameter :px has no value.
+--> give one in params, beside sql: "params": {"px": 40}
 
 SELECT sym FROM trades WHERE px = $1
 --> unsupported-sql 1:35:1 $
---> A parameter is not offered.
---> write the constant into the text
+--> A parameter without a name is not offered.
+--> write :name or $name, and give its value in params
 
 SELECT ROW_NUMBER() OVER (ORDER BY px) FROM trades
 --> unsupported-sql 1:8:10 ROW_NUMBER
@@ -379,7 +379,7 @@ SELECT sym FROM trades WHERE px > 1 AND qty
 SELECT sym FROM trades WHERE sym = 5
 --> type-mismatch 1:36:1 5
 --> VARCHAR does not compare with BIGINT constant 5.
---> write the constant in single quotes: '5'
+--> write it as a text, in quotes: '5'
 
 SELECT sym FROM trades WHERE 'a' < px
 --> type-mismatch 1:30:3 'a'

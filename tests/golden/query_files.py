@@ -1,11 +1,14 @@
 """Golden query files: a text, then behind `-->` what it must come to.
 
-Blocks are separated by empty lines; a line beginning with `-- ` before the text is a heading. After a
-change that is meant, write the files again and read the difference before keeping it:
+Blocks are separated by empty lines; a line beginning with `-- ` before the text is a heading. A comment
+`-- {"min": 40}` at the end of a text gives its parameters. After a change that is meant, write the files again
+and read the difference before keeping it:
 
     python -m tests.golden.query_files
 """
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,7 @@ from psoup.engine.query.factor import (
     EquiFactor,
     ResidualFactor,
 )
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.values.expression import Constant
 from psoup.engine.query.values.value_set import Interval
 from psoup.engine.tuples.schema import (
@@ -34,8 +38,11 @@ from psoup.engine.tuples.schema import (
 MARK = "--> "
 HEADING = "-- "
 FOLDER = Path(__file__).parent
-ACCEPTED = tuple(FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes"))
+ACCEPTED = tuple(
+    FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes", "parameters")
+)
 REFUSED = tuple(path.with_stem(f"{path.stem}__invalid") for path in ACCEPTED)
+_GIVEN = re.compile(r"-- (\{.*\})$")
 
 TRADES = StreamSchema(
     "trades",
@@ -112,9 +119,15 @@ def write_cases(path: Path, outcome: Callable[[str], tuple[str, ...]]) -> None:
     path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
 
 
+def given(text: str) -> Parameters:
+    """Return the parameters that a text is registered with."""
+    found = _GIVEN.search(text)
+    return NO_PARAMETERS if found is None else json.loads(found[1])
+
+
 def accepted(text: str) -> tuple[str, ...]:
     """Return what an accepted query comes to: canonical text, windows, columns, factors, warnings."""
-    query = bind(text, STREAMS)
+    query = bind(text, STREAMS, given(text))
     columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.shape.outputs)
     return (
         query.canonical,
@@ -129,7 +142,7 @@ def accepted(text: str) -> tuple[str, ...]:
 def refused(text: str) -> tuple[str, ...]:
     """Return what a refused query comes to: code, line:column:length, the text pointed at, what its author reads."""
     try:
-        query = bind(text, STREAMS)
+        query = bind(text, STREAMS, given(text))
     except SqlError as error:
         at = error.position
         line = text.split("\n")[at.line - 1]

@@ -481,8 +481,3 @@ SELECT sym FROM trades LEFT JOIN symbols ON sym = id
 --> unsupported-sql 1:24:4 LEFT
 --> LEFT JOIN is not offered.
 --> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
-
-SELECT sym FROM trades WHERE px > :low
---> unsupported-sql 1:35:1 :
---> A parameter is not offered.
---> write the constant into the text

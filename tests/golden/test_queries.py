@@ -9,6 +9,7 @@ from tests.golden.query_files import (
     STREAMS,
     Case,
     accepted,
+    given,
     read_all_cases,
     refused,
 )
@@ -23,7 +24,7 @@ def test_golden_accepted_query_becomes_what_is_written_down(case: Case):
 @pytest.mark.parametrize("case", read_all_cases(ACCEPTED), ids=lambda case: case.text[:60])
 def test_golden_canonical_text_of_an_accepted_query_is_the_same_query(case: Case):
     """Binding the canonical text gives an equal query."""
-    query = bind(case.text, STREAMS)
+    query = bind(case.text, STREAMS, given(case.text))
     assert query == bind(query.canonical, STREAMS)
 
 

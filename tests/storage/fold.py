@@ -249,6 +249,7 @@ class Fold:
             content.name,
             dict(content.labels),
             (5_000_000, *[None] * (len(clause.streams) - 1)) if len(clause.streams) > 1 else (),
+            content.text,
         )
         self.queries[query.query_id] = query
         changed = self._count_queries(content.streams.values())

@@ -14,6 +14,7 @@ from psoup.engine.log.operation import (
     StageId,
     Txn,
 )
+from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 
 
@@ -80,7 +81,9 @@ def register(
     """Return the registration of handle `number` over one stream."""
     text = f"SELECT x0 FROM {stream} WHERE x0 > {number}" if sql is None else sql
     labels = {"team": "süd"}
-    return Register(query_id(number), text, {stream: StreamId(stream_id)}, name, labels)
+    registered = RegisteredText(":süd", {"süd": "a'", "n": number}) if number % 3 == 1 else None
+    read = {stream: StreamId(stream_id)}
+    return Register(query_id(number), text, read, name, labels, text=registered)
 
 
 def join(

@@ -16,6 +16,7 @@ from psoup.app.cli.terminal.output import (
     standard_output,
     warnings,
 )
+from psoup.engine.query.parameters import Parameters
 from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.definition import check_stream_name
 from psoup.pipeline.dropping import drop_as_seen
@@ -77,12 +78,15 @@ def register_query(
     sql: str,
     output: ListFormat | None,
     *,
+    params: Parameters,
     name: str | None,
     labels: Mapping[str, str],
     materialize: str | None,
 ) -> None:
     """Register a query and print its handle, or its description where a format is asked for."""
-    described = service.register(sql, name=name, labels=labels, materialize=materialize)
+    described = service.register(
+        sql, params=params, name=name, labels=labels, materialize=materialize
+    )
     _say_warnings(described)
     if output is ListFormat.NDJSON:
         write_line(described)
@@ -94,6 +98,8 @@ def register_query(
             (name, described[name] or "")
             for name in ("id", "name", "state", "canonical", "materialize")
         ]
+        given = ", ".join(f"{key}={value}" for key, value in described.get("params", {}).items())
+        rows += [("params", given)] if given else []
         rows += [("labels", labelled), ("columns", columns)]
         standard_output().print(plain_table(("", "query"), rows))
         return

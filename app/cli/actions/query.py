@@ -18,6 +18,7 @@ from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.common import OutputFormat, write_bytes, write_line
 from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
 from psoup.app.cli.terminal.output import rows_table, standard_error, standard_output, warnings
+from psoup.engine.query.parameters import Parameters
 from psoup.pipeline.client import JsonObject, PsoupClient
 
 TABLE_ROWS_DEFAULT: Final = 100
@@ -42,12 +43,13 @@ def register_and_show(
     sql: str,
     view: View,
     *,
+    params: Parameters,
     name: str | None,
     materialize: str | None,
     keep: bool,
 ) -> None:
     """Register a query, show its answer, and remove it unless it is to be kept."""
-    described = service.register(sql, name=name, materialize=materialize)
+    described = service.register(sql, params=params, name=name, materialize=materialize)
     notes = standard_error()
     if described.get("warnings"):
         notes.print(warnings(described["warnings"]))

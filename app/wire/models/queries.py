@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
@@ -13,6 +13,7 @@ from psoup.engine import limits
 from psoup.engine.errors import NO_QUERY, NotFoundError
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.parameters import PARAMETER_NAME, ParameterValue, RegisteredText
 from psoup.engine.results.delta import Suspension
 from psoup.engine.tuples.batch import Seq
 
@@ -27,6 +28,7 @@ _INSTEAD: Final = (
     "rows of its window when it is invoked"
 )
 PREFIX: Final = "q_"
+_NO_SINGLE_VALUES: Final[Mapping[type, str]] = {list: "an array", dict: "an object"}
 HANDLE_PATTERN: Final = handle_pattern(PREFIX)
 
 
@@ -64,6 +66,25 @@ def _without_colon(text: str) -> str:
 LabelKey = Annotated[Label, AfterValidator(_without_colon)]
 
 
+def _single_value(value: object) -> object:
+    given = _NO_SINGLE_VALUES.get(type(value))
+    if given is not None:
+        raise ValueError(f"expected a number, a text, true, false or null, got {given}")
+    return value
+
+
+def _parameter_name(text: str) -> str:
+    if not PARAMETER_NAME.fullmatch(text):
+        raise ValueError("expected a name of letters, digits and _, not beginning with a digit")
+    return text
+
+
+ParameterName = Annotated[
+    str,
+    Field(max_length=limits.QUERY_PARAMETER_NAME_LENGTH_MAX),
+    AfterValidator(_parameter_name),
+]
+GivenValue = Annotated[ParameterValue, BeforeValidator(_single_value)]
 MaterializeWord = Literal["auto", "partial", "complete", "none"]
 """The values of `Materialize`, as they travel."""
 
@@ -84,6 +105,12 @@ class QueryBody(BaseModel):
     ) = None
     labels: dict[LabelKey, Label] | None = Field(
         default=None, max_length=limits.QUERY_LABELS_MAX, examples=[{"user": "42"}]
+    )
+    params: dict[ParameterName, GivenValue] | None = Field(
+        default=None,
+        max_length=limits.QUERY_PARAMETERS_MAX,
+        description="Values for the names `:name` and `$name` in `sql`, which stand for constants.",
+        examples=[{"min": 40}],
     )
     materialize: MaterializeWord = Field(
         default="auto", description="What is kept of the query's matches between invocations."
@@ -127,6 +154,13 @@ class QueryAnswer(BaseModel):
     )
     name: str | None
     labels: dict[str, str]
+    sql: str | None = Field(
+        default=None,
+        description="With parameters alone: the text as it was registered. `canonical` holds their values.",
+    )
+    params: dict[str, ParameterValue] | None = Field(
+        default=None, description="With parameters alone: their values, as they were given."
+    )
     canonical: str
     window: WindowAnswer
     columns: list[OutputAnswer]
@@ -156,6 +190,7 @@ def describe_query(
     name: str | None,
     labels: Mapping[str, str],
     materialize: Materialize,
+    text: RegisteredText | None,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
     sources = bound.clause.sources
@@ -168,6 +203,7 @@ def describe_query(
         "suspended": None,
         "name": name,
         "labels": dict(labels),
+        **({} if text is None else {"sql": text.sql, "params": dict(text.params)}),
         "canonical": bound.canonical,
         "window": {
             "kind": bound.window.kind.value,

@@ -1,10 +1,14 @@
-"""Arithmetic of bound sides: numbers with numbers, instants with an INTERVAL or with each other."""
+"""Arithmetic of bound sides: numbers with numbers, instants with an INTERVAL or with each other.
+
+A parameter beside an instant gives what an INTERVAL holds: "10 minutes".
+"""
 
 from psoup.engine.errors import TypeMismatchError
 from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.coercion import alike, described, kind_of
 from psoup.engine.query.bind.comparison_binder import NUMBERS, Side
-from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.durations import duration_us, is_duration
+from psoup.engine.query.text.refusal import ParameterSpan, Refused
 from psoup.engine.query.values.expression import (
     Arithmetic,
     ArithmeticOp,
@@ -15,6 +19,7 @@ from psoup.engine.query.values.expression import (
 from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64, _TIMESTAMP = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.TIMESTAMP
+_MOVES = (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT)
 
 
 def bound_negation(side: Side) -> Expression:
@@ -34,7 +39,13 @@ def bound_negation(side: Side) -> Expression:
 
 
 def bound_arithmetic(op: ArithmeticOp, left_side: Side, right_side: Side) -> Expression:
-    """Return left op right of numbers, or the microseconds between two instants. Raises Refused: `type-mismatch`."""
+    """Return left op right of numbers, or the microseconds between two instants; an instant moved as a parameter says.
+
+    Raises Refused: `type-mismatch`, or as `duration_us` does.
+    """
+    moved = _moved_as_given(op, left_side, right_side)
+    if moved is not None:
+        return moved
     (left, left_span), (right, right_span) = left_side, right_side
     if form.is_null(left) != form.is_null(right):
         known = right if form.is_null(left) else left
@@ -83,3 +94,30 @@ def bound_move(op: ArithmeticOp, moved: Side, us: int) -> Expression:
         op = ArithmeticOp.SUBTRACT if op is ArithmeticOp.ADD else ArithmeticOp.ADD
         us = -us
     return form.fold(Arithmetic(op, instant, Constant(us, _INT64), _TIMESTAMP))
+
+
+def _moved_as_given(op: ArithmeticOp, left: Side, right: Side) -> Expression | None:
+    """Return an instant that moves by what a parameter gives; None where it does not, or is taken from another one.
+
+    Raises:
+        Refused: `type-mismatch`: the parameter gives neither a length of time nor an instant.
+    """
+    if op is ArithmeticOp.ADD and isinstance(left[1], ParameterSpan):
+        left, right = right, left
+    given, span = right
+    if op not in _MOVES or left[0].type is not _TIMESTAMP or not isinstance(span, ParameterSpan):
+        return None
+    if not isinstance(given, Constant) or given.value is None:
+        return None
+    if isinstance(given.value, str):
+        if is_duration(given.value):
+            return bound_move(op, left, duration_us(given.value, span))
+        if op is ArithmeticOp.SUBTRACT:
+            return None
+    raise Refused(
+        TypeMismatchError,
+        f"Expected a length of time beside a TIMESTAMP, found {kind_of(given)}.",
+        span,
+        "give a text: 10 minutes",
+        quoting=f"Expected a length of time beside a TIMESTAMP, found {described(given)}.",
+    )

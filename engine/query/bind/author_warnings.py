@@ -17,8 +17,15 @@ from psoup.engine.query.bind.scope import Scope, Streams
 from psoup.engine.query.canonical import sql_name, sql_text
 from psoup.engine.query.clause import BoundQuery, QueryWarning
 from psoup.engine.query.factor import AttributeFactor, BooleanFactor
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.text.parser import parse
-from psoup.engine.query.text.refusal import Refused, Span, excerpt_of, position_of
+from psoup.engine.query.text.refusal import (
+    ParameterSpan,
+    Refused,
+    Span,
+    excerpt_of,
+    position_of,
+)
 from psoup.engine.query.text.syntax import (
     ExpressionSyntax,
     LogicalSyntax,
@@ -32,7 +39,9 @@ TEXT_LIKE_COLUMN: Final = "text-like-column"
 _TEXT: Final = re.compile(r"'((?:[^']|'')*)'")
 
 
-def written_warnings(text: str, streams: Streams, bound: BoundQuery) -> tuple[QueryWarning, ...]:
+def written_warnings(
+    text: str, streams: Streams, bound: BoundQuery, parameters: Parameters = NO_PARAMETERS
+) -> tuple[QueryWarning, ...]:
     """Return the warnings of `bound`, which `text` is bound to over `streams`, in the words of the text.
 
     Cost: that of binding where there are warnings of a join, a condition that is never TRUE, or a text that is
@@ -42,7 +51,7 @@ def written_warnings(text: str, streams: Streams, bound: BoundQuery) -> tuple[Qu
     columns = _columns_like_texts(text, streams, bound)
     if not columns and not any(is_join or one.code == NEVER_TRUE for one in bound.warnings):
         return bound.warnings
-    syntax = parse(text)
+    syntax = parse(text, parameters)
     texts = tuple(_text_warnings(text, syntax, columns))
     scope = Scope(syntax.sources, streams, written=True)
     try:
@@ -84,7 +93,9 @@ def _text_warnings(
     while pending:
         expression = pending.pop(0)
         pending += operands(expression)
-        if isinstance(expression, StringSyntax) and expression.value.casefold() in columns:
+        if not isinstance(expression, StringSyntax) or isinstance(expression.span, ParameterSpan):
+            continue
+        if expression.value.casefold() in columns:
             column = sql_name(columns[expression.value.casefold()])
             detail = f"{sql_text(expression.value)} is a text; the column is written {column}"
             place = expression.span

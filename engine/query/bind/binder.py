@@ -24,6 +24,7 @@ from psoup.engine.query.canonical import (
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.factor import BooleanFactor
 from psoup.engine.query.join_graph import unbound_source
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.shape import Output
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import Refused, Span
@@ -41,8 +42,8 @@ _HAVING = "conditions on aggregates stand in HAVING, behind GROUP BY"
 _ALONE = "without that every stream needs a condition of its own"
 
 
-def bind(text: str, streams: Streams) -> BoundQuery:
-    """Return the query that `text` means over the declared `streams`.
+def bind(text: str, streams: Streams, parameters: Parameters = NO_PARAMETERS) -> BoundQuery:
+    """Return the query that `text` means over the declared `streams`, with a constant in place of each parameter.
 
     Texts that mean the same in an obvious way (`normal_form.py`) have equal clauses; binding `canonical`
     gives an equal query.
@@ -53,7 +54,7 @@ def bind(text: str, streams: Streams) -> BoundQuery:
     Cost: linear in the text, but for sorting factors.
     """
     try:
-        syntax = parse(text)
+        syntax = parse(text, parameters)
         return bind_syntax(syntax, Scope(syntax.sources, streams))
     except Refused as refused:
         raise refused.in_text(text) from None

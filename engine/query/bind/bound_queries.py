@@ -6,16 +6,18 @@ text and of the declarations it reads, so an answer that is kept is the answer; 
 the cost of `binder.bind`.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from psoup.engine import limits
-from psoup.engine.query.bind.binder import Bind
+from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.bind.skeletons import Skeletons, SkeletonsStatistics
 from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters, ParameterValue
 from psoup.engine.query.reading import Reading
 from psoup.engine.recent import ENTRY_BYTES, Recent
 from psoup.engine.tuples.schema import StreamId, StreamSchema
@@ -23,8 +25,12 @@ from psoup.engine.tuples.schema import StreamId, StreamSchema
 Declared = tuple[tuple[StreamId, StreamSchema], ...]
 """The streams of a query, in FROM order."""
 
-_AsWritten = tuple[str, int]
-"""A text as it was written, and the number of the names of all streams declared: they decide which one it means."""
+_Given = tuple[tuple[str, type[object], ParameterValue], ...]
+"""Parameters by name, each with the type of its value: 1, 1.0 and True are equal and are not the same constant."""
+
+_AsWritten = tuple[str, int, _Given]
+"""A text as it was written, the number of the names of all streams declared, and its parameters: they decide which
+query it means."""
 
 BOUND_BYTES_PER_TEXT_BYTE: Final = 40
 """What a bound query takes for each byte of its canonical text: 9 to 36 were measured, most with much arithmetic."""
@@ -87,24 +93,27 @@ class BoundQueries:
         self._names_number = 0
         self._bound = 0
 
-    def bind(self, text: str, streams: Streams) -> BoundQuery:
+    def bind(
+        self, text: str, streams: Streams, parameters: Parameters = NO_PARAMETERS
+    ) -> BoundQuery:
         """Return what `binder.bind` returns, and the same object as long as it is kept.
 
         Args:
             text: the query as it was written, or its canonical text.
             streams: the declared streams; not changed by anyone until this returns.
+            parameters: the values given for the parameters of the text.
 
         Raises:
             SqlError: as `binder.bind` does.
 
         Cost: O(1) and the text's hash where it is kept, else that of `binder.bind`.
         """
-        kept = self._of_canonical(text)
+        kept = None if parameters else self._of_canonical(text)
         if kept is None:
-            canonical = self._kept.get(self._as_written(text, streams))
+            canonical = self._kept.get(self._as_written(text, streams, parameters))
             kept = self._of_canonical(canonical) if isinstance(canonical, str) else None
         if kept is None or not _holds(kept, streams):
-            kept = self._bind_and_keep(text, streams)
+            kept = self._bind_and_keep(text, streams, parameters)
         return kept.query
 
     def reading(self, canonical: str, declared: Declared) -> Reading:
@@ -141,19 +150,26 @@ class BoundQueries:
             ids = [source.stream_id for source in kept.query.clause.sources]
             assert ids == [stream_id for stream_id, _ in kept.declared], "and for its streams"
 
-    def _bind_and_keep(self, text: str, streams: Streams) -> _Kept:
+    def _bind_and_keep(
+        self, text: str, streams: Streams, parameters: Parameters = NO_PARAMETERS
+    ) -> _Kept:
         """Bind a text, keep the query under both its texts, and return it, or its equal kept before."""
         with self._guard:
             self._bound += 1
-        query = self._bind(text, streams)
+        # No template knows a text with parameters: its holes are numbers of the text.
+        query = bind(text, streams, parameters) if parameters else self._bind(text, streams)
         canonical = query.canonical
         declared = tuple([streams[source.stream] for source in query.clause.sources])
         kept = self._of_canonical(canonical)
         if kept is None or kept.declared != declared:
             kept = _Kept(query, declared, Reading(query.clause, query.shape))
         if text != canonical:
+            written = self._as_written(text, streams, parameters)
             size = ENTRY_BYTES + len(text.encode()) + len(canonical.encode())
-            self._kept.put(self._as_written(text, streams), canonical, size=size)
+            size += sum(
+                [sys.getsizeof(name) + sys.getsizeof(value) for name, _, value in written[2]]
+            )
+            self._kept.put(written, canonical, size=size)
         # Behind the text as it was written: it is what the fold and invocations will ask for.
         size = max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))
         self._kept.put(canonical, kept, size=size)
@@ -164,7 +180,7 @@ class BoundQueries:
         kept = self._kept.get(text)
         return kept if isinstance(kept, _Kept) else None
 
-    def _as_written(self, text: str, streams: Streams) -> _AsWritten:
+    def _as_written(self, text: str, streams: Streams, parameters: Parameters) -> _AsWritten:
         """Return what the text is kept under while the names of `streams` are those of the call before.
 
         Each other set of names gets a number of its own: thousands of names are kept once, not for each text.
@@ -174,7 +190,9 @@ class BoundQueries:
             if names != self._names:
                 self._names = names
                 self._names_number += 1
-            return text, self._names_number
+            number = self._names_number
+        given = [(name, type(value), value) for name, value in sorted(parameters.items())]
+        return text, number, tuple(given)
 
 
 def _holds(kept: _Kept, streams: Streams) -> bool:

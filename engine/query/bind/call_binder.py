@@ -19,8 +19,14 @@ from psoup.engine.query.functions.casts import CASTS
 from psoup.engine.query.functions.function import Function, Takes
 from psoup.engine.query.functions.table import CASE, CAST, FUNCTIONS, JOINED
 from psoup.engine.query.functions.times import PARTS, UNITS_US_MAX
-from psoup.engine.query.text.refusal import Refused, Span
-from psoup.engine.query.text.syntax import CallSyntax, ExpressionSyntax, IntervalSyntax
+from psoup.engine.query.text.durations import duration_us
+from psoup.engine.query.text.refusal import ParameterSpan, Refused, Span
+from psoup.engine.query.text.syntax import (
+    CallSyntax,
+    ExpressionSyntax,
+    IntervalSyntax,
+    StringSyntax,
+)
 from psoup.engine.query.values.expression import (
     ArithmeticOp,
     Call,
@@ -66,9 +72,16 @@ def bound_call(syntax: CallSyntax, sides: Sequence[Side]) -> Expression:
 
 
 def interval_us(syntax: ExpressionSyntax) -> Constant:
-    """Return the BIGINT of microseconds that an INTERVAL is; refuse anything else, and one of no length."""
-    if isinstance(syntax, IntervalSyntax) and 0 < syntax.us <= limits.WINDOW_US_MAX:
-        return Constant(syntax.us, _INT64)
+    """Return the BIGINT of microseconds that an INTERVAL is, or the text of a parameter as one.
+
+    Raises:
+        Refused: `type-mismatch`: it is anything else, or of no length.
+    """
+    us = syntax.us if isinstance(syntax, IntervalSyntax) else 0
+    if isinstance(syntax, StringSyntax) and isinstance(syntax.span, ParameterSpan):
+        us = duration_us(syntax.value, syntax.span)
+    if 0 < us <= limits.WINDOW_US_MAX:
+        return Constant(us, _INT64)
     raise Refused(
         TypeMismatchError,
         "Expected an INTERVAL above 0, of a century at most.",
@@ -109,7 +122,9 @@ def unified(sides: Sequence[Side]) -> list[Expression]:
     Raises:
         Refused: `type-mismatch` where there is no such type.
     """
-    kinds = [one.type for one, _ in sides if not form.is_null(one)]
+    known = [one for one, _ in sides if not form.is_null(one)]
+    known.sort(key=lambda one: isinstance(one, Constant))  # constants take on what others are
+    kinds = [one.type for one in known]
     kind = kinds[0] if kinds else _BOOL
     if _FLOAT64 in kinds:
         kind = _FLOAT64

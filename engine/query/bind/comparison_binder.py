@@ -39,7 +39,7 @@ def _comparison_hint(left: Expression, right: Expression) -> str | None:
     """Return what to write in place of a constant, where that quotes it; else None."""
     constant, other = (left, right) if isinstance(left, Constant) else (right, left)
     if isinstance(constant, Constant) and other.type is ColumnType.STRING:
-        return f"write the constant in single quotes: '{constant.value}'"
+        return f"write it as a text, in quotes: '{constant.value}'"
     return None
 
 
@@ -47,7 +47,7 @@ def _comparison_remedy(left: Expression, right: Expression) -> str:
     constant, other = (left, right) if isinstance(left, Constant) else (right, left)
     if isinstance(constant, Constant):
         if other.type is ColumnType.STRING:
-            return "write the constant in single quotes: 'text'"
+            return "write it as a text, in quotes: 'text'"
         if other.type is ColumnType.BOOL:
             return "compare with TRUE or FALSE"
         if other.type in NUMBERS:

@@ -14,7 +14,7 @@ from psoup.engine.query.bind.scope import Scope, resolve
 from psoup.engine.query.bind.size import too_complex
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.shape import Output
-from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.refusal import ParameterSpan, Refused
 from psoup.engine.query.text.syntax import ColumnSyntax, ExpressionSyntax, NumberSyntax
 from psoup.engine.query.values.expression import Expression
 
@@ -84,8 +84,13 @@ class ShapeNames:
 def output_at(
     syntax: ExpressionSyntax, outputs: Sequence[Output], clause: str
 ) -> Expression | None:
-    """Return the output whose place, from 1, an entry of a clause names; None where it is no whole number."""
+    """Return the output whose place, from 1, an entry of a clause names; None where it is no whole number.
+
+    The number that a parameter gives is a value as any other: no value decides what a query is made of.
+    """
     if not isinstance(syntax, NumberSyntax) or not syntax.is_integer:
+        return None
+    if isinstance(syntax.span, ParameterSpan):
         return None
     digits = syntax.text.lstrip("0")
     place = int(digits) if len(digits) <= _DIGITS_SHOWN_MAX and digits.isdigit() else 0

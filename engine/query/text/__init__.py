@@ -3,7 +3,8 @@
 Reading order:
     parser: the whole statement.
     scanner, stray_characters: characters to tokens, and characters that no text may hold.
-    reader: the steps that every rule of the grammar takes.
+    reader: the steps that every rule of the grammar takes. durations: what INTERVAL holds.
+    parameter_values: the literals that parameters stand for.
     expression_grammar, call_grammar, aggregate_grammar: what stands in SELECT and WHERE; functions, CASE and CAST, and
         aggregates in it. source_grammar: FROM.
     shape_grammar: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET. window_grammar: BEGIN-END.

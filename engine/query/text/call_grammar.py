@@ -20,7 +20,7 @@ from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
 from psoup.engine.query.functions.table import ALIASES, FUNCTIONS, PARTS_AS_FUNCTIONS
-from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown
+from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown, string
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
 from psoup.engine.query.text.syntax import (
@@ -174,6 +174,10 @@ def _cast(reader: TokenReader, rules: Rules, token: Token) -> ExpressionSyntax:
 
 def _extract(reader: TokenReader, rules: Rules, token: Token) -> CallSyntax:
     part = reader.token
+    if part.kind is TokenKind.PARAMETER:
+        name = string(reader, "a part of an instant")
+        expect(reader, "FROM", "FROM and an instant")
+        return _called(reader, rules, token, "DATE_PART", [name])
     if part.kind not in (TokenKind.WORD, TokenKind.STRING):
         raise Refused(
             SqlSyntaxError,

@@ -11,7 +11,7 @@
     product:= sign { (* | / | %) sign }
     sign   := { - } cast
     cast   := operand { :: type }
-    operand:= literal | [name.]name | call | aggregate | case | (or) | (or, or, ...)
+    operand:= literal | parameter | [name.]name | call | aggregate | case | (or) | (or, or, ...)
 
 These are the precedences of PostgreSQL and DuckDB. Only brackets and CASE recurse, and the scanner has bounded
 those; chains of operators and of prefixes are loops.
@@ -38,7 +38,7 @@ from psoup.engine.query.text.reader import (
     shown,
     string,
 )
-from psoup.engine.query.text.refusal import Refused, Span
+from psoup.engine.query.text.refusal import ParameterSpan, Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
 from psoup.engine.query.text.syntax import (
     ArithmeticSyntax,
@@ -65,7 +65,7 @@ from psoup.engine.query.text.syntax import (
 from psoup.engine.query.values.expression import ArithmeticOp, CompareOp
 
 _QUOTED, _WORD = TokenKind.QUOTED, TokenKind.WORD
-_NUMBER, _STRING = TokenKind.NUMBER, TokenKind.STRING
+_NUMBER, _STRING, _PARAMETER = TokenKind.NUMBER, TokenKind.STRING, TokenKind.PARAMETER
 _COMPARISONS = {op.value: op for op in CompareOp} | {"!=": CompareOp.NE}
 _SUMS = {op.value: op for op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT)}
 _PRODUCTS = {
@@ -241,10 +241,10 @@ def _sign(reader: TokenReader) -> ExpressionSyntax:
     signs = []
     while token := reader.take_if("-"):
         signs.append(token.span)
-    number = reader.token.kind is _NUMBER
+    number = reader.token.kind is _NUMBER or reader.token.kind is _PARAMETER
     found = _cast(reader, _operand(reader))
     if number and isinstance(found, NumberSyntax):
-        found = NumberSyntax(f"-{found.text}", signs.pop().to(found.span))
+        found = found.negated(signs.pop().to(found.span))
     for span in reversed(signs):
         found = NegateSyntax(found, span.to(found.span))
     return found
@@ -264,6 +264,8 @@ def _operand(reader: TokenReader) -> ExpressionSyntax:
     if literal is not None:
         reader.take()
         return literal
+    if token.kind is _PARAMETER:
+        return reader.take_constant()
     if token.keyword == "(":
         return _bracketed(reader)
     if token.keyword == "CASE":
@@ -312,6 +314,8 @@ def _bracketed(reader: TokenReader) -> ExpressionSyntax:
     if reader.at(","):
         return _row(reader, start.span, found)
     close = expect(reader, ")", "a closing bracket")
+    if isinstance(found.span, ParameterSpan):
+        return found
     return replace(found, span=start.span.to(close.span))
 
 
@@ -326,7 +330,7 @@ def _row(reader: TokenReader, start: Span, first: ExpressionSyntax) -> RowSyntax
 def _named(reader: TokenReader) -> ExpressionSyntax:
     """Return what begins with a name: a typed literal, a function, a column."""
     token, following = reader.token, reader.following
-    literal = following.kind is _STRING
+    literal = following.kind is _STRING or following.kind is _PARAMETER
     if token.keyword == "TIMESTAMP" and literal:
         reader.take()
         value = string(reader, "a time in single quotes")

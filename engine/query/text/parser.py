@@ -7,7 +7,6 @@ This is the only module that imports it; its pure Python parser alone, whose rec
 """
 
 import difflib
-import re
 
 import sqlglot
 from sqlglot.errors import SqlglotError
@@ -19,7 +18,9 @@ from psoup.engine.errors import (
     UnsupportedSqlError,
 )
 from psoup.engine.query import dialect
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.text.expression_grammar import expression
+from psoup.engine.query.text.parameter_values import check_used, check_values
 from psoup.engine.query.text.reader import (
     END_OF_QUERY,
     TokenReader,
@@ -34,6 +35,7 @@ from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind, scan
 from psoup.engine.query.text.shape_grammar import shape_syntax
 from psoup.engine.query.text.source_grammar import sources_syntax
+from psoup.engine.query.text.stray_characters import NO_CHARACTER
 from psoup.engine.query.text.syntax import (
     ExpressionSyntax,
     LogicalSyntax,
@@ -47,30 +49,35 @@ from psoup.engine.query.text.window_grammar import window_syntax
 
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
 """Longer texts are not judged by sqlglot, which takes a second for 64 KiB: they are no SQL of ours anyway."""
-_NO_CHARACTER = re.compile("[\\0\\ud800-\\udfff]")
 _WORD_SHOWN_MAX = 40
 _WINDOW = frozenset({"BEGIN", "END"})
 _OUTSIDE = "This is SQL outside the dialect of standing queries."
 _FORM = "SELECT a, b FROM stream WHERE a > 5 BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
 
 
-def parse(text: str) -> QuerySyntax:
-    """Return the syntax of one query.
+def parse(text: str, parameters: Parameters = NO_PARAMETERS) -> QuerySyntax:
+    """Return the syntax of one query, with a literal in place of each parameter.
 
     Raises:
         Refused: `sql-syntax`, `unsupported-sql` or `query-too-complex` (length, nesting,
-            lists, reach of the window), with its place in the text.
+            lists, reach of the window), with its place in the text; `invalid-field` for parameters that were not
+            given, or that the text does not have.
 
     Cost: linear in the text, and one call of sqlglot for a text of at most 4 KiB that is refused.
     """
     _check_text(text)
-    reader = TokenReader(scan(text))
+    tokens = scan(text)
+    if parameters:
+        check_values(text, tokens, parameters)
     try:
-        return _query(reader)
+        syntax = _query(TokenReader(tokens, parameters))
     except UnexpectedError as refused:
         if not _is_select_to(text, refused.span):
             raise
         raise refused.as_unsupported(_OUTSIDE) from None
+    if parameters:
+        check_used(tokens, parameters)
+    return syntax
 
 
 def _check_text(text: str) -> None:
@@ -84,7 +91,7 @@ def _check_text(text: str) -> None:
             limit=limits.QUERY_TEXT_BYTES_MAX,
             actual=size,
         )
-    found = _NO_CHARACTER.search(text)
+    found = NO_CHARACTER.search(text)
     if found is not None:
         raise Refused(
             SqlSyntaxError,

@@ -7,22 +7,21 @@ from typing import NoReturn
 from psoup.engine.errors import SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
 from psoup.engine.query.canonical import sql_name, sql_text
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
+from psoup.engine.query.text.durations import UNIT_HINT, duration_us, length_us, number_and_unit
+from psoup.engine.query.text.parameter_values import ConstantSyntax, constant_of, unfit
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
-from psoup.engine.query.text.syntax import IntervalSyntax, Name, StringSyntax
-from psoup.engine.query.time_literals import spelled_unit, split_duration, unit_us, whole_us
+from psoup.engine.query.text.syntax import IntervalSyntax, Name, NumberSyntax, StringSyntax
+from psoup.engine.query.time_literals import unit_us
 
 _WORD, _QUOTED, _END = TokenKind.WORD, TokenKind.QUOTED, TokenKind.END
 Keywords = frozenset[str] | Mapping[str, object]
 """Keywords and symbols, none of them empty."""
-_NUMBER_SHOWN_MAX = 20
 _TEXT_SHOWN_MAX = 40
 AS_NAME = "as a name it stands in double quotes"
 END_OF_QUERY = "the end of the query"
 COMMA_OR_FROM = "a comma or FROM"
-UNIT_HINT = (
-    "units are MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY and WEEK: INTERVAL '6' HOUR"
-)
 
 
 _KINDS = {
@@ -30,6 +29,7 @@ _KINDS = {
     TokenKind.QUOTED: "a name in double quotes",
     TokenKind.NUMBER: "a number",
     TokenKind.STRING: "a text in single quotes",
+    TokenKind.PARAMETER: "a parameter",
     TokenKind.END: "the end of the text",
 }
 
@@ -44,12 +44,13 @@ class TokenReader:
     `token` is the next token; the END token for ever at the end.
     """
 
-    __slots__ = ("_at", "_last", "_tokens", "token")
+    __slots__ = ("_at", "_last", "_parameters", "_tokens", "token")
 
-    def __init__(self, tokens: tuple[Token, ...]) -> None:
-        """Stand before the first token."""
+    def __init__(self, tokens: tuple[Token, ...], parameters: Parameters = NO_PARAMETERS) -> None:
+        """Stand before the first token. `parameters` are the values that were given."""
         assert tokens[-1].kind is _END
         self._tokens = tokens
+        self._parameters = parameters
         self._at = 0
         self._last = len(tokens) - 1
         self.token = tokens[0]
@@ -80,6 +81,15 @@ class TokenReader:
             self._at += 1
             self.token = self._tokens[self._at]
         return token
+
+    def take_constant(self) -> ConstantSyntax:
+        """Take the parameter that is the next token, and return the literal that it stands for.
+
+        Raises:
+            Refused: `invalid-field`: it was not given.
+        """
+        assert self.token.kind is TokenKind.PARAMETER
+        return constant_of(self.take(), self._tokens, self._parameters)
 
     def take_if(self, keyword: str) -> Token | None:
         """Take and return the next token if it is this keyword or symbol; else leave it and return None."""
@@ -114,6 +124,8 @@ def name(reader: TokenReader, what: str) -> Name:
             token.span,
             "single quotes make a text: a name stands without quotes, or in double ones"
             if text
+            else "a parameter stands for a constant, not for a name"
+            if token.kind is TokenKind.PARAMETER
             else f"write {what} here"
             if token.text != "["
             else "brackets quote nothing: a name with blanks stands in double quotes",
@@ -221,8 +233,13 @@ def expect(reader: TokenReader, keyword: str, expected: str) -> Token:
 
 
 def string(reader: TokenReader, what: str) -> StringSyntax:
-    """Return the string that is the next token; refuse anything else as not `what`."""
+    """Return the string that is the next token, or that it stands for; refuse anything else as not `what`."""
     token = reader.token
+    if token.kind is TokenKind.PARAMETER:
+        constant = reader.take_constant()
+        if isinstance(constant, StringSyntax):
+            return constant
+        raise unfit(constant, what, "give a text")
     if token.kind is not TokenKind.STRING:
         quoted = token.kind is _QUOTED
         raise UnexpectedError(
@@ -242,58 +259,47 @@ def string(reader: TokenReader, what: str) -> StringSyntax:
 
 
 def interval(reader: TokenReader) -> IntervalSyntax:
-    """Return the interval literal at the next token: '6' HOUR, '6 hours' or 6 HOUR."""
-    start, literal = reader.take(), reader.take()
-    parts = split_duration(literal.text)
-    if parts is None:
-        raise Refused(
-            UnsupportedSqlError,
-            "An INTERVAL is one number and one unit.",
-            literal.span,
-            UNIT_HINT,
-        )
-    number, unit = parts
+    """Return the interval literal at the next token: '6' HOUR, '6 hours' or 6 HOUR.
+
+    Whether a unit follows a parameter is told by the text alone, so that no value decides over what follows.
+    """
+    start = reader.take()
+    literal = reader.token
+    if literal.kind is TokenKind.PARAMETER:
+        return _interval_given(reader, start)
+    reader.take()
+    number, unit = number_and_unit(literal.text, literal.span)
     unit_span = literal.span
     if not unit:
-        token = reader.token
-        if token.kind is not _WORD or token.keyword in dialect.RESERVED:
-            raise Refused(
-                SqlSyntaxError,
-                f"Expected a unit, found {kind_of(token)}.",
-                token.span,
-                UNIT_HINT,
-                quoting=f"Expected a unit, found {shown(token)}.",
-            )
-        reader.take()
-        unit, unit_span = token.text, token.span
-    length = unit_us(unit)
-    if length is None:
-        raise _unknown_unit(number, unit, unit_span)
-    us = whole_us(number, length)
-    if us is None:
-        raise Refused(
-            SqlSyntaxError,
-            "An INTERVAL is a whole number of microseconds, of at most 64 bits.",
-            literal.span,
-            UNIT_HINT,
-            quoting=f"{number[:_NUMBER_SHOWN_MAX]!r} is no number of whole microseconds of at most 64 bits.",
-        )
+        unit, unit_span = _unit(reader)
+    us = length_us(number, unit, number_span=literal.span, unit_span=unit_span)
     return IntervalSyntax(us, start.span.to(reader.last_span))
 
 
-def _unknown_unit(number: str, unit: str, span: Span) -> Refused:
-    """Return the refusal of a unit that an INTERVAL does not have."""
-    spelled = spelled_unit(unit)
-    remedy, hint = UNIT_HINT, None
-    if spelled is not None:
-        hint = f"write the unit in full: INTERVAL '{number[:_NUMBER_SHOWN_MAX]}' {spelled}"
-    elif unit.upper().removesuffix("S") in ("MONTH", "QUARTER", "YEAR"):
-        remedy = "months and years are of no fixed length: write days, INTERVAL '30' DAY"
-    return Refused(
-        UnsupportedSqlError,
-        "INTERVAL does not have this unit.",
-        span,
-        remedy,
-        quoting=f"INTERVAL has no unit {unit[:20]!r}.",
-        hint=hint,
-    )
+def _interval_given(reader: TokenReader, start: Token) -> IntervalSyntax:
+    """Return the interval whose number, or number and unit, the parameter gives that is the next token."""
+    constant = reader.take_constant()
+    if not isinstance(constant, NumberSyntax | StringSyntax):
+        raise unfit(constant, "a length of time", "give a text: 10 minutes")
+    text = constant.value if isinstance(constant, StringSyntax) else constant.text
+    if unit_us(reader.token.keyword) is None:
+        us = duration_us(text, constant.span)
+    else:
+        unit, unit_span = _unit(reader)
+        us = length_us(text, unit, number_span=constant.span, unit_span=unit_span)
+    return IntervalSyntax(us, start.span.to(reader.last_span))
+
+
+def _unit(reader: TokenReader) -> tuple[str, Span]:
+    """Return the unit of time that is the next token, and its place."""
+    token = reader.token
+    if token.kind is not _WORD or token.keyword in dialect.RESERVED:
+        raise Refused(
+            SqlSyntaxError,
+            f"Expected a unit, found {kind_of(token)}.",
+            token.span,
+            UNIT_HINT,
+            quoting=f"Expected a unit, found {shown(token)}.",
+        )
+    reader.take()
+    return token.text, token.span

@@ -1,6 +1,15 @@
 """Refusals that point: from a span of the text to line, column, excerpt and caret."""
 
-from psoup.engine.errors import SqlError, TextPosition, UnsupportedSqlError
+import itertools
+from collections.abc import Iterable
+
+from psoup.engine.errors import (
+    ParameterError,
+    QueryTooComplexError,
+    SqlError,
+    TextPosition,
+    UnsupportedSqlError,
+)
 from psoup.engine.tuples.value_type import value_type
 
 _EXCERPT_BEFORE = 60
@@ -18,6 +27,13 @@ class Span:
     def to(self, other: "Span") -> "Span":
         """Return the span from the beginning of this one to the end of the other."""
         return Span(self.start, other.past)
+
+
+@value_type
+class ParameterSpan(Span):
+    """Where a parameter stands that gives a constant: what is refused of this place is refused of the value given."""
+
+    name: str
 
 
 class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a SqlError, which is the error
@@ -59,6 +75,8 @@ class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a S
 
     def in_text(self, text: str) -> SqlError:
         """Return the error, pointing into `text`."""
+        if isinstance(self.span, ParameterSpan) and self.error is not QueryTooComplexError:
+            return self._of_value(text, self.span)
         return self.error(
             self.detail,
             position=position_of(text, self.span),
@@ -68,6 +86,26 @@ class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a S
             hint=self.hint,
             **self.extras,
         )
+
+    def _of_value(self, text: str, place: ParameterSpan) -> ParameterError:
+        """Return the error of a parameter's value that does not fit where the parameter stands."""
+        said, advice = self.quoting or self.detail, self.hint or self.remedy
+        return ParameterError(
+            f"A value in params does not fit where its parameter stands. {self.detail}",
+            position=position_of(text, place),
+            excerpt=excerpt_of(text, place),
+            remedy=self.remedy,
+            quoting=f"The value of {place.name} does not fit here. {said}",
+            hint=self.hint,
+            errors=wrong_parameters([place.name], f"{said} {advice[:1].upper()}{advice[1:]}"),
+        )
+
+
+def wrong_parameters(names: Iterable[str], reason: str) -> list[dict[str, str]]:
+    """Return the extra `errors` of a ParameterError about these parameters: 20 at most, as in InvalidFieldError."""
+    return [
+        {"pointer": f"/params/{name}", "reason": reason} for name in itertools.islice(names, 20)
+    ]
 
 
 def position_of(text: str, span: Span) -> TextPosition:

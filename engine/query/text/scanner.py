@@ -19,7 +19,8 @@ _TOKEN = re.compile(
       ((?: \s+ | --[^\n]* | /\*(?:[^*]|\*(?!/))*+\*/ )*+)         # what is skipped; then
     (?: ([^\W\d]\w*)                                             # a word,
       | ((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)    # a number,
-      | ( '(?:[^']|'')*+' | "(?:[^"]|"")*+"                       # a string, a quoted name,
+      | ( [:$][^\W\d]\w*                                          # a parameter,
+        | '(?:[^']|'')*+' | "(?:[^"]|"")*+"                       # a string, a quoted name,
         | '|"|/\*                                                 # the beginning of what is left open,
         | <>|!=|<=|>=|==|\|\||::|->>|->|&&|<<|>>|. )              # a symbol,
       | \Z                                                       # or nothing more
@@ -45,6 +46,7 @@ class TokenKind(Enum):
     QUOTED = auto()
     NUMBER = auto()
     STRING = auto()
+    PARAMETER = auto()
     SYMBOL = auto()
     END = auto()
 
@@ -117,13 +119,28 @@ def _check_nesting(tokens: Iterable[Token]) -> None:
 
 
 def _other(raw: str, span: Span) -> Token:
-    """Return the token of a symbol, or of what quotes hold; refuse what is never closed."""
+    """Return the token of a symbol, of a parameter, or of what quotes hold; refuse what is never closed."""
     kind = _QUOTES.get(raw[0])
     if kind is None and raw != "/*":
+        if raw[0] in ":$" and raw != "::" and len(raw) > 1:
+            return _parameter(raw, span)
         return Token(_SYMBOL, raw, raw, span)
     if kind is None or len(raw) == 1:
         raise Refused(SqlSyntaxError, _OPENED[raw][0], span, _OPENED[raw][1])
     return Token(kind, raw[1:-1].replace(raw[0] * 2, raw[0]), "", span)
+
+
+def _parameter(raw: str, span: Span) -> Token:
+    if len(raw) - 1 > limits.QUERY_PARAMETER_NAME_LENGTH_MAX:
+        raise Refused(
+            QueryTooComplexError,
+            f"The name of a parameter has more than {limits.QUERY_PARAMETER_NAME_LENGTH_MAX} characters.",
+            span,
+            "give it a shorter name",
+            limit=limits.QUERY_PARAMETER_NAME_LENGTH_MAX,
+            actual=len(raw) - 1,
+        )
+    return Token(TokenKind.PARAMETER, raw, "", span)
 
 
 def _too_deep(depth: int, span: Span) -> Refused:

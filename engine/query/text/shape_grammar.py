@@ -3,7 +3,7 @@
     shape := [GROUP BY or {, or}] [HAVING or] [ORDER BY order {, order}] [LIMIT n] [OFFSET n]
     order := or [ASC | DESC] [NULLS (FIRST | LAST)]
 
-LIMIT and OFFSET may change places.
+LIMIT and OFFSET may change places; `n` is a whole number, or a parameter that gives one.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,17 @@ from typing import Final, TypeVar
 from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query.text.expression_grammar import expression
+from psoup.engine.query.text.parameter_values import unfit
 from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.scanner import TokenKind
-from psoup.engine.query.text.syntax import NO_SHAPE, ExpressionSyntax, OrderSyntax, ShapeSyntax
+from psoup.engine.query.text.syntax import (
+    NO_SHAPE,
+    ExpressionSyntax,
+    NumberSyntax,
+    OrderSyntax,
+    ShapeSyntax,
+)
 
 _Entry = TypeVar("_Entry")
 _FIRST: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
@@ -122,23 +129,32 @@ def _limits(reader: TokenReader) -> tuple[int | None, int]:
 
 
 def _count(reader: TokenReader, keyword: str) -> int:
-    token = reader.token
-    if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
+    """Return the whole number that stands next, or that a parameter gives."""
+    token, digits = reader.token, reader.token.text
+    span = token.span
+    if token.kind is TokenKind.PARAMETER:
+        constant = reader.take_constant()
+        span = constant.span
+        if not isinstance(constant, NumberSyntax) or not constant.text.isdigit():
+            raise unfit(constant, "a whole number", f"give {keyword} a number like 10")
+        digits = constant.text
+    elif token.kind is TokenKind.NUMBER and digits.isdigit():
+        reader.take()
+    else:
         raise Refused(
             SqlSyntaxError if token.kind is TokenKind.END else UnsupportedSqlError,
             f"Expected a whole number after {keyword}, found {kind_of(token)}.",
-            token.span,
+            span,
             _LIMIT_HINT,
             quoting=f"Expected a whole number after {keyword}, found {shown(token)}.",
         )
-    reader.take()
-    digits = token.text.lstrip("0") or "0"
+    digits = digits.lstrip("0") or "0"
     count = int(digits) if len(digits) < _DIGITS_MAX else 10**_DIGITS_MAX
     if count > limits.QUERY_LIMIT_MAX:
         raise Refused(
             QueryTooComplexError,
             f"{keyword} is more than {limits.QUERY_LIMIT_MAX}: no answer has so many rows.",
-            token.span,
+            span,
             f"leave {keyword} out, or write a smaller number",
             limit=limits.QUERY_LIMIT_MAX,
             actual=count,

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from psoup.engine.errors import SqlSyntaxError
 from psoup.engine.query.text.refusal import Refused, Span
 
+NO_CHARACTER = re.compile("[\\0\\ud800-\\udfff]")
+"""What is no character of text, also inside strings and comments."""
 _CURLY_QUOTES = "\u2018\u2019\u201a\u201b\u00b4\u201c\u201d\u201e\u201f\u00ab\u00bb"
 _QUOTED_OTHERWISE = re.compile(
     f"[`{_CURLY_QUOTES}]([^`'\"{_CURLY_QUOTES}]{{1,40}})[`{_CURLY_QUOTES}]"

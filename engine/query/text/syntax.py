@@ -33,6 +33,10 @@ class NumberSyntax:
         """Whether it has neither a point nor an exponent."""
         return self.text.lstrip("-").isdigit()
 
+    def negated(self, span: Span) -> "NumberSyntax":
+        """Return the number with the other sign."""
+        return NumberSyntax(self.text[1:] if self.text[0] == "-" else f"-{self.text}", span)
+
 
 @value_type
 class StringSyntax:

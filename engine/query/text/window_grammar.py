@@ -2,20 +2,40 @@
 
 bound := NOW [- reach] | TIMESTAMP string | string
 reach := seconds | INTERVAL
+
+A parameter may stand for the string, for the seconds, or for the INTERVAL, which it gives as a text: "10 minutes".
 """
+
+from typing import NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
+from psoup.engine.query.text.durations import duration_us
+from psoup.engine.query.text.parameter_values import ConstantSyntax, unfit
 from psoup.engine.query.text.reader import TokenReader, expect, interval, kind_of, shown, string
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
-from psoup.engine.query.text.syntax import BoundSyntax, RangeSyntax, WindowSyntax
+from psoup.engine.query.text.syntax import (
+    BoundSyntax,
+    NumberSyntax,
+    RangeSyntax,
+    StringSyntax,
+    WindowSyntax,
+)
 from psoup.engine.query.time_literals import whole_us
 
 _FUTURE = "A bound after NOW is not offered: tuples of the future are not known."
 _RANGE_HINT = "write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)"
 _BOUND_HINT = "a bound is NOW, NOW - 600 (seconds), NOW - INTERVAL '10' MINUTE or TIMESTAMP '2014-01-05 12:00:00'"
+
+
+class _Said(NamedTuple):
+    """What is said of a reach: that one was expected, that it reaches backwards, and what to write."""
+
+    expected: str
+    backwards: str
+    hint: str
 
 
 def window_syntax(reader: TokenReader) -> WindowSyntax:
@@ -42,10 +62,12 @@ def range_syntax(reader: TokenReader) -> RangeSyntax:
             _RANGE_HINT,
             quoting=None if rows else f"Expected RANGE, found {shown(word)}.",
         )
-    at = reader.token
-    offset = _reach(reader, "Expected seconds or an INTERVAL after RANGE", _RANGE_HINT)
-    span = at.span.to(reader.last_span)
-    us = _checked_offset(offset, span, "A RANGE reaches back from NOW.", _RANGE_HINT)
+    said = _Said(
+        "Expected seconds or an INTERVAL after RANGE",
+        "A RANGE reaches back from NOW.",
+        _RANGE_HINT,
+    )
+    us = _reach(reader, reader.token.span, said)
     if not reader.at("]"):
         raise Refused(
             SqlSyntaxError,
@@ -82,7 +104,7 @@ def _bound_value(reader: TokenReader) -> BoundSyntax:
         return _now_minus(reader, start)
     if start.keyword == "TIMESTAMP":
         reader.take()
-    elif start.kind is not TokenKind.STRING:
+    elif start.kind not in (TokenKind.STRING, TokenKind.PARAMETER):
         missing = start.kind is TokenKind.END or start.keyword in (")", "END")
         raise Refused(
             SqlSyntaxError if missing else UnsupportedSqlError,
@@ -114,27 +136,47 @@ def _now_minus(reader: TokenReader, start: Token) -> BoundSyntax:
         )
     if not reader.take_if("-"):
         return BoundSyntax(None, 0, start.span)
-    offset = _reach(reader, "Expected seconds or an INTERVAL after NOW -", _BOUND_HINT)
-    span = start.span.to(reader.last_span)
-    return BoundSyntax(None, _checked_offset(offset, span, _FUTURE, _BOUND_HINT), span)
+    said = _Said("Expected seconds or an INTERVAL after NOW -", _FUTURE, _BOUND_HINT)
+    us = _reach(reader, start.span, said)
+    return BoundSyntax(None, us, start.span.to(reader.last_span))
 
 
-def _reach(reader: TokenReader, expected: str, hint: str) -> int | None:
-    """Return the microseconds that seconds or an INTERVAL are; None where that is no whole number."""
+def _reach(reader: TokenReader, start: Span, said: _Said) -> int:
+    """Return the microseconds that seconds or an INTERVAL are, or a parameter for either of them.
+
+    What is refused of them is refused of the text from `start` on; of a parameter, of what it gives.
+    """
     token = reader.token
+    if token.kind is TokenKind.PARAMETER:
+        constant = reader.take_constant()
+        return _checked_offset(_given(constant), constant.span, said)
     if token.keyword == "INTERVAL":
-        return interval(reader).us
-    if token.kind is TokenKind.NUMBER:
-        return whole_us(reader.take().text, limits.SECOND_US)
-    quoting = f"{expected}, found {shown(token)}."
-    if token.kind is TokenKind.STRING:
-        hint = "a length of time in quotes follows the word INTERVAL: INTERVAL '10 minutes'"
-    raise Refused(
-        SqlSyntaxError, f"{expected}, found {kind_of(token)}.", token.span, hint, quoting=quoting
-    )
+        offset: int | None = interval(reader).us
+    elif token.kind is TokenKind.NUMBER:
+        offset = whole_us(reader.take().text, limits.SECOND_US)
+    else:
+        raise Refused(
+            SqlSyntaxError,
+            f"{said.expected}, found {kind_of(token)}.",
+            token.span,
+            "a length of time in quotes follows the word INTERVAL: INTERVAL '10 minutes'"
+            if token.kind is TokenKind.STRING
+            else said.hint,
+            quoting=f"{said.expected}, found {shown(token)}.",
+        )
+    return _checked_offset(offset, start.to(reader.last_span), said)
 
 
-def _checked_offset(offset: int | None, span: Span, backwards: str, hint: str) -> int:
+def _given(constant: ConstantSyntax) -> int | None:
+    """Return the microseconds of a parameter: a number counts seconds, a text is what an INTERVAL holds."""
+    if isinstance(constant, StringSyntax):
+        return duration_us(constant.value, constant.span)
+    if isinstance(constant, NumberSyntax):
+        return whole_us(constant.text, limits.SECOND_US)
+    raise unfit(constant, "a length of time", "give a number of seconds, or a text: 10 minutes")
+
+
+def _checked_offset(offset: int | None, span: Span, said: _Said) -> int:
     if offset is None:
         raise Refused(
             SqlSyntaxError,
@@ -144,7 +186,7 @@ def _checked_offset(offset: int | None, span: Span, backwards: str, hint: str) -
             f"a window reaches at most {limits.WINDOW_US_MAX // limits.SECOND_US} seconds back",
         )
     if offset < 0:
-        raise Refused(UnsupportedSqlError, backwards, span, hint)
+        raise Refused(UnsupportedSqlError, said.backwards, span, said.hint)
     if offset > limits.WINDOW_US_MAX:
         raise Refused(
             QueryTooComplexError,

@@ -1,10 +1,13 @@
 """The options of a read: of a query's answer, and of a stream's batches."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import orjson
+
 from psoup.engine.limits import PAGE_ROWS_MAX
+from psoup.engine.query.parameters import Parameters
 from psoup.pipeline.errors import OptionError
 from psoup.pipeline.spark.options import Connection, SparkOptions, read_options
 
@@ -17,7 +20,8 @@ _OF_STREAMS: Final = (
     "failOnDataLoss",
     "lossKnownThrough",
 )
-_OF_ANSWERS: Final = ("query", "sql", "meta", "now", "minSeq", "pageRows", "pushdown")
+_OF_ANSWERS: Final = ("query", "sql", "params", "meta", "now", "minSeq", "pageRows", "pushdown")
+_PARAMS: Final = '.option("params", \'{"min": 40}\')'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,7 @@ class AnswerOptions:
 
     Attributes:
         query: handle or name of a standing query; empty if `sql` is given.
-        sql: text of a query that is registered for this read.
+        sql: text of a query that is registered for this read; `params`: the values of its parameters.
         meta: whether `_id` and `_x` are read as well.
         now: the instant to answer for; None: NOW.
         min_seq: the earliest position to answer for; None: the applied one.
@@ -37,6 +41,7 @@ class AnswerOptions:
     connection: Connection
     query: str = ""
     sql: str | None = None
+    params: Parameters = field(default_factory=dict)
     meta: bool = False
     now: str | None = None
     min_seq: int | None = None
@@ -97,6 +102,11 @@ def answer_options(given: Mapping[str, str]) -> AnswerOptions:
             "spark.read.format(\"psoup\") takes one of the options 'query', the handle or the name of a"
             " standing query, and 'sql', a text to register for this read."
         )
+    params = options.text("params")
+    if params is not None and sql is None:
+        raise OptionError(
+            "The option 'params' belongs to 'sql': a standing query has its values already."
+        )
     page_rows = options.number("pageRows", least=1) or PAGE_ROWS_MAX
     if page_rows > PAGE_ROWS_MAX:
         raise OptionError(f"The option 'pageRows' is {page_rows}: expected 1 to {PAGE_ROWS_MAX}.")
@@ -104,6 +114,7 @@ def answer_options(given: Mapping[str, str]) -> AnswerOptions:
         connection=options.connection(),
         query=query or "",
         sql=sql,
+        params={} if params is None else _params(params),
         meta=options.truth("meta"),
         now=options.text("now"),
         min_seq=options.number("minSeq", least=0),
@@ -129,6 +140,19 @@ def arrival_options(given: Mapping[str, str]) -> ArrivalOptions:
         fail_on_loss=options.text("failOnDataLoss") is None or options.truth("failOnDataLoss"),
         loss_known_through=options.number("lossKnownThrough", least=0) or 0,
     )
+
+
+def _params(given: str) -> Parameters:
+    try:
+        params = orjson.loads(given)
+    except orjson.JSONDecodeError:
+        params = None
+    if not isinstance(params, dict) or any(isinstance(one, dict | list) for one in params.values()):
+        raise OptionError(
+            "The option 'params' is no JSON object of numbers, texts, true, false and null: expected"
+            f" {_PARAMS}."
+        )
+    return params
 
 
 def _starting(given: str) -> Starting:

@@ -12,6 +12,7 @@ from typing import Final
 
 from psoup.engine.clock import SystemClock
 from psoup.engine.limits import SECOND_US
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.errors import PipelineError, ReadRefusedError, ServiceProblem
@@ -51,8 +52,10 @@ def standing(service: PsoupClient, given: str) -> JsonObject:
 
 
 @contextmanager
-def registered(service: PsoupClient, text: str) -> Iterator[JsonObject]:
-    """Register a query while the context is open; yield its description.
+def registered(
+    service: PsoupClient, text: str, params: Parameters = NO_PARAMETERS
+) -> Iterator[JsonObject]:
+    """Register a query while the context is open, with the values of its parameters; yield its description.
 
     The query is not materialized, because it is invoked once. Removes the queries of killed reads first.
 
@@ -65,7 +68,9 @@ def registered(service: PsoupClient, text: str) -> Iterator[JsonObject]:
     labels = dict([LABEL]) | {SINCE_LABEL: str(now_s)}
     name = f"spark-read-{uuid.uuid4().hex}"  # an answer that was lost can be asked for again
     try:
-        description = service.register(text, name=name, labels=labels, materialize="none")
+        description = service.register(
+            text, params=params, name=name, labels=labels, materialize="none"
+        )
     except ServiceProblem as problem:
         raise _explained(problem) from problem
     try:

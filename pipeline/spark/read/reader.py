@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from psoup.engine.query.parameters import Parameters
 from psoup.pipeline.client import JsonObject, PsoupClient, RetryPolicy
 from psoup.pipeline.errors import ReadRefusedError, ServiceProblem
 from psoup.pipeline.spark.options import Connection
@@ -40,9 +41,10 @@ class PagePartition(InputPartition):
 
 @dataclass(frozen=True)
 class TextPartition(InputPartition):
-    """A whole answer, of a text that the task registers, reads and removes."""
+    """A whole answer, of a text that the task registers with these parameters, reads and removes."""
 
     text: str
+    params: Parameters
 
 
 def schema_to_read(given: Mapping[str, str]) -> StructType:
@@ -93,6 +95,7 @@ class PsoupReader(DataSourceReader):
         self._options = options
         self._schema = schema
         self._text = options.sql
+        self._params = options.params
 
     @override
     def partitions(self) -> Sequence[InputPartition]:
@@ -103,7 +106,7 @@ class PsoupReader(DataSourceReader):
             ServiceProblem: the answer has too many pages; raise the option `pageRows`.
         """
         if self._text is not None:
-            return [TextPartition(self._text)]
+            return [TextPartition(self._text, self._params)]
         with _planning(self._options.connection) as service:
             description = _described(service, self._options)
             self._check(description)
@@ -120,7 +123,7 @@ class PsoupReader(DataSourceReader):
             if isinstance(partition, PagePartition):
                 yield from self._page(service, partition)
             elif isinstance(partition, TextPartition):
-                with registered(service, partition.text) as description:
+                with registered(service, partition.text, partition.params) as description:
                     self._check(description)
                     for page in pages_of(service, description["id"], self._options):
                         yield from self._page(service, page)
@@ -166,7 +169,7 @@ class PushingReader(PsoupReader):
         shown = {one.name: one.type for one in columns_shown(description, meta=False)}
         text, left = push(description["canonical"], shown, filters)
         if len(left) < len(filters):
-            self._text = text
+            self._text, self._params = text, {}  # the canonical text has the values as constants
         return left
 
 
@@ -186,7 +189,7 @@ def pages_of(service: PsoupClient, query_id: str, options: AnswerOptions) -> lis
 def _described(service: PsoupClient, options: AnswerOptions) -> JsonObject:
     """Return the description of the query that the options name."""
     if options.sql is not None:
-        with registered(service, options.sql) as description:
+        with registered(service, options.sql, options.params) as description:
             return description
     return standing(service, options.query)
 

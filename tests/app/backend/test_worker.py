@@ -23,7 +23,12 @@ from tests.stores import SharedServer
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 
 SQL = "SELECT qty FROM trades WHERE qty > 0"
-LATE = {"sql": SQL, "name": "late", "labels": {"user": "42"}}
+LATE = {
+    "sql": "SELECT qty FROM trades WHERE qty > :least",
+    "params": {"least": 0},
+    "name": "late",
+    "labels": {"user": "42"},
+}
 
 
 class Engine:

@@ -1,5 +1,6 @@
 """docs/sql.md runs: each query is registered and answers what stands below it, each refusal and warning is met."""
 
+import json
 import re
 from pathlib import Path
 
@@ -15,6 +16,9 @@ pytestmark = [pytest.mark.anyio, MOVES_THE_CLOCK]
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
 STREAMS = dict(re.findall(r"^```csv (\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 ANSWERED = re.findall(r"^```sql\n(.*?)\n```\n\n```csv\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+PARAMETERISED = re.findall(
+    r'^```json\n(\{"sql".*?)\n```\n\n```csv\n(.*?)^```$', PAGE, re.DOTALL | re.MULTILINE
+)
 REFUSED, WARNED = (
     [
         (sql.strip("` "), code)
@@ -45,6 +49,7 @@ def test_the_page_has_what_is_run():
     """Every block of SQL has an answer below it, and the tables were found."""
     assert ["trades", "quotes"] == list(STREAMS)
     assert PAGE.count("```sql\n") == len(ANSWERED) > 10
+    assert PAGE.count('```json\n{"sql"') == len(PARAMETERISED) > 1
     assert len(REFUSED) > 10
     assert len(WARNED) > 2
 
@@ -53,6 +58,13 @@ def test_the_page_has_what_is_run():
 async def test_query_of_the_page_answers_what_it_shows(page: Api, sql, expected):
     """The rows, in their order, as CSV without `_id` and `_x`."""
     query_id = await page.register(sql)
+    assert expected == await shown_answer(page, query_id)
+
+
+@pytest.mark.parametrize(("body", "expected"), PARAMETERISED, ids=lambda text: text[:60])
+async def test_query_of_the_page_with_parameters_answers_what_it_shows(page: Api, body, expected):
+    """A registration as it travels, and its rows."""
+    query_id = await page.register(**json.loads(body))
     assert expected == await shown_answer(page, query_id)
 
 

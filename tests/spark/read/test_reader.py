@@ -83,6 +83,23 @@ def test_read_oracle_answers_equal_spark_sql_over_the_source(spark, psoup_url, s
         assert rows_of(spark.sql(sql)) == rows_of(source.load()), sql
 
 
+def test_read_text_with_parameters_answers_as_with_literals(spark, psoup_url, loaded):
+    """The option `params` gives their values; where filters are pushed, the canonical text has them."""
+    sql = f"SELECT flight, delay, carrier FROM {loaded['f']} WHERE delay > :min AND carrier <> $not"
+    params = '{"min": 0, "not": "it\'s"}'
+    literal = sql.replace(":min", "0").replace("$not", "'it''s'")
+    expected = all_rows(read(psoup_url, sql=literal))
+    assert [] != expected == all_rows(read(psoup_url, sql=sql, params=params))
+    fewer = all_rows(read(psoup_url, sql=f"{literal} AND delay < 1 AND carrier = 'AA'"))
+    for pushdown in (False, True):
+        source = spark.read.format("psoup").options(
+            url=psoup_url, sql=sql, params=params, pushdown=pushdown
+        )
+        assert [] != fewer == rows_of(source.load().where("delay < 1 AND carrier = 'AA'"))
+    with pytest.raises(ReadRefusedError, match="The parameter :min has no value"):
+        read(psoup_url, sql=sql)
+
+
 def test_read_pages_of_one_answer_whatever_arrives_meanwhile(psoup_url, service):
     """Every page, read twice and after more rows came, is that of the answer that was planned."""
     declare(service, "read_pages", FLIGHTS)
@@ -195,6 +212,10 @@ REFUSED = [
     ({"query": "a", "pagerows": "0"}, "'pageRows' is '0': expected a whole number from 1 on"),
     ({"query": "a", "pagerows": "100001"}, "'pageRows' is 100001: expected 1 to 100000"),
     ({"query": "a", "meta": "maybe"}, "'meta' is 'maybe': expected true or false"),
+    ({"query": "a", "params": "{}"}, "The option 'params' belongs to 'sql'"),
+    ({"sql": "SELECT 1", "params": "[1]"}, "The option 'params' is no JSON object"),
+    ({"sql": "SELECT 1", "params": '{"a": [1]}'}, "The option 'params' is no JSON object"),
+    ({"sql": "SELECT 1", "params": "min=40"}, """expected .option("params", '{"min": 40}')"""),
     ({"query": "a", "quary": "b"}, "no option 'quary' here"),
 ]
 

@@ -71,7 +71,7 @@ def test_batches_after_a_seq_are_those_held_of_the_stream(store, fold):
 
 
 def test_publish_of_a_window_of_each_kind_reads_back(store, fold):
-    """Bounds, names and labels come back equal."""
+    """Bounds, names, labels and the parameters of a text come back equal."""
     do(store, fold, [declare("a"), register(1, 1, name="naïve \u2603")])
     record = store.results.query(query_id(1))
     windows = (

@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.bits import LITTLE
 from psoup.engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
-from psoup.engine.log.operation import Materialize, QueryId, Tick
+from psoup.engine.log.operation import Materialize, QueryId, Register, Tick
+from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Window
 from psoup.engine.results.delta import (
     BatchRecord,
@@ -155,13 +156,41 @@ def test_clause_record_of_a_join_reads_back(fronts, suspended):
     assert b'1,2 [1,5,"x","auto",0,0]' == encoding.encode_clause(record)
 
 
-@given(ranges=st.lists(st.none() | SMALL, max_size=4).map(tuple))
-def test_query_record_of_any_ranges_reads_back(ranges):
-    """One for each source, None among them, or none at all; a query without them is no longer for it."""
+TEXTS = st.none() | st.builds(
+    RegisteredText,
+    st.text(),
+    st.dictionaries(
+        st.text(min_size=1),
+        st.none()
+        | st.booleans()
+        | INT64
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(),
+        min_size=1,
+    ),
+)
+
+
+@given(ranges=st.lists(st.none() | SMALL, max_size=4).map(tuple), text=TEXTS)
+def test_query_record_of_any_ranges_and_text_reads_back(ranges, text):
+    """One for each source, None among them, or none at all; a query without ranges and text is no longer for them."""
     record = QueryRecord(QueryId("q"), Seq(9), ClauseId(5), "x", Window())
-    some = replace(record, ranges=ranges)
-    assert some == encoding.decode_query(encoding.encode_query(some))
+    some = replace(record, ranges=ranges, text=text)
+    found = encoding.decode_query(encoding.encode_query(some))
+    assert (some, repr(some.text)) == (found, repr(found.text))
     assert b'9 5 [1,"q","x",[null,null],null,{}]' == encoding.encode_query(record)
+
+
+@given(text=TEXTS)
+def test_registration_of_any_text_reads_back(text):
+    """Its values keep their types; a registration without parameters is no longer for them."""
+    content = Register(QueryId("q"), "x", {"s": StreamId(1)}, text=text)
+    kind, header, body = encoding.encode_content(content)
+    found = encoding.decode_content(kind, header, body)
+    assert isinstance(found, Register)
+    assert (content, repr(content.text)) == (found, repr(found.text))
+    plain = encoding.encode_content(replace(content, text=None))[1]
+    assert b'[1,["q","x",{"s":1},null,{},"auto"]]' == plain
 
 
 def test_operation_of_an_unknown_kind_or_version_is_refused():

@@ -103,7 +103,7 @@ def test_names_of_all_streams_are_not_kept_for_each_text():
     for value in range(5):
         cache.bind(f"select i from S7 where i > {value}", streams)
     written = [text for text, _ in cache._kept.pairs() if isinstance(text, tuple)]
-    assert (5, 1) == (len(written), len({number for _, number in written}))
+    assert (5, 1) == (len(written), len({number for _, number, _ in written}))
     assert 1_000 == len(cache._names)
 
 
