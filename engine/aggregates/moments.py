@@ -103,6 +103,7 @@ class Moments:
             found = self.sums.rounded()
             if function is AggregateFunction.AVG:
                 found /= np.maximum(self.counts, 1)
+                found += 0.0  # a quotient too small for a float is no -0.0
         fits = ~np.isnan(found)
         found[~fits] = 0.0
         return _result(ColumnType.FLOAT64, found, held, fits)

@@ -168,7 +168,7 @@ class Answer:
         changes_us: the first instant after `now_us` at which the answer changes though nothing arrives; None = at
             none.
         state: of the whole answer: two answers to one request whose states are equal have equal rows, in the same
-            order, and are both `complete` or both not.
+            order, and say the same of them, but for the instants of the window.
         complete: nothing can enter the window any more, whatever arrives, and the clock takes nothing out of it.
         row_ids: (n,) for DISTINCT and groups: 24 hexadecimal digits as bytes, the digest of the row's values, or of the
             group's keys; None = rows are known by their tuple ids.

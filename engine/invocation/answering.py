@@ -74,7 +74,10 @@ def answer_at(
         of_past: whether the instant was asked for: no client goes on from there.
         brings: whether the clock alone may show rows that no client has.
     """
-    cut, since, begins, state = snapshot.cut, at.since, not at.offset, whole.state
+    cut, since, begins = snapshot.cut, at.since, not at.offset
+    # What is said of rows may be another where they stay: with rows that are to come, or that retention drops.
+    changes_us = whole.changes_us if ticks(snapshot) else None
+    state = (*whole.state, at.complete_from_us, changes_us)
     complete = snapshot.query.window.is_fixed and is_complete(snapshot, at)
     if complete:
         state = (*state, "complete")

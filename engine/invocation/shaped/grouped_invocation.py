@@ -150,8 +150,9 @@ class GroupedInvocation(ShapedQuery):
         until_us = every.until_us[numbers]
         columns, ids = _shown(self.reading, every.found, numbers)
         if self.reading.shape.delta == "replace":
-            values = content_of([column for _, column in columns], until_us)
-            whole = replace(whole, state=(self._at.gen, values, len(numbers)))
+            values = content_of([*ids, *(column for _, column in columns)], until_us)
+            warned = tuple(map(self.reading.shape.aggregates.index, every.found.overflowed))
+            whole = replace(whole, state=(self._at.gen, values, len(numbers), warned))
         whole = replace(whole, overflowed=every.found.overflowed)
         return Table(columns, ids, len(numbers), until_us, oldest_rows, whole)
 

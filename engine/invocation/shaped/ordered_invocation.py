@@ -117,7 +117,9 @@ class OrderedInvocation(ShapedQuery):
         count = rows.shape[-1]
         # Where the first of equal rows leaves, the others may stand behind LIMIT.
         changes_us = earliest(enters_us, earliest(leaves_us, first_us))
-        whole = Whole(count, changes_us, (at.gen, content_of((), rows, last), count))
+        shown = finder.values(rows) if shape.distinct else ()  # equal rows are one, wherever it is
+        held = (finder.leaves(rows if last is None else last),) if shape.distinct else (rows,)
+        whole = Whole(count, changes_us, (at.gen, content_of(shown, *held), count))
         return Order(rows, oldest_rows, whole, last)
 
     def _places(self, rows: Rows, first: int | None) -> Rows:

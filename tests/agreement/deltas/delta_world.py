@@ -22,7 +22,7 @@ from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.sources.cached_tuples import CachedTuples
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
-from tests.agreement.deltas.client import Client, Shown
+from tests.agreement.deltas.client import Client, Shown, told
 from tests.reference import AnswerRow, Reference
 from tests.strategies import EPOCH_US
 from tests.strategies_sql import instant
@@ -85,7 +85,7 @@ class DeltaWorld:
         if rng.random() < 0.4:
             self.source = Forgetful(self.source, self.world)
         self.answers: dict[str, int] = {}
-        self.states: dict[Any, dict[str, Shown]] = {}
+        self.states: dict[Any, Any] = {}
         self.complete: dict[str, Shown] | None = None
 
     def _schema(self, name: str, clock: ClockKind) -> StreamSchema:
@@ -270,11 +270,13 @@ class DeltaWorld:
         limit = self.rng.choice([2, 5, 100_000, 100_000])
         cursor = client.cursor
         answer = self.ask(since=cursor, limit=limit)
+        self.check_state(answer, (cursor, limit))
         client.take(answer, cursor)
         while answer.next is not None:
             answer = self.ask(position=answer.next, limit=limit)
             client.take(answer, cursor)
         again = self.ask(since=client.cursor)
+        self.check_state(again, (client.cursor, None))
         assert again.unchanged, "nothing happened in between"
         assert again.stands is client.cursor
         client.take(again, client.cursor)
@@ -293,13 +295,19 @@ class DeltaWorld:
         assert full.count == len(expected)
         counted = self.ask(count_only=True)
         assert counted.count == full.count
-        before = self.states.setdefault(full.state, expected)
-        assert before == expected, (self.seed, "equal states, unequal rows")
+        self.check_state(full, None)
         if self.complete is not None and full.complete_from_us is None:
             assert self.complete == expected, (self.seed, "a complete answer changed")
         if full.complete and full.complete_from_us is None:
             self.complete = expected
         self.check_changes(full, expected)
+
+    def check_state(self, answer: Answer, asked: Any) -> None:
+        """Compare an answer with earlier ones to the same request whose states are equal."""
+        changes_us = answer.changes_us if answer.ticks else None
+        said = (told(answer), changes_us, answer.complete_from_us, answer.overflowed)
+        before = self.states.setdefault((asked, answer.state), said)
+        assert before == said, (self.seed, "equal states, unequal answers")
 
     def check_changes(self, full: Answer, expected: dict[str, Shown]) -> None:
         """Compare the next instant at which the clock changes the answer with the twin's answers around it."""

@@ -71,7 +71,7 @@ class GroupWorld(DeltaWorld):
             f"AVG({number}) AS mean",
         ]
         distinct = "DISTINCT " if rng.random() < 0.1 else ""
-        if distinct:
+        if distinct or rng.random() < 0.2:
             listed = listed[len(keys) :]
         having = rng.choice(["", "", "rows >= 2", "rows < 3", "total > 9"])
         order = rng.choice(["", "", "ORDER BY total DESC", "ORDER BY last, mean"])

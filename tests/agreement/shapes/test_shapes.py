@@ -92,9 +92,10 @@ def test_oracle_duckdb_answers_drawn_shapes_alike(seed: int, count: int):
 def test_order_of_arrival_and_cuts_change_no_bit_of_an_answer():
     """The same rows, no two at one instant, in three orders and cuts: equal to the last bit."""
     rng = Random(11)
-    rows = drawn_rows(rng, 5_000, EPOCH_US)
-    for place, row in enumerate(rows):
-        row["ts"] = EPOCH_US + place * SECOND_US // 8
+    rows: list[Row] = [
+        {**row, "ts": EPOCH_US + place * SECOND_US // 8}
+        for place, row in enumerate(drawn_rows(rng, 5_000, EPOCH_US))
+    ]
     worlds = [world_of(rows, [1_000, 4_096])]
     for _ in range(2):
         shuffled = rng.sample(rows, len(rows))

@@ -134,7 +134,7 @@ def moment(call: AggregateCall, values: list[Any], kind: Type) -> tuple[Any, boo
         if kind is not Type.FLOAT64:
             return rounded(total / count)
         found, overflowed = rounded(total)
-        return (None if found is None else found / count), overflowed
+        return (None if found is None else found / count + 0.0), overflowed
     squares = sum((one * one for one in exact), Fraction(0))
     found, overflowed = rounded(
         (count * squares - total * total) / (count * (count - (function in SAMPLE)))

@@ -75,6 +75,31 @@ async def test_the_first_of_an_order_are_sent_whole_where_they_change(trades: Ap
     )
 
 
+async def test_an_equal_row_that_comes_late_changes_nothing_in_the_first_of_distinct_rows(
+    trades: Api,
+):
+    """It is dated before all others, and a row of DISTINCT says no time of its own: 304."""
+    query = await trades.register("SELECT DISTINCT sym FROM trades ORDER BY sym LIMIT 1")
+    path = f"/v1/queries/{query}/results"
+    first = await trades.get(path)
+    await trades.rows([row(-5, sym="A")])
+    tagged = {"If-None-Match": first.headers["etag"]}
+    assert 304 == (await trades.get(path, headers=tagged)).status_code
+
+
+async def test_a_group_known_by_its_id_alone_changes_the_tag(trades: Api):
+    """Another group comes first, of as many rows, and its key is not shown."""
+    dearest = "SELECT COUNT(*) AS n FROM trades GROUP BY sym ORDER BY MAX(px) DESC LIMIT 1"
+    path = f"/v1/queries/{await trades.register(dearest)}/results"
+    first = await trades.get(path)
+    await trades.rows([row(6, sym="Q", px=99.0), row(7, sym="Q", px=99.0)])
+    told = await trades.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert 200 == told.status_code
+    (before,), (after,) = first.json()["rows"], told.json()["rows"]
+    assert before["n"] == after["n"] == 2
+    assert before["_id"] != after["_id"]
+
+
 async def test_pages_of_groups_and_of_an_order_hold_while_rows_arrive(trades: Api):
     """Each page is of the position of the first one, and all together are the answer."""
     for sql, name, expected in (
