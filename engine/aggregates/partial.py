@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.extremes import column_bytes
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.groups import divided, grouped
+from psoup.engine.aggregates.groups import Groups, divided, grouped
 from psoup.engine.aggregates.state import State
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.joined_columns import stacked
@@ -116,9 +116,9 @@ def together(partials: Sequence[Partial]) -> Partial:
     )
 
 
-def partial_of(grouping: Grouping, rows: RowsToAggregate) -> Partial:
-    """Return the partial of some rows; without keys one group, also of no rows."""
-    groups = grouping.groups(rows)
+def partial_of(grouping: Grouping, rows: RowsToAggregate, groups: Groups | None = None) -> Partial:
+    """Return the partial of some rows; without keys one group, also of no rows. `groups`: where they are known."""
+    groups = groups or grouping.groups(rows)
     return Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
 
 
