@@ -92,11 +92,12 @@ class PartialRun:
         edges = self.edges[begin : end + 1 : units] - self.edges[begin]
         numbers, groups = divided(grouped(some.keys, some.count), edges)
         # Keys keep their dictionary, so that chunks and segments are merged without a look at texts.
-        rows = np.empty(groups.count, dtype=np.int64)
-        rows[groups.labels] = np.arange(some.count)
+        labels, count = groups.labels, groups.count
+        rows = np.empty(count, dtype=np.int64)
+        rows[labels] = np.arange(some.count)
         keys = tuple([key.take(rows) for key in some.keys])
-        states = tuple([state.regrouped(groups.labels, groups.count) for state in some.states])
-        return _run(first, past, numbers, Partial(groups.count, keys, states))
+        states = tuple([state.regrouped(labels, count) for state in some.states])
+        return _run(first, past, numbers, Partial(count, keys, states))
 
 
 def together(partials: Sequence[Partial]) -> Partial:
@@ -150,8 +151,9 @@ def merged(partials: Sequence[Partial]) -> Partial:
     """
     every = together(partials)
     groups = grouped(every.keys, every.count)
-    states = tuple([state.regrouped(groups.labels, groups.count) for state in every.states])
-    return Partial(groups.count, groups.keys, states)
+    labels, count = groups.labels, groups.count
+    states = tuple([state.regrouped(labels, count) for state in every.states])
+    return Partial(count, groups.keys, states)
 
 
 def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:

@@ -99,10 +99,12 @@ class StreamPartials:
         chunks = self.chunks.partials
         if begin >= end:
             return [chunks.part(first, past)]
-        before = chunks.part(first, begin * CHUNKS_OF_SEGMENT)
-        after = chunks.part(end * CHUNKS_OF_SEGMENT, past)
-        parts = (before, self.segments.part(begin, end), after)
-        return [part for part in parts if part.count] or [before]
+        parts = [self.segments.part(begin, end)]
+        if first < begin * CHUNKS_OF_SEGMENT:
+            parts.append(chunks.part(first, begin * CHUNKS_OF_SEGMENT))
+        if end * CHUNKS_OF_SEGMENT < past:
+            parts.append(chunks.part(end * CHUNKS_OF_SEGMENT, past))
+        return parts
 
     def reaching(self, first: int, past: int, *, lowest: int, make: Runs) -> "StreamPartials":
         """Return these with what lacks of the chunks `[first, past)`, and without the ones below `lowest`.
