@@ -68,7 +68,8 @@ class Node:
         self.store = MemoryStore(self._clock)
         self.results: ResultsReader = self.store.results
         self.engine = Engine(bind=_bind_once, policy=policy, routing=routing)
-        self._cache = InvocationCache(BoundQueries(bind=_bind_once))
+        self._bound = BoundQueries(bind=_bind_once)
+        self.forget_answers()
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
         self._numbers = itertools.count(1)
         self._given = 0
@@ -150,6 +151,10 @@ class Node:
             request=request,
             cache=self._cache,
         )
+
+    def forget_answers(self) -> None:
+        """Forget what invocations have left: the next one of each query is its first, but for its text."""
+        self._cache = InvocationCache(self._bound)
 
     def count(self, query_id: QueryId) -> int:
         """Return how many rows a query answers."""

@@ -10,5 +10,6 @@ Reading order:
     aggregated: one aggregate of rows in groups.
     grouping: the keys and aggregates of a query, over rows.
     partial: the states of some rows, and how they are merged and finished.
+    chunk_rows: which rows the partials of chunks are made of.
     partial_cache: partials of the chunks and segments of a stream, kept between invocations.
 """

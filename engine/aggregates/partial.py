@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.extremes import column_bytes
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.groups import divided, grouped
+from psoup.engine.aggregates.groups import Groups, divided, grouped
 from psoup.engine.aggregates.state import State
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.joined_columns import stacked
@@ -92,11 +92,12 @@ class PartialRun:
         edges = self.edges[begin : end + 1 : units] - self.edges[begin]
         numbers, groups = divided(grouped(some.keys, some.count), edges)
         # Keys keep their dictionary, so that chunks and segments are merged without a look at texts.
-        rows = np.empty(groups.count, dtype=np.int64)
-        rows[groups.labels] = np.arange(some.count)
+        labels, count = groups.labels, groups.count
+        rows = np.empty(count, dtype=np.int64)
+        rows[labels] = np.arange(some.count)
         keys = tuple([key.take(rows) for key in some.keys])
-        states = tuple([state.regrouped(groups.labels, groups.count) for state in some.states])
-        return _run(first, past, numbers, Partial(groups.count, keys, states))
+        states = tuple([state.regrouped(labels, count) for state in some.states])
+        return _run(first, past, numbers, Partial(count, keys, states))
 
 
 def together(partials: Sequence[Partial]) -> Partial:
@@ -116,9 +117,9 @@ def together(partials: Sequence[Partial]) -> Partial:
     )
 
 
-def partial_of(grouping: Grouping, rows: RowsToAggregate) -> Partial:
-    """Return the partial of some rows; without keys one group, also of no rows."""
-    groups = grouping.groups(rows)
+def partial_of(grouping: Grouping, rows: RowsToAggregate, groups: Groups | None = None) -> Partial:
+    """Return the partial of some rows; without keys one group, also of no rows. `groups`: where they are known."""
+    groups = groups or grouping.groups(rows)
     return Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
 
 
@@ -150,8 +151,9 @@ def merged(partials: Sequence[Partial]) -> Partial:
     """
     every = together(partials)
     groups = grouped(every.keys, every.count)
-    states = tuple([state.regrouped(groups.labels, groups.count) for state in every.states])
-    return Partial(groups.count, groups.keys, states)
+    labels, count = groups.labels, groups.count
+    states = tuple([state.regrouped(labels, count) for state in every.states])
+    return Partial(count, groups.keys, states)
 
 
 def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from psoup.engine.aggregates.chunk_rows import ChunkRows, RowExtent
 from psoup.engine.aggregates.grouping import Grouping
 from psoup.engine.aggregates.partial import Partial, PartialRun
 from psoup.engine.limits import CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
@@ -14,8 +15,6 @@ CHUNKS_OF_SEGMENT: Final = SEGMENT_ROWS // CHUNK_ROWS
 
 Texts = tuple[tuple[str, ...], tuple[str, ...]]
 """Of a grouping: what tells it from others."""
-Runs = Callable[[int, int], PartialRun]
-"""From chunks `[first, past)` to their partials, computed of their rows."""
 
 
 @value_type
@@ -27,13 +26,51 @@ TOO_MANY_GROUPS: Final = TooManyGroups()
 
 
 @value_type
+class ChunkRun:
+    """The partials of chunks `[first, past)`, which follow each other, and which rows they are of."""
+
+    partials: PartialRun
+    rows: ChunkRows
+
+    @property
+    def first(self) -> int:
+        """Return the number of the first chunk."""
+        return self.partials.first
+
+    @property
+    def past(self) -> int:
+        """Return the number of the chunk behind the last one."""
+        return self.partials.past
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the arrays, and eight for each text."""
+        return self.partials.nbytes + self.rows.nbytes
+
+    def since(self, first: int) -> "ChunkRun":
+        """Return the run without the chunks before `first`, which is one of them or the one behind."""
+        return ChunkRun(self.partials.since(first), self.rows.since(first))
+
+    def followed(self, later: "ChunkRun") -> "ChunkRun":
+        """Return one run of this one and of one that begins where it ends. Cost: O(both)."""
+        return ChunkRun(
+            self.partials.followed(later.partials),
+            self.rows.followed(later.rows),
+        )
+
+
+Runs = Callable[[int, int], ChunkRun]
+"""From chunks `[first, past)` to their partials, computed of their rows."""
+
+
+@value_type
 class StreamPartials:
     """The partials of the whole chunks `[first, past)` of a stream, and of the whole segments among them.
 
     A whole chunk does not change, nor does its partial. A value: invocations share it.
     """
 
-    chunks: PartialRun
+    chunks: ChunkRun
     segments: PartialRun
 
     @property
@@ -51,16 +88,23 @@ class StreamPartials:
         """Return the bytes of the arrays, and of an entry for them."""
         return ENTRY_BYTES + self.chunks.nbytes + self.segments.nbytes
 
+    def extent(self, first: int, past: int) -> RowExtent:
+        """Return which rows the partials of the chunks `[first, past)` are of. Cost: O(1)."""
+        return self.chunks.rows.extent(first, past)
+
     def of(self, first: int, past: int) -> list[Partial]:
         """Return partials that together are those of the chunks `[first, past)`: of segments where these are whole."""
         begin, end = -(-first // CHUNKS_OF_SEGMENT), past // CHUNKS_OF_SEGMENT
         begin, end = max(begin, self.segments.first), min(end, self.segments.past)
+        chunks = self.chunks.partials
         if begin >= end:
-            return [self.chunks.part(first, past)]
-        before = self.chunks.part(first, begin * CHUNKS_OF_SEGMENT)
-        after = self.chunks.part(end * CHUNKS_OF_SEGMENT, past)
-        parts = (before, self.segments.part(begin, end), after)
-        return [part for part in parts if part.count] or [before]
+            return [chunks.part(first, past)]
+        parts = [self.segments.part(begin, end)]
+        if first < begin * CHUNKS_OF_SEGMENT:
+            parts.append(chunks.part(first, begin * CHUNKS_OF_SEGMENT))
+        if end * CHUNKS_OF_SEGMENT < past:
+            parts.append(chunks.part(end * CHUNKS_OF_SEGMENT, past))
+        return parts
 
     def reaching(self, first: int, past: int, *, lowest: int, make: Runs) -> "StreamPartials":
         """Return these with what lacks of the chunks `[first, past)`, and without the ones below `lowest`.
@@ -81,9 +125,9 @@ class StreamPartials:
         return self if known is self.chunks else partials_of(known)
 
 
-def partials_of(chunks: PartialRun) -> StreamPartials:
+def partials_of(chunks: ChunkRun) -> StreamPartials:
     """Return the partials of chunks with those of whole segments."""
-    return StreamPartials(chunks, chunks.coarser(CHUNKS_OF_SEGMENT))
+    return StreamPartials(chunks, chunks.partials.coarser(CHUNKS_OF_SEGMENT))
 
 
 class PartialCache:
@@ -130,10 +174,12 @@ class PartialCache:
         for _, one in self._kept.pairs():
             if isinstance(one, TooManyGroups):
                 continue
-            for run in (one.chunks, one.segments):
+            for run in (one.chunks.partials, one.segments):
                 assert run.edges[0] == 0, "the first unit begins with the first group"
                 assert (run.edges[1:] >= run.edges[:-1]).all(), "units follow each other"
                 assert run.edges[-1] == run.partial.count, "each group belongs to a unit"
-            segments = one.chunks.coarser(CHUNKS_OF_SEGMENT)
+            assert len(one.chunks.rows.nexts) == one.past - one.first, "each chunk has its rows"
+            assert one.chunks.rows.first == one.first, "from the first one on"
+            segments = one.chunks.partials.coarser(CHUNKS_OF_SEGMENT)
             assert (segments.first, segments.past) == (one.segments.first, one.segments.past)
             assert (segments.edges == one.segments.edges).all(), "segments have the chunks' groups"

@@ -60,9 +60,7 @@ def quantiles(column: Column, share: float, members: Members, kind: ColumnType) 
             Column(kind, np.where(held, _between_instants(low, high, distance), 0), valid)
         )
     if kind is not ColumnType.FLOAT64:
-        return Aggregated(
-            column_of(kind, np.where(held, low, 0), known.texts or _texts(column), valid)
-        )
+        return Aggregated(column_of(kind, np.where(held, low, 0), known.texts, valid))
     lows, highs = (_numbers(column.type, one) for one in (low, high))
     found = np.clip(lows * (1.0 - distance) + highs * distance, lows, highs) + 0.0
     return Aggregated(Column(kind, np.where(held, found, 0.0), valid))
@@ -74,11 +72,6 @@ def _sort(keys: Integers, edges: Integers) -> None:
     for group in np.flatnonzero(np.diff(edges) > _SHORT_RUN_MAX).tolist():
         checkpoint()
         keys[edges[group] : edges[group + 1]].sort()
-
-
-def _texts(column: Column) -> tuple[str, ...] | None:
-    """Return a dictionary for a column without a text."""
-    return ("",) if column.type is ColumnType.STRING else None
 
 
 def _numbers(kind: ColumnType, keys: Integers) -> Floats:

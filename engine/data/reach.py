@@ -30,16 +30,23 @@ def reach(
     Cost: O(segments), and O(chunks) of those that an end of the span cuts.
     """
     found: list[RowSpan] = []
+    inside_row: int | None = (
+        None  # where segments begin that follow each other and lie inside as a whole
+    )
     for number in range(first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1):
         segment = segments.get(number)
         if segment is None:
             raise PageExpiredError
         oldest_us, newest_us = segment.time_span
-        if oldest_us > end_us or (begin_us is not None and newest_us < begin_us):
-            continue
         base = number * SEGMENT_ROWS
         if newest_us <= end_us and (begin_us is None or oldest_us >= begin_us):
-            _add(found, (max(first_row, base), min(past_row, base + SEGMENT_ROWS), True))
+            if inside_row is None:
+                inside_row = max(first_row, base)
+            continue
+        if inside_row is not None:
+            _add(found, (inside_row, base, True))
+            inside_row = None
+        if oldest_us > end_us or (begin_us is not None and newest_us < begin_us):
             continue
         for place, (oldest_us, newest_us) in enumerate(segment.chunk_spans()):
             if oldest_us > end_us or (begin_us is not None and newest_us < begin_us):
@@ -47,6 +54,8 @@ def reach(
             chunk = base + place * CHUNK_ROWS
             inside = newest_us <= end_us and (begin_us is None or oldest_us >= begin_us)
             _add(found, (max(first_row, chunk), min(past_row, chunk + CHUNK_ROWS), inside))
+    if inside_row is not None:
+        _add(found, (inside_row, past_row, True))
     return found
 
 

@@ -1,12 +1,13 @@
-"""What a process keeps between invocations: hits of clauses, orders of answers being paged through."""
+"""What a process keeps between invocations: hits of clauses, their partial aggregates, orders of answers in pages."""
 
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.aggregates.partial_cache import PartialCache
 from psoup.engine.data.source import DatedRows
 from psoup.engine.invocation.answer import PagePosition, RowIds
 from psoup.engine.invocation.composite_hits import CompositeHits
@@ -14,6 +15,7 @@ from psoup.engine.limits import (
     CUT_CACHE_BYTES_MAX,
     FIRST_DATED_CACHE_BYTES_MAX,
     HITS_CACHE_BYTES_MAX,
+    PARTIALS_CACHE_BYTES_MAX,
 )
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
@@ -122,10 +124,23 @@ class Table:
         )
 
 
+class InvocationCacheStatistics(NamedTuple):
+    """What is held of hits, of orders, of first visible hits and of partial aggregates, in bytes."""
+
+    hits: RecentStatistics
+    orders: RecentStatistics
+    first_dated: RecentStatistics
+    partials: RecentStatistics
+
+
 class InvocationCache:
     """Hits as invocations have found them, and the orders of answers in progress; bound queries are others' as well.
 
     Everything in it can be made again from what is published.
+
+    Attributes:
+        orders: what the pages of answers are cut from.
+        partials: aggregates of the hits in whole chunks.
     """
 
     def __init__(
@@ -135,6 +150,7 @@ class InvocationCache:
         order_bytes_max: int = CUT_CACHE_BYTES_MAX,
         hits_bytes_max: int = HITS_CACHE_BYTES_MAX,
         first_dated_bytes_max: int = FIRST_DATED_CACHE_BYTES_MAX,
+        partials_bytes_max: int = PARTIALS_CACHE_BYTES_MAX,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Begin without hits and orders.
@@ -144,6 +160,7 @@ class InvocationCache:
             order_bytes_max: bound of all orders together.
             hits_bytes_max: bound of all hits together.
             first_dated_bytes_max: bound of what is known of all queries' first visible hits.
+            partials_bytes_max: bound of all partial aggregates together.
             make_lock: where threads share it, makes its locks.
         """
         self._bound = bound
@@ -156,6 +173,7 @@ class InvocationCache:
         self._first_dated: Recent[tuple[Gen, QueryId], FirstDated] = Recent(
             first_dated_bytes_max, make_lock()
         )
+        self.partials = PartialCache(partials_bytes_max, make_lock)
 
     def reading(self, snapshot: Snapshot) -> Reading:
         """Return the clause of the snapshot's query, bound against the declarations it stands for."""
@@ -208,12 +226,18 @@ class InvocationCache:
         """Keep what the pages of an answer are cut from, for the pages to come."""
         self.orders.put((query_id, at.whole()), order, size=order.nbytes)
 
-    def statistics(self) -> tuple[RecentStatistics, RecentStatistics, RecentStatistics]:
-        """Return what is held of hits, of orders and of first visible hits, in bytes."""
-        return self._hits.statistics(), self.orders.statistics(), self._first_dated.statistics()
+    def statistics(self) -> InvocationCacheStatistics:
+        """Return what is held, in bytes."""
+        return InvocationCacheStatistics(
+            self._hits.statistics(),
+            self.orders.statistics(),
+            self._first_dated.statistics(),
+            self.partials.statistics(),
+        )
 
     def check(self) -> None:
         """Assert that all bounds are kept."""
         self._first_dated.check()
         self._hits.check()
+        self.partials.check()
         self.orders.check()

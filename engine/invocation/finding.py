@@ -32,11 +32,11 @@ class Finding:
         "_clause",
         "_grown",
         "_known",
-        "_remembered_row",
         "_results",
         "_snapshot",
         "_source",
         "looked",
+        "whole_row",
     )
 
     def __init__(
@@ -57,8 +57,8 @@ class Finding:
         self._grown: dict[int, SegmentHits] | None = None
         """The same with what this invocation has found; others read what was there before."""
         whole = snapshot.clause.materialize is not Materialize.NONE
-        self._remembered_row = snapshot.streams[0].rows // CHUNK_ROWS * CHUNK_ROWS if whole else 0
-        """Rows below it lie in whole chunks, whose hits are remembered."""
+        self.whole_row = snapshot.streams[0].rows // CHUNK_ROWS * CHUNK_ROWS if whole else 0
+        """Rows below it lie in whole chunks, whose hits are remembered; 0 where nothing is to be."""
         self.looked = False
 
     def count(self, first_row: int, past_row: int) -> tuple[int, int | None, int | None]:
@@ -73,7 +73,7 @@ class Finding:
         )
         while row < past_row:
             past = self._piece(row, past_row)
-            if row < self._remembered_row:
+            if row < self.whole_row:
                 hits = self._hits(row, past)
                 begin, end = hits.below(row), hits.below(past)
                 count = end - begin
@@ -97,7 +97,7 @@ class Finding:
         found, row = [], first_row
         while row < past_row:
             past = self._piece(row, past_row)
-            if row < self._remembered_row:
+            if row < self.whole_row:
                 hits = self._hits(row, past)
                 found.append(hits.rows(hits.below(row), hits.below(past)))
             else:
@@ -112,9 +112,9 @@ class Finding:
 
     def _piece(self, row: int, past_row: int) -> int:
         """Return where the rows that are answered alike and together with `row` end."""
-        if row >= self._remembered_row:
+        if row >= self.whole_row:
             return past_row
-        return min((row // SEGMENT_ROWS + 1) * SEGMENT_ROWS, self._remembered_row, past_row)
+        return min((row // SEGMENT_ROWS + 1) * SEGMENT_ROWS, self.whole_row, past_row)
 
     def _hits(self, row: int, past: int) -> SegmentHits:
         """Return the hits of a segment with those of the whole chunks that `[row, past)` lies in."""

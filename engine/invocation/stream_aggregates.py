@@ -6,17 +6,13 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.aggregates.aggregated import GROUPS_AT_ONCE
+from psoup.engine.aggregates.chunk_rows import RowExtent, chunk_rows, extent_of, united
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import (
-    Partial,
-    PartialRun,
-    finished,
-    merged,
-    partial_of,
-    run_of,
-)
+from psoup.engine.aggregates.partial import Partial, finished, merged, partial_of, run_of
 from psoup.engine.aggregates.partial_cache import (
     TOO_MANY_GROUPS,
+    ChunkRun,
     StreamPartials,
     TooManyGroups,
     partials_of,
@@ -24,6 +20,7 @@ from psoup.engine.aggregates.partial_cache import (
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import RowSpan
 from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX
+from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
@@ -54,11 +51,13 @@ class StreamAggregates:
 
     Attributes:
         groups: the groups of the visible rows, with their aggregates.
+        extent: which rows are visible.
         partials: to be kept for the invocations to come, once it is known that nothing was dropped meanwhile; what was
             given where nothing is new; None = there are none.
     """
 
     groups: AggregatedGroups
+    extent: RowExtent
     partials: StreamPartials | TooManyGroups | None
 
 
@@ -86,34 +85,59 @@ def aggregates_of(
         stream: the rows of the condition.
         known: partials that an earlier invocation has left, under the same condition and grouping.
         lowest_row: rows below it have been dropped.
-        whole_row: rows below it lie in whole chunks, which do not change.
+        whole_row: rows below it lie in whole chunks, which do not change, and whose partials are kept.
 
     Cost: O(groups) for each segment, and for each chunk at the ends of spans; of chunks without partials, and of those
     that an end of the window cuts, that of reading and aggregating their rows.
     """
-    if not grouping.mergeable or isinstance(known, TooManyGroups):
-        return StreamAggregates(grouping.aggregated(_visible(spans, stream)), known)
     whole = [one for span in spans if (one := _whole_chunks(span, whole_row)) is not None]
-    kept: StreamPartials | None = known
+    if not whole or not grouping.mergeable or isinstance(known, TooManyGroups):
+        return _of_rows(spans, grouping, stream, known)
+    try:
+        kept = _reaching(whole, grouping, stream, known, lowest_row)
+    except _TooManyGroupsError:
+        return _of_rows(spans, grouping, stream, TOO_MANY_GROUPS)
     parts: list[Partial] = []
-    if whole:
-        first, past = whole[0][0], whole[-1][1]
-        try:
-            make = _maker(grouping, stream)
-            if known is None:
-                kept = partials_of(make(first, past))
-            else:
-                lowest = -(-lowest_row // CHUNK_ROWS)
-                kept = known.reaching(first, past, lowest=lowest, make=make)
-        except _TooManyGroupsError:
-            groups = grouping.aggregated(_visible(spans, stream))
-            return StreamAggregates(groups, TOO_MANY_GROUPS)
-        for begin, end in whole:
-            parts += kept.of(begin, end)
-    ragged = [part for span in spans for part in _ragged(span, whole_row)]
-    if ragged or not parts:
-        parts.append(partial_of(grouping, _visible(ragged, stream)))
-    return StreamAggregates(finished(grouping, merged(parts)), kept)
+    extents: list[RowExtent] = []
+    for first, past in whole:
+        parts += kept.of(first, past)
+        extents.append(kept.extent(first, past))
+    rows = _visible([part for span in spans for part in _ragged(span, whole_row)], stream)
+    if len(rows):
+        read = stream.read(rows)
+        groups = grouping.groups(read)
+        if groups.count > GROUPS_AT_ONCE:
+            return _of_rows(spans, grouping, stream, kept)
+        parts.append(partial_of(grouping, read, groups))
+        extents.append(extent_of(rows))
+    return StreamAggregates(finished(grouping, merged(parts)), united(extents), kept)
+
+
+def _of_rows(
+    spans: Sequence[RowSpan],
+    grouping: Grouping,
+    stream: HitsToAggregate,
+    partials: StreamPartials | TooManyGroups | None,
+) -> StreamAggregates:
+    """Return the aggregates of all visible rows, read one by one, and partials as they are."""
+    rows = _visible(spans, stream)
+    groups = grouping.aggregated(stream.read(rows))
+    return StreamAggregates(groups, extent_of(rows), partials)
+
+
+def _reaching(
+    whole: Sequence[tuple[int, int]],
+    grouping: Grouping,
+    stream: HitsToAggregate,
+    known: StreamPartials | None,
+    lowest_row: int,
+) -> StreamPartials:
+    """Return partials of all whole chunks. Raises _TooManyGroupsError."""
+    first, past = whole[0][0], whole[-1][1]
+    make = _maker(grouping, stream)
+    if known is None:
+        return partials_of(make(first, past))
+    return known.reaching(first, past, lowest=-(-lowest_row // CHUNK_ROWS), make=make)
 
 
 def _whole_chunks(span: RowSpan, whole_row: int) -> tuple[int, int] | None:
@@ -134,21 +158,21 @@ def _ragged(span: RowSpan, whole_row: int) -> list[RowSpan]:
     return [side for side in sides if side[0] < side[1]]
 
 
-def _visible(spans: Sequence[RowSpan], stream: HitsToAggregate) -> RowsToAggregate:
+def _visible(spans: Sequence[RowSpan], stream: HitsToAggregate) -> Rows:
     """Return the visible rows of some spans."""
-    found = [np.empty(0, dtype=np.int64)]
+    found = []
     for first_row, past_row, inside in spans:
         checkpoint()
         rows = stream.hits(first_row, past_row)
         found.append(rows if inside else stream.dated(rows))
-    return stream.read(np.concatenate(found))
+    return np.concatenate([NO_ROWS, *found])
 
 
-def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], PartialRun]:
+def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], ChunkRun]:
     """Return what makes the partials of chunks of their hits, some chunks at once."""
 
-    def make(first: int, past: int) -> PartialRun:
-        made: PartialRun | None = None
+    def make(first: int, past: int) -> ChunkRun:
+        made: ChunkRun | None = None
         for begin in range(first, past, CHUNKS_AT_ONCE):
             checkpoint()
             end = min(begin + CHUNKS_AT_ONCE, past)
@@ -158,7 +182,8 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], 
             run = run_of(grouping, stream.read(rows), edges, begin, groups_max=most)
             if run is None:
                 raise _TooManyGroupsError
-            made = run if made is None else made.followed(run)
+            one = ChunkRun(run, chunk_rows(begin, rows, edges))
+            made = one if made is None else made.followed(one)
             if made.nbytes > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
         assert made is not None, "there are chunks to make partials of"

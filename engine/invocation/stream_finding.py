@@ -132,6 +132,24 @@ class StreamFinding:
         """Return none."""
         return NO_ROWS
 
+    @property
+    def whole_row(self) -> int:
+        """Return below which row chunks are whole, and what is found in them may be remembered."""
+        return self._hits.whole_row
+
+    def spans(self) -> Sequence[RowSpan]:
+        """Return where visible rows lie. Raises PageExpiredError if they are not all held any more."""
+        return self._reach(self._shown)
+
+    def hits(self, first_row: int, past_row: int) -> Rows:
+        """Return the hits in `[first_row, past_row)`, ascending."""
+        return _joined(self._hits.rows(first_row, past_row))
+
+    def dated(self, rows: Rows) -> Rows:
+        """Return those of some rows that are dated inside of the window."""
+        ((found, _, dated),) = self._dated([rows], self._shown)
+        return found[dated]
+
     def numbers(self) -> Numbers:
         """Return how many rows are visible, and when the clock changes that.
 

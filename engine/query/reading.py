@@ -1,12 +1,14 @@
 """What answering a query takes from its clause and shape, worked out once and kept with the bound query."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import Expression, column_refs
 
+Made = TypeVar("Made")
 Names = tuple[tuple[str, ...], ...]
 """For each source the columns that some expressions read, ascending by name."""
 
@@ -18,11 +20,12 @@ class Reading:
     """
 
     __slots__ = (
+        "_group_names",
         "_key_names",
+        "_made",
         "_names",
         "_order_names",
         "_plan",
-        "_value_names",
         "clause",
         "selects_only",
         "shape",
@@ -35,9 +38,10 @@ class Reading:
         self.selects_only = shape.selects_only
         self._names: Names | None = None
         self._key_names: Names | None = None
-        self._value_names: Names | None = None
+        self._group_names: Names | None = None
         self._order_names: Names | None = None
         self._plan: JoinPlan | None = None
+        self._made: dict[Callable[[Shape], Any], Any] = {}
 
     @property
     def names(self) -> Names:
@@ -61,16 +65,16 @@ class Reading:
         return self._key_names
 
     @property
-    def value_names(self) -> Names:
-        """Return the columns that aggregates read."""
-        if self._value_names is None:
-            read: list[Expression] = []
+    def group_names(self) -> Names:
+        """Return the columns that GROUP BY and aggregates read."""
+        if self._group_names is None:
+            read = list(self.shape.keys or ())
             for call in self.shape.aggregates:
                 read += call.arguments
                 if call.filter is not None:
                     read.append(call.filter)
-            self._value_names = self._read_by(read)
-        return self._value_names
+            self._group_names = self._read_by(read)
+        return self._group_names
 
     @property
     def plan(self) -> JoinPlan:
@@ -78,6 +82,13 @@ class Reading:
         if self._plan is None:
             self._plan = JoinPlan(self.clause)
         return self._plan
+
+    def of_shape(self, make: Callable[[Shape], Made]) -> Made:
+        """Return what `make` makes of the shape, made once; `make` is a function of a module."""
+        found: Made | None = self._made.get(make)
+        if found is None:
+            found = self._made[make] = make(self.shape)
+        return found
 
     def _read_by(self, expressions: Iterable[Expression]) -> Names:
         names: list[set[str]] = [set() for _ in self.clause.sources]

@@ -167,7 +167,7 @@ def test_cache_of_invocations_keeps_its_bounds_and_counts():
     send(world, *[(T0 + i, i) for i in range(6)])
     ask(world, query_id, limit=2)
     world.cache.check()
-    hits, orders, _ = world.cache.statistics()
+    hits, orders, *_ = world.cache.statistics()
     assert (0, 0) == (hits.entries, hits.size), "no chunk is whole"
     assert (1, ENTRY_BYTES + 6 * 8) == (orders.entries, orders.size)
 

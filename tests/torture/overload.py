@@ -18,7 +18,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from psoup.engine.limits import CUT_CACHE_BYTES_MAX, HITS_CACHE_BYTES_MAX, MIB
+from psoup.engine.limits import (
+    CUT_CACHE_BYTES_MAX,
+    HITS_CACHE_BYTES_MAX,
+    MIB,
+    PARTIALS_CACHE_BYTES_MAX,
+)
 from tests.torture import workload
 from tests.torture.clients import Client, Producer, Scene
 from tests.torture.deployment import Deployment, Shape
@@ -44,7 +49,8 @@ COLLAPSED: Final = 0.3
 LONG_S: Final = 10.0
 """A shorter stretch says nothing of a rate."""
 WORKERS: Final = 2
-GROWTH_BYTES_MAX: Final = WORKERS * (CUT_CACHE_BYTES_MAX + HITS_CACHE_BYTES_MAX + 64 * MIB)
+CACHES_BYTES_MAX: Final = CUT_CACHE_BYTES_MAX + HITS_CACHE_BYTES_MAX + PARTIALS_CACHE_BYTES_MAX
+GROWTH_BYTES_MAX: Final = WORKERS * (CACHES_BYTES_MAX + 64 * MIB)
 """What workers may come to keep of answers, which each batch makes anew, and what the allocator does not give back."""
 HEAVY: Final = "SELECT DISTINCT app, version, n FROM readings WHERE level * 2 > {n} OR n % 3 = {n}"
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.aggregates.grouping import Grouping
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.answer import Answer, PagePosition, Request, Since
 from psoup.engine.invocation.answering import full_whole, nothing_yet, tuples_of_nothing
@@ -18,16 +19,26 @@ from psoup.engine.invocation.continuing import is_quiet
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.shaped.content import content_of
+from psoup.engine.invocation.shaped.extent import Extent, extent_of
 from psoup.engine.invocation.shaped.group_changes import Touching, since_nothing, touching
 from psoup.engine.invocation.shaped.grouping import (
+    NEVER_US,
     ComputedGroups,
     Numbers,
     computed_groups,
-    first_changes,
-    grouped_rows,
+    grouping_of,
     in_answer_order,
+    rows_to_aggregate,
 )
+from psoup.engine.invocation.shaped.groups_beside import NOT_VISIBLE, GroupsBeside, groups_beside
 from psoup.engine.invocation.shaped.shaped_query import ShapedQuery
+from psoup.engine.invocation.shaped.visible_groups import (
+    Partials,
+    VisibleGroups,
+    groups_of_rows,
+    groups_of_stream,
+)
+from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.tuples.batch import Column, empty_column
@@ -40,7 +51,10 @@ Columns = tuple[tuple[str, Column], ...]
 class GroupedInvocation(ShapedQuery):
     """One query with groups at one position, being answered. Used by one thread, once."""
 
-    __slots__ = ()
+    __slots__ = ("_made",)
+
+    _made: Partials | None
+    """Partials that were made for the answer; None = none were."""
 
     def page(self, request: Request) -> Answer:
         """Return one page of the groups, with everything that is the same on all pages of the answer.
@@ -51,7 +65,9 @@ class GroupedInvocation(ShapedQuery):
         query_id = self._snapshot.query.query_id
         table = self._cache.table(query_id, self._at)
         if table is None:
+            self._made = None
             table = self._finder.settled(lambda: self._table(request.limit))
+            self._keep_partials()
             if self._at.offset or table.count > request.limit:
                 self._cache.keep_order(query_id, self._at, table)
         at, limit = self._at, 0 if request.count_only else request.limit
@@ -90,7 +106,7 @@ class GroupedInvocation(ShapedQuery):
         """Return all groups."""
         every = self._groups(self._finder.no_rows())
         # Rows that are to come decide when a group changes.
-        newest_rows = self._newest_rows(every.rows) + self._newest_rows(every.coming)
+        newest_rows = self._newest_rows(every.extent) + self._newest_rows(every.coming)
         whole = full_whole(
             self._at,
             len(every.numbers),
@@ -99,49 +115,87 @@ class GroupedInvocation(ShapedQuery):
             every.leaves_us,
             first_us=every.leaves_us,
         )
-        oldest_rows = self._oldest_rows(every.rows, comes=every.enters_us is not None)
+        oldest_rows = self._oldest_rows(every.extent, comes=every.enters_us is not None)
         return self._table_of(every, every.numbers, whole, oldest_rows)
 
     def _told(self, touched: Touching, since: Since) -> Table:
         """Return the groups that are touched, and the ids of those that are gone."""
         rows = [touched.entered, touched.forgotten]
+        taking = sum(one.shape[-1] for one in rows)
         if touched.lost is not None:
             rows += [touched.coming, touched.lost]
         every, at = self._groups(np.concatenate(rows, axis=-1)), self._at
         changes_us = earliest(every.enters_us, every.leaves_us)
         whole = Whole(len(every.numbers), changes_us, ("changed", at.gen, at.seq, at.now_us))
-        taken = np.setdiff1d(
-            every.others[: sum(one.shape[-1] for one in rows[:2])], every.found.shown
-        )
-        if len(taken):
-            ids = [key.take(taken) for key in every.found.keys]
-            whole = replace(whole, removed=digests(ids, len(taken)))
+        others = slice(every.coming.count, None)
+        if taking and every.beside is not None:
+            some = slice(others.start, others.start + taking)
+            count, keys = every.beside.keys_without(some, every.found.shown)
+            if count:
+                whole = replace(whole, removed=digests(keys, count))
         if touched.lost is None:
             self._at = replace(at, since=since_nothing(at))
             told, floors = every.numbers, at.parts
         else:
-            told, floors = every.numbers[np.isin(every.numbers, every.others)], touched.floors
+            told, floors = every.numbers[:0], touched.floors
+            if every.beside is not None:
+                told = every.numbers[np.isin(every.numbers, every.beside.numbers_of(others))]
         return self._table_of(every, told, whole, tuple([part.floor_row for part in floors]))
 
     def _groups(self, others: Rows) -> "_Groups":
         """Return the groups of the visible rows; `others` are grouped beside them."""
         finder, shape = self._finder, self.reading.shape
-        rows, (coming, enters_us) = finder.visible(), finder.coming()
-        shown = rows.shape[-1]
-        grouping = np.concatenate((rows, coming, others), axis=-1)
-        groups = grouped_rows(shape, finder.tuples(grouping, self.reading.key_names))
-        found = computed_groups(shape, groups, finder.tuples(rows, self.reading.value_names))
-        leaves_us = finder.leaves(rows)
+        grouping = self.reading.of_shape(grouping_of)
+        visible = self._visible(grouping)
+        coming, enters_us = finder.coming()
+        beside: GroupsBeside | None = None
+        until_us = visible.leaves_us
+        if until_us is None:
+            until_us = np.full(visible.groups.count, NEVER_US, dtype=np.int64)
+        leaves_us = first_of(until_us[until_us < NEVER_US])
+        if coming.shape[-1] or others.shape[-1]:
+            rows = np.concatenate((coming, others), axis=-1)
+            parts = finder.tuples(rows, self.reading.key_names)
+            beside = groups_beside(grouping, visible.groups, parts)
+            numbers = beside.numbers_of(slice(0, len(enters_us)))
+            seen = numbers != NOT_VISIBLE
+            np.minimum.at(until_us, numbers[seen], enters_us[seen])
+        found = computed_groups(shape, visible.groups)
         return _Groups(
-            rows,
-            coming,
+            visible.extent,
+            extent_of(coming),
             found,
             in_answer_order(shape, found),
-            first_changes(groups, leaves_us, enters_us, shown),
-            groups.labels[shown + len(enters_us) :],
+            until_us,
+            beside,
             first_of(enters_us),
-            first_of(leaves_us),
+            leaves_us,
         )
+
+    def _visible(self, grouping: Grouping) -> VisibleGroups:
+        """Return the groups of the visible rows."""
+        finder, names, snapshot = self._finder, self.reading.group_names, self._snapshot
+        if not isinstance(finder, StreamFinding):
+            return groups_of_rows(finder, grouping, names)
+        visible = groups_of_stream(
+            finder,
+            grouping,
+            names,
+            window=snapshot.query.window,
+            known=self._cache.partials.partials(
+                snapshot.cut.gen, snapshot.clause.clause_id, grouping
+            ),
+            lowest_row=snapshot.streams[0].dropped_row,
+        )
+        self._made = visible.partials
+        return visible
+
+    def _keep_partials(self) -> None:
+        """Keep partials that were made of rows of which none was dropped meanwhile."""
+        if self._made is not None:
+            grouping, snapshot = self.reading.of_shape(grouping_of), self._snapshot
+            gen, clause_id = snapshot.cut.gen, snapshot.clause.clause_id
+            self._cache.partials.keep(gen, clause_id, grouping, self._made)
 
     def _table_of(
         self, every: "_Groups", numbers: Numbers, whole: Whole, oldest_rows: tuple[int, ...]
@@ -169,21 +223,21 @@ class _Groups:
     """The groups of a position.
 
     Attributes:
-        rows: the visible ones.
+        extent: the visible rows.
         coming: those that the clock will bring.
         found: the groups, with their aggregates.
         numbers: of those that the whole answer has, in its order.
-        until_us: by number, the first instant at which the clock alone changes a group.
-        others: the numbers of the groups of some other rows.
+        until_us: by number, the first instant at which the clock alone changes a group; NEVER_US = it never does.
+        beside: the groups of rows that are to come, then of some other rows; None = there are no such rows.
         enters_us, leaves_us: when the clock brings the next row, and takes the next one; None = never.
     """
 
-    rows: Rows
-    coming: Rows
+    extent: Extent
+    coming: Extent
     found: ComputedGroups
     numbers: Numbers
     until_us: Rows
-    others: Numbers
+    beside: GroupsBeside | None
     enters_us: int | None
     leaves_us: int | None
 
@@ -199,9 +253,9 @@ def groups_of_nothing(
     reading = cache.reading(snapshot)
     shape, stands = reading.shape, answer.stands
     assert stands is not None
-    groups = grouped_rows(shape, tuples_of_nothing(source, snapshot, reading.key_names))
-    values = tuples_of_nothing(source, snapshot, reading.value_names)
-    found = computed_groups(shape, groups, values)
+    parts = tuples_of_nothing(source, snapshot, reading.group_names)
+    groups = reading.of_shape(grouping_of).aggregated(rows_to_aggregate(parts, parts[0].times))
+    found = computed_groups(shape, groups)
     numbers = in_answer_order(shape, found)
     count = len(numbers)
     columns, ids = _shown(reading, found, numbers[: 0 if answer.unchanged else count])

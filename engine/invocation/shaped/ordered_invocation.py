@@ -20,6 +20,7 @@ from psoup.engine.invocation.distinct import groups_of, last_leaving
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.shaped.content import content_of
+from psoup.engine.invocation.shaped.extent import extent_of
 from psoup.engine.invocation.shaped.group_changes import touching
 from psoup.engine.invocation.shaped.grouping import columns_of
 from psoup.engine.invocation.shaped.shaped_query import ShapedQuery
@@ -96,8 +97,9 @@ class OrderedInvocation(ShapedQuery):
         """Return all rows."""
         finder, shape, at = self._finder, self.reading.shape, self._at
         rows, enters_us = finder.visible(), finder.enters_us()
-        oldest_rows = self._oldest_rows(rows, comes=enters_us is not None)
-        newest_rows = self._newest_rows(rows)
+        extent = extent_of(rows)
+        oldest_rows = self._oldest_rows(extent, comes=enters_us is not None)
+        newest_rows = self._newest_rows(extent)
         last: Rows | None = None
         if shape.distinct:
             rows, last = self._distinct(rows)

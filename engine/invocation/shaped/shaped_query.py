@@ -1,20 +1,16 @@
 """One query whose shape does more than select, at one position: what rows and groups have in common."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.answering import AnsweredQuery, SettledFinder
 from psoup.engine.invocation.cache import InvocationCache, Whole
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
+from psoup.engine.invocation.shaped.extent import Extent
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot
-
-Rows = NDArray[np.int64]
 
 
 class ShapedQuery(AnsweredQuery):
@@ -55,17 +51,16 @@ class ShapedQuery(AnsweredQuery):
         state = ("unchanged", since.gen, since.seq, since.now_us)
         return Whole(since.count, since.changes_us, state, unchanged=True)
 
-    def _newest_rows(self, rows: Rows) -> list[int]:
+    def _newest_rows(self, extent: Extent) -> list[int]:
         """Return what is another for other visible rows, but for those that the clock moves: `full_whole` says why."""
-        count = rows.shape[-1]
-        if not count:
+        if not extent.count:
             return [part.past_row for part in self._at.parts]
-        return [*np.atleast_2d(rows).max(axis=1).tolist(), count]
+        return [*extent.newest_rows, extent.count]
 
-    def _oldest_rows(self, rows: Rows, *, comes: bool) -> tuple[int, ...]:
+    def _oldest_rows(self, extent: Extent, *, comes: bool) -> tuple[int, ...]:
         """Return from which rows on pages need the streams; `comes`: rows are to come, which may be older."""
         if comes:
             return tuple(map(self._at.first_row, range(len(self._at.parts))))
-        if not rows.shape[-1]:
+        if not extent.count:
             return tuple([part.past_row for part in self._at.parts])
-        return tuple(np.atleast_2d(rows).min(axis=1).tolist())
+        return extent.oldest_rows

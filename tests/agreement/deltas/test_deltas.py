@@ -4,6 +4,7 @@ import pytest
 
 from tests.agreement.deltas.delta_world import counts, play
 from tests.agreement.deltas.group_world import GroupWorld
+from tests.agreement.deltas.partial_world import PartialWorld, with_small_units
 
 WORLDS, TOGETHER = 120, 20
 
@@ -20,3 +21,14 @@ def test_clients_of_groups_and_orders_have_what_a_full_answer_holds_oracle_naive
     """So do those of groups, with HAVING or without, of rows in an order of their own, and of the first of either."""
     worlds = [play(seed, of=GroupWorld) for seed in range(first, first + TOGETHER)]
     assert {"delta", "removed", "reset", "unchanged"} <= set(counts(worlds))
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+def test_clients_of_groups_through_partials_have_what_a_full_answer_holds_oracle_naive_twin(
+    first, monkeypatch
+):
+    """So do those whose groups are merged of partials, which all windows, policies and sources share."""
+    with_small_units(monkeypatch)
+    worlds = [play(seed, of=PartialWorld) for seed in range(first, first + TOGETHER)]
+    assert {"delta", "removed", "reset", "unchanged"} <= set(counts(worlds))
+    assert sum(world.units > 0 for world in worlds if isinstance(world, PartialWorld)) > 5

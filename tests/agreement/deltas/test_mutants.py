@@ -12,13 +12,20 @@ from psoup.engine.invocation import (
     changes,
     join_changes,
     spans,
+    stream_aggregates,
     stream_finding,
     stream_invocation,
 )
 from psoup.engine.invocation.cache import Whole
-from psoup.engine.invocation.shaped import group_changes, grouped_invocation, ordered_invocation
-from psoup.engine.invocation.shaped.grouping import NEVER_US
+from psoup.engine.invocation.shaped import (
+    group_changes,
+    grouped_invocation,
+    grouping,
+    ordered_invocation,
+)
+from psoup.engine.query.values.expression import AggregateFunction
 from psoup.engine.query.window import Window
+from tests.agreement.deltas import partial_world
 from tests.agreement.deltas.delta_world import DeltaWorld, play
 from tests.agreement.deltas.group_world import GroupWorld
 
@@ -98,13 +105,6 @@ MUTANTS: dict[str, Patch] = {
 }
 
 
-def last_change(groups: Any, leaves_us: Any, enters_us: Any, shown: int) -> Any:
-    until_us = np.full(groups.count, -1, dtype=np.int64)
-    if leaves_us is not None:
-        np.maximum.at(until_us, groups.labels[:shown], leaves_us)
-    return np.where(until_us < 0, NEVER_US, until_us)
-
-
 def nothing_lost(finding: Any, since: Any, floors: Any) -> Any:
     return finding.no_rows()
 
@@ -137,7 +137,9 @@ MUTANTS_OF_GROUPS: dict[str, Patch] = {
         stream_finding.StreamFinding, "gone", nothing_lost
     ),
     "a group changes when its last row leaves": setting(
-        grouped_invocation, "first_changes", last_change
+        grouping,
+        "FIRST_TO_LEAVE",
+        replace(grouping.FIRST_TO_LEAVE, function=AggregateFunction.MAX),
     ),
     "rows that have left and are dropped touch nothing": setting(
         grouped_invocation, "touching", purged_forgotten
@@ -150,6 +152,29 @@ MUTANTS_OF_GROUPS: dict[str, Patch] = {
     ),
     "the first rows are the same whatever enters": setting(
         ordered_invocation.OrderedInvocation, "_is_unchanged", lambda _self, _since: True
+    ),
+}
+
+
+def nothing_beside_whole_units(span: Any, whole_row: int) -> Any:
+    return [] if WHOLE_CHUNKS(span, whole_row) else [span]
+
+
+def cut_units_too(span: Any, whole_row: int) -> Any:
+    return WHOLE_CHUNKS((*span[:2], True), whole_row)
+
+
+WHOLE_CHUNKS = stream_aggregates._whole_chunks
+
+MUTANTS_OF_PARTIALS: dict[str, Patch] = {
+    "rows at the ends of whole chunks are left out": setting(
+        stream_aggregates, "_ragged", nothing_beside_whole_units
+    ),
+    "a chunk that an end of the window cuts counts as a whole": setting(
+        stream_aggregates, "_whole_chunks", cut_units_too
+    ),
+    "the state knows of some of the visible rows alone": setting(
+        stream_aggregates, "united", lambda extents: extents[0]
     ),
 }
 
@@ -170,6 +195,16 @@ def test_worlds_of_groups_notice_a_broken_protocol(mutant, monkeypatch):
     MUTANTS_OF_GROUPS[mutant](monkeypatch)
     with pytest.raises(AssertionError):
         play_all(GroupWorld)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS_OF_PARTIALS)
+def test_worlds_of_partials_notice_what_is_kept_wrongly(mutant, monkeypatch):
+    """So do those whose groups are merged of partials."""
+    partial_world.with_small_units(monkeypatch)
+    MUTANTS_OF_PARTIALS[mutant](monkeypatch)
+    with pytest.raises(AssertionError):
+        play_all(partial_world.PartialWorld)
 
 
 def play_all(of: Callable[[int], DeltaWorld] = DeltaWorld) -> None:

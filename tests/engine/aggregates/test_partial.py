@@ -13,6 +13,7 @@ from psoup.engine.query.values.expression import (
     CompareOp,
     Constant,
 )
+from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType as Type
 from tests.engine.aggregates.reference import bits, call_of, functions_of
 from tests.engine.columns import chunk_values, column_of
@@ -154,6 +155,22 @@ def test_calls_that_need_every_value_have_no_partials(function, distinct, expect
     """Quantiles and distinct values are computed anew; the least of distinct values is the least of all."""
     grouping = Grouping([], [call_of(function, Type.FLOAT64, distinct=distinct)])
     assert expected is grouping.mergeable
+
+
+def test_partials_of_nothing_but_null_texts_are_merged_with_others():
+    """A key, and an extreme, that is NULL in all rows of a chunk has no text there; others follow it."""
+    key = KEYS["key"]
+    grouping = Grouping([key], [call_of(Function.MAX, Type.STRING)])
+    null, text = (column_of(Type.STRING, [value] * 2) for value in (None, "b"))
+    times = np.arange(2)
+
+    def part(own: Column):
+        return partial_of(grouping, RowsToAggregate(lambda _: own, 2, times, times))
+
+    parts = [part(null), part(text)]
+    found = finished(grouping, merged(parts))
+    assert [["b", None]] == [key.to_list() for key in found.keys]
+    assert ["b", None] == found.results[0].column.to_list()
 
 
 def test_nbytes_of_a_partial_counts_its_arrays():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from psoup.engine.aggregates.chunk_rows import extent_of
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache, StreamPartials
 from psoup.engine.invocation import stream_aggregates
@@ -68,9 +69,13 @@ class Hits:
                 found.append((first, past, inside))
         return found
 
+    def visible(self):
+        """Return the visible rows."""
+        return self.dated(self.hits(0, ROWS))
+
     def whole(self, grouping):
         """Return the aggregates of the visible rows, all of them read."""
-        return grouping.aggregated(self.read(self.dated(self.hits(0, ROWS))))
+        return grouping.aggregated(self.read(self.visible()))
 
 
 def grouping_of(*keys):
@@ -111,6 +116,7 @@ def test_aggregates_differential_are_those_of_all_rows_whatever_is_kept(keys, wi
         hits = Hits(begin_us, begin_us + length_us)
         found = ask(hits, grouping, cache.partials(1, 2, grouping))
         assert shown(hits.whole(grouping)) == shown(found.groups)
+        assert extent_of(hits.visible()) == found.extent
         if found.partials is not None:
             cache.keep(1, 2, grouping, found.partials)
         cache.check()
@@ -153,6 +159,7 @@ def test_partials_grow_at_both_ends_and_lose_what_was_dropped():
         assert isinstance(known, StreamPartials)
         assert expected == (known.first, known.past)
         rows = hits.hits(begin * CHUNK_ROWS, past * CHUNK_ROWS)
+        assert extent_of(rows) == found.extent
         assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
 
 

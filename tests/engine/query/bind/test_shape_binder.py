@@ -96,16 +96,16 @@ def test_delta_is_of_rows_unless_limit_or_offset_cuts(text, delta):
         ("COUNT(*) FROM s", ("", "", "", "")),
         (
             "SUM(b) FILTER (WHERE p) FROM s GROUP BY t HAVING MIN(f) > 1",
-            ("", "", "t", "bfp"),
+            ("", "", "t", "bfpt"),
         ),
         ("ARG_MAX(t, f) FROM s ORDER BY LAST(u)", ("", "", "", "ftu")),
     ],
 )
 def test_reading_names_the_columns_that_the_shape_reads_of_rows(shown, read):
-    """Those of the select list, of ORDER BY, of keys, and of arguments and filters; not those of WHERE."""
+    """Those of the select list, of ORDER BY, of keys, and of these with arguments and filters; not those of WHERE."""
     query = bind(f"SELECT {shown}".replace("FROM s", "FROM s WHERE a > 1"), STREAMS)
     reading = Reading(query.clause, query.shape)
-    found = (reading.names, reading.order_names, reading.key_names, reading.value_names)
+    found = (reading.names, reading.order_names, reading.key_names, reading.group_names)
     assert [(tuple(names),) for names in read] == list(found)
 
 

@@ -1,0 +1,99 @@
+"""Which rows the partials of chunks are of: how many, the first and the last, of any chunks that follow each other."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.tuples.value_type import value_type
+
+Integers = NDArray[np.int64]
+
+_BEHIND_ALL: Final = 2**63 - 1
+"""Larger than every row number."""
+
+
+@value_type
+class RowExtent:
+    """Some rows of a stream: how many, the smallest and the largest of their numbers; anything where there are none."""
+
+    count: int
+    oldest_row: int
+    newest_row: int
+
+
+NO_EXTENT: Final = RowExtent(0, _BEHIND_ALL, -1)
+
+
+def extent_of(rows: Integers) -> RowExtent:
+    """Return the extent of rows, which ascend."""
+    return RowExtent(len(rows), rows.item(0), rows.item(-1)) if len(rows) else NO_EXTENT
+
+
+def united(extents: Sequence[RowExtent]) -> RowExtent:
+    """Return the extent of all rows of some extents, which have none in common."""
+    if len(extents) == 1:
+        return extents[0]
+    return RowExtent(
+        sum(one.count for one in extents),
+        min(one.oldest_row for one in extents),
+        max(one.newest_row for one in extents),
+    )
+
+
+@value_type
+class ChunkRows:
+    """Rows in chunks that follow each other.
+
+    Attributes:
+        first: the number of the first chunk.
+        ends: (c + 1,) how many rows lie before each chunk, and before the end of the last one.
+        nexts: (c,) the first row in each chunk or behind it; larger than all where there is none.
+        lasts: (c,) the last row in each chunk or before it; -1 where there is none.
+    """
+
+    first: int
+    ends: Integers
+    nexts: Integers
+    lasts: Integers
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of the arrays."""
+        return self.ends.nbytes + self.nexts.nbytes + self.lasts.nbytes
+
+    def extent(self, first: int, past: int) -> RowExtent:
+        """Return the extent of the rows of the chunks `[first, past)`. Cost: O(1)."""
+        begin, end = first - self.first, past - self.first
+        count = self.ends.item(end) - self.ends.item(begin)
+        if not count:
+            return NO_EXTENT
+        return RowExtent(count, self.nexts.item(begin), self.lasts.item(end - 1))
+
+    def since(self, first: int) -> "ChunkRows":
+        """Return these without the chunks before `first`, which is one of them or the one behind."""
+        begin = first - self.first
+        ends = self.ends[begin:]
+        return ChunkRows(first, ends - ends[0], self.nexts[begin:], self.lasts[begin:])
+
+    def followed(self, later: "ChunkRows") -> "ChunkRows":
+        """Return the rows of these chunks, one at least, and of those that begin where these end."""
+        return ChunkRows(
+            self.first,
+            np.concatenate((self.ends, later.ends[1:] + self.ends[-1])),
+            np.concatenate((np.minimum(self.nexts, later.nexts[0]), later.nexts)),
+            np.concatenate((self.lasts, np.maximum(later.lasts, self.lasts[-1]))),
+        )
+
+
+def chunk_rows(first: int, rows: Integers, ends: Integers) -> ChunkRows:
+    """Return rows in chunks.
+
+    Args:
+        first: the number of the first chunk.
+        rows: those of all chunks, ascending.
+        ends: (c + 1,) how many of them lie before each chunk, and before the end of the last one.
+    """
+    padded = np.concatenate(([-1], rows, [_BEHIND_ALL]))
+    return ChunkRows(first, ends, padded[ends[:-1] + 1], padded[ends[1:]])
