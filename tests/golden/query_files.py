@@ -34,7 +34,7 @@ from psoup.engine.tuples.schema import (
 MARK = "--> "
 HEADING = "-- "
 FOLDER = Path(__file__).parent
-ACCEPTED = tuple(FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes"))
+ACCEPTED = tuple(FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes", "hops"))
 REFUSED = tuple(path.with_stem(f"{path.stem}__invalid") for path in ACCEPTED)
 
 TRADES = StreamSchema(

@@ -1,6 +1,7 @@
-"""Windows: `BEGIN bound END bound`, a bound with brackets around it or without; `[RANGE reach]` of one source.
+"""Windows: `BEGIN bound END bound [hops]`, a bound with brackets around it or without; `[RANGE reach]` of one source.
 
 bound := NOW [- reach] | TIMESTAMP string | string
+hops := EVERY reach [ALIGN [TIMESTAMP] string]
 reach := seconds | INTERVAL
 """
 
@@ -10,21 +11,38 @@ from psoup.engine.query import dialect
 from psoup.engine.query.text.reader import TokenReader, expect, interval, kind_of, shown, string
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
-from psoup.engine.query.text.syntax import BoundSyntax, RangeSyntax, WindowSyntax
+from psoup.engine.query.text.syntax import (
+    BoundSyntax,
+    HopsSyntax,
+    RangeSyntax,
+    StringSyntax,
+    WindowSyntax,
+)
 from psoup.engine.query.time_literals import whole_us
 
 _FUTURE = "A bound after NOW is not offered: tuples of the future are not known."
 _RANGE_HINT = "write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)"
+_EVERY_FORM = "EVERY INTERVAL '5' MINUTE"
+_EVERY_HINT = f"write {_EVERY_FORM}, or EVERY 300 (seconds)"
+_NO_HOP = "From one hop to the next is a length of time above zero."
 _BOUND_HINT = "a bound is NOW, NOW - 600 (seconds), NOW - INTERVAL '10' MINUTE or TIMESTAMP '2014-01-05 12:00:00'"
 
 
 def window_syntax(reader: TokenReader) -> WindowSyntax:
     """Return the window that begins at the next token; the reader stands behind it."""
+    if reader.at("EVERY"):
+        raise Refused(
+            UnsupportedSqlError,
+            "EVERY says when a window moves on, and stands behind BEGIN and END.",
+            reader.token.span,
+            f"write BEGIN (NOW - INTERVAL '1' HOUR) END (NOW) {_EVERY_FORM}",
+        )
     start = expect(reader, "BEGIN", "BEGIN (...) before END (...)")
     begin = _bound(reader)
     expect(reader, "END", "END (...) after BEGIN (...)")
     end = _bound(reader)
-    return WindowSyntax(begin, end, start.span.to(reader.last_span))
+    span = start.span.to(reader.last_span)
+    return WindowSyntax(begin, end, span, _hops(reader) if reader.at("EVERY") else None)
 
 
 def range_syntax(reader: TokenReader) -> RangeSyntax:
@@ -117,6 +135,31 @@ def _now_minus(reader: TokenReader, start: Token) -> BoundSyntax:
     offset = _reach(reader, "Expected seconds or an INTERVAL after NOW -", _BOUND_HINT)
     span = start.span.to(reader.last_span)
     return BoundSyntax(None, _checked_offset(offset, span, _FUTURE, _BOUND_HINT), span)
+
+
+def _hops(reader: TokenReader) -> HopsSyntax:
+    """Return EVERY, which is the next token, with ALIGN behind it."""
+    start = reader.take()
+    at = reader.token
+    every = _reach(reader, "Expected seconds or an INTERVAL after EVERY", _EVERY_HINT)
+    span = at.span.to(reader.last_span)
+    if every is not None and every > limits.WINDOW_US_MAX:
+        raise Refused(
+            QueryTooComplexError,
+            f"Hops lie at most {limits.WINDOW_US_MAX // limits.DAY_US} days apart.",
+            span,
+            _EVERY_HINT,
+            limit=limits.WINDOW_US_MAX,
+            actual=every,
+        )
+    every_us = _checked_offset(every, span, _NO_HOP, _EVERY_HINT)
+    if not every_us:
+        raise Refused(UnsupportedSqlError, _NO_HOP, span, _EVERY_HINT)
+    align: StringSyntax | None = None
+    if reader.take_if("ALIGN"):
+        reader.take_if("TIMESTAMP")
+        align = string(reader, "a time in single quotes")
+    return HopsSyntax(every_us, align, start.span.to(reader.last_span))
 
 
 def _reach(reader: TokenReader, expected: str, hint: str) -> int | None:
