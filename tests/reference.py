@@ -29,6 +29,7 @@ from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
 from tests.reference_shapes import ShapedRow, shaped
 from tests.reference_values import Row, factor_holds, sources_of
+from tests.reference_windows import Span, bounds, first_rounded, interval, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,6 @@ class ReferenceQuery:
 
 Composite = tuple[ReferenceTuple, ...]
 """One tuple of each source, in FROM order."""
-
-Span = tuple[int | None, int | None]
-"""BEGIN and END as instants, both inclusive; None = open."""
 
 AnswerRow = tuple[str, int | None, tuple[Value | None, ...]]
 """`_id`, `_x` in microseconds, the select list's values."""
@@ -216,20 +214,24 @@ class Reference:
     def ask(self, query_id: QueryId, *, server_now_us: int, at_us: int | None) -> Asked | None:
         """Return what `invoke` looks at; None where there is no NOW yet. Raises as it does."""
         query = self.queries[query_id]
+        window = query.bound.window
         streams = [self.streams[stream_id] for stream_id in query.streams]
         kept_from_us = [stream.complete_from_us() for stream in streams]
         now_us = newest_us = self.now_us(query_id, server_now_us)
         if at_us is not None:
             reach_us = max((us for us in kept_from_us if us is not None), default=None)
+            if reach_us is not None:
+                reach_us = first_rounded(window, reach_us)
             if reach_us is not None and newest_us is not None:
-                reach_us = min(reach_us, newest_us)
+                reach_us = min(reach_us, rounded(window, newest_us))
             too_late = newest_us is not None and at_us > newest_us
             if too_late or (reach_us is not None and at_us < reach_us):
                 raise OutOfRangeError(reach_us, newest_us)
             now_us = at_us
         if now_us is None:
             return None
-        windows = windows_of(query.bound.window, query.bound.ranges, len(streams))
+        now_us = rounded(window, now_us)
+        windows = windows_of(window, query.bound.ranges, len(streams))
         spans = tuple(bounds(window, now_us) for window in windows)
         sides = tuple(
             [one for one in stream.retained() if one.time_us <= now_us and inside(one, span)]
@@ -239,8 +241,8 @@ class Reference:
             [
                 one
                 for one in stream.retained()
-                if (interval := window.interval(one.time_us)) is not None
-                and (interval[1] is None or interval[1] > now_us)
+                if (shown := interval(window, one.time_us)) is not None
+                and (shown[1] is None or shown[1] > now_us)
             ]
             for stream, window in zip(streams, windows, strict=True)
         )
@@ -267,7 +269,9 @@ class Reference:
 
 def _row(asked: Asked, parts: Composite) -> ShapedRow:
     """Return a row of FROM, which is visible or yet to be; one that never will be stands as visible."""
-    spans = [window.interval(one.time_us) for one, window in zip(parts, asked.windows, strict=True)]
+    spans = [
+        interval(window, one.time_us) for one, window in zip(parts, asked.windows, strict=True)
+    ]
     leaving_us = [span[1] for span in spans if span is not None and span[1] is not None]
     leaves_us = min(leaving_us, default=None)
     enters_us: int | None = None
@@ -305,15 +309,6 @@ def inside(one: ReferenceTuple, span: Span) -> bool:
     return (begin_us is None or begin_us <= one.time_us) and (
         end_us is None or one.time_us <= end_us
     )
-
-
-def bounds(window: Window, now_us: int) -> Span:
-    """Return BEGIN and END as instants, both inclusive; (None, None) without a window."""
-    if window.begin is None or window.end is None:
-        return None, None
-    begin_us = now_us - window.begin.us if window.begin.moving else window.begin.us
-    end_us = now_us - window.end.us if window.end.moving else window.end.us
-    return begin_us, end_us
 
 
 def decoded(schema: StreamSchema, body: bytes) -> list[Row]:

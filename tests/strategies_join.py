@@ -27,7 +27,8 @@ from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from tests import strategies_sql as sql
 from tests.strategies_calls import Drawn
-from tests.strategies_sql import NUMBERS, DrawnQuery, DrawnWindow, Scope, columns
+from tests.strategies_sql import NUMBERS, DrawnQuery, Scope, columns
+from tests.strategies_windows import DrawnWindow, windows
 
 TIMES = (ColumnType.TIMESTAMP,)
 
@@ -223,7 +224,7 @@ def froms(draw: st.DrawFn, names: Sequence[str], count: int) -> DrawnFrom:
 def windows_for(ranges: Sequence[int | None]) -> st.SearchStrategy[DrawnWindow]:
     """Draw a window of a query; none where each of its streams has its own, which is refused."""
     nothing = st.just(DrawnWindow("", Window()))
-    return nothing if ranges and None not in ranges else st.one_of(nothing, sql.windows())
+    return nothing if ranges and None not in ranges else st.one_of(nothing, windows())
 
 
 @st.composite
@@ -330,5 +331,5 @@ def pairs(draw: st.DrawFn, first: StreamSchema, second: StreamSchema) -> DrawnQu
         trees[0] if len(trees) == 1 else And(trees),
         tuple(one.tree for one in listed),
         distinct=False,
-        window=draw(sql.windows()),
+        window=draw(windows()),
     )

@@ -29,10 +29,11 @@ from psoup.engine.query.values.expression import (
     Or,
     Value,
 )
-from psoup.engine.query.window import Bound, Window
+from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
-from tests.strategies import EPOCH_US, values
+from tests.strategies import values
 from tests.strategies_calls import Drawn, calls, distinct_tests
+from tests.strategies_windows import DrawnWindow, windows
 
 NUMBERS = (ColumnType.INT64, ColumnType.FLOAT64)
 
@@ -57,14 +58,6 @@ class Scope:
 
 Named = StreamSchema | Scope
 """What the names of an expression come from."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnWindow:
-    """A window and one way to write it."""
-
-    text: str
-    window: Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,39 +315,7 @@ def conditions(draw: st.DrawFn, schema: Named, depth: int = 2) -> Drawn:
     return Drawn(text, And(trees) if shape == "and" else Or(trees))
 
 
-# --- Windows and queries --------------------------------------------------------------------------
-
-
-def _constant_bound(us: int) -> tuple[str, Bound]:
-    return f"TIMESTAMP '{instant(us)}'", Bound(us, moving=False)
-
-
-def _moving_bound(seconds: int, *, interval: bool) -> tuple[str, Bound]:
-    offset = f"INTERVAL '{seconds}' SECOND" if interval else str(seconds)
-    text = "NOW" if seconds == 0 else f"NOW - {offset}"
-    return text, Bound(seconds * SECOND_US, moving=True)
-
-
-@st.composite
-def windows(draw: st.DrawFn) -> DrawnWindow:
-    """Draw a window of any of the five kinds, its constants inside the drawn history."""
-    kind = draw(st.sampled_from(["none", "none", "snapshot", "landmark", "sliding", "delayed"]))
-    if kind == "none":
-        return DrawnWindow("", Window())
-    near = draw(st.sampled_from([0, 0, 0, 1, 5, 20]))
-    far = near + draw(st.sampled_from([120, 60, 60, 40, 20, 0]))
-    interval = draw(st.booleans())
-    if kind == "snapshot":
-        begin = _constant_bound(EPOCH_US + near * SECOND_US)
-        end = _constant_bound(EPOCH_US + far * SECOND_US)
-    elif kind == "landmark":
-        begin = _constant_bound(EPOCH_US + near * SECOND_US)
-        end = _moving_bound(draw(st.sampled_from([0, 0, 1])), interval=interval)
-    else:
-        begin = _moving_bound(far, interval=interval)
-        end = _moving_bound(0 if kind == "sliding" else near, interval=interval)
-    window = Window(begin[1], end[1])
-    return DrawnWindow(f"BEGIN ({begin[0]}) END ({end[0]})", window)
+# --- Queries --------------------------------------------------------------------------------------
 
 
 @st.composite

@@ -211,6 +211,11 @@ class Answer:
         return arrivals_us(self.snapshot, self.now_us)
 
     @property
+    def clock_us(self) -> int | None:
+        """Return the instant of the clock by which the answer was computed: `now_us`, or later where NOW hops."""
+        return self.cut.server_now_us if self.ticks else self.now_us
+
+    @property
     def ticks(self) -> bool:
         """Return whether NOW is the server's clock, which moves by itself; else it moves when rows arrive."""
         return self.snapshot is not None and ticks(self.snapshot)

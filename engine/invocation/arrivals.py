@@ -28,18 +28,18 @@ def ticks(snapshot: Snapshot) -> bool:
 
 
 def clock_brings(snapshot: Snapshot) -> bool:
-    """Return whether the clock alone may show tuples that have arrived: dated ahead, or where END lies before NOW."""
-    delayed = snapshot.query.window.kind is WindowKind.DELAYED
+    """Return whether the clock alone may show tuples that have arrived.
+
+    Those are dated ahead, or END lies before NOW, or NOW before the clock, which has come past a hop.
+    """
+    window = snapshot.query.window
+    behind = window.kind is WindowKind.DELAYED or window.hops is not None
     dated = any(stream.schema.time is not None for stream in snapshot.streams)
-    return ticks(snapshot) and (delayed or dated)
+    return ticks(snapshot) and (behind or dated)
 
 
 def _first_us(stream: StreamRecord, window: Window, arrival_us: int, now_us: int) -> int | None:
     """Return when the window of a stream shows the earliest tuple that may still arrive; None = it shows none."""
     if stream.schema.time is not None:
         return now_us
-    earliest_us, begin = arrival_us, window.begin
-    if begin is not None and not begin.moving:
-        earliest_us = max(arrival_us, begin.us)
-    shown = window.interval(earliest_us)
-    return None if shown is None else shown[0]
+    return window.first_shown(arrival_us)

@@ -118,7 +118,7 @@ class JoinChanges(JoinFinding):
         try:
             rows, enters_us = self.coming()
         except AnswerTooLargeError:
-            return self._first_us(self._upcoming(), entering)
+            return self._first_us(self._upcoming(), Window.first_shown)
         if since is not None:
             enters_us = enters_us[self.arrived(rows, since)]
         return int(enters_us.min()) if len(enters_us) else None
@@ -269,12 +269,6 @@ class JoinChanges(JoinFinding):
     def _shown_until(self, since: Since) -> list[int]:
         """Return the last time that the window of each source showed at an earlier instant."""
         return [shown_until(window, since.now_us) for window in self._windows]
-
-
-def entering(window: Window, time_us: int) -> int | None:
-    """Return the instant at which a tuple dated so enters; None = it never does."""
-    interval = window.interval(time_us)
-    return None if interval is None else interval[0]
 
 
 def leaving(window: Window, time_us: int) -> int | None:

@@ -10,6 +10,7 @@ from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, PartPosition, Request
 from psoup.engine.invocation.continuing import continues
+from psoup.engine.limits import TIMESTAMP_US_MIN
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import StreamRecord
@@ -68,13 +69,32 @@ def check_reached(snapshot: Snapshot, request: Request) -> None:
 
 
 def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
-    """Return the instant to answer for: NOW, or the one asked for; None = there is no NOW yet."""
-    newest_us = newest(snapshot)
-    if asked_us is None or asked_us == newest_us:
-        return newest_us
+    """Return the instant to answer for: NOW, or the one asked for; None = there is no NOW yet.
+
+    Either is rounded down to the last hop of the query's window. A hop before every instant that can be written shows
+    nothing: there is no NOW yet.
+
+    Raises:
+        NowOutOfRangeError: `asked_us` lies after NOW, or before what retention has kept.
+    """
+    newest_us, window = newest(snapshot), snapshot.query.window
+    if asked_us is not None and asked_us != newest_us:
+        _check_kept(snapshot, asked_us, newest_us)
+    now_us = newest_us if asked_us is None else asked_us
+    if window.hops is None or now_us is None:
+        return now_us
+    now_us = window.rounded(now_us)
+    return None if now_us < TIMESTAMP_US_MIN else now_us
+
+
+def _check_kept(snapshot: Snapshot, asked_us: int, newest_us: int | None) -> None:
+    """Raise unless a query can be answered at an instant, not rounded: NOW is `newest_us`."""
+    window = snapshot.query.window
     oldest_us = latest(one.complete_from_us for one in snapshot.streams)
-    if oldest_us is not None and newest_us is not None:
-        oldest_us = min(oldest_us, newest_us)  # whatever was forgotten, NOW can be asked for
+    if oldest_us is not None:
+        oldest_us = window.at_hop(oldest_us)
+        if newest_us is not None:  # whatever was forgotten, NOW can be asked for
+            oldest_us = min(oldest_us, window.rounded(newest_us))
     if newest_us is not None and asked_us > newest_us:
         raise NowOutOfRangeError(
             "now= lies after the query's NOW: ask for an instant up to `newest`.",
@@ -87,7 +107,6 @@ def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
             oldest=oldest_us,
             newest=newest_us,
         )
-    return asked_us
 
 
 def newest(snapshot: Snapshot) -> int | None:

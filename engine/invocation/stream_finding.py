@@ -255,17 +255,30 @@ class StreamFinding:
         span = upcoming_span(stream, self._window, self._shown)
         if span is not None and since is not None:
             span = replace(span, first_row=max(span.first_row, since.parts[0].past_row))
+        if span is not None and self._window.skips:
+            _, enters_us = self._coming_in(span)
+            return int(enters_us.min()) if len(enters_us) else None
         least_us = None if span is None else self._least_us(span)
-        interval = None if least_us is None else self._window.interval(least_us)
-        return None if interval is None else interval[0]
+        return None if least_us is None else self._window.first_shown(least_us)
 
     def coming(self) -> tuple[Rows, Rows]:
         """Return the rows that the clock brings though nothing arrives, and the instants at which they enter."""
         span = upcoming_span(self._snapshot.streams[0], self._window, self._shown)
-        if span is None:
-            return NO_ROWS, NO_ROWS
+        return (NO_ROWS, NO_ROWS) if span is None else self._coming_in(span)
+
+    def _coming_in(self, span: DatedRows) -> tuple[Rows, Rows]:
+        """Return the rows of a span that the window will show, and the instants at which they enter."""
         rows = _joined(self._in(span))
-        return rows, self._window.enters(self._source.times(span.stream_id, rows))
+        enters_us, leaves_us = self._instants(rows)
+        if leaves_us is None or not self._window.skips:
+            return rows, enters_us
+        shows = enters_us < leaves_us
+        return rows[shows], enters_us[shows]
+
+    def _instants(self, rows: Rows) -> tuple[Rows, Rows | None]:
+        """Return when rows enter, and when they leave; None = they never do."""
+        times = self._source.times(self._shown.stream_id, rows)
+        return self._window.enters(times), self._window.leaves(times)
 
     def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
         """Return the rows that were visible since an earlier position, or to come, and are neither; None = most are.
@@ -278,7 +291,12 @@ class StreamFinding:
         if shown is None:
             return None
         spans = forgotten_spans(shown, reached)
-        return _joined([rows for span in spans for rows in self._in(span)])
+        rows = _joined([rows for span in spans for rows in self._in(span)])
+        if not self._window.skips:
+            return rows
+        enters_us, leaves_us = self._instants(rows)
+        assert leaves_us is not None, "a window that skips tuples slides"
+        return rows[(enters_us < leaves_us) & (leaves_us > since.now_us)]
 
     def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
         """Return which of some rows became matches after an earlier position."""

@@ -13,6 +13,7 @@ from typing import Any
 from psoup.engine.query import dialect
 from psoup.engine.query.clause import Source
 from psoup.engine.query.functions import table
+from psoup.engine.query.hops import Hops
 from psoup.engine.query.shape import Ordering, Output, Shape
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
@@ -192,16 +193,27 @@ def _sql_source(source: Source, range_us: int | None) -> str:
 
 
 def sql_window(window: Window) -> str:
-    """Return ` BEGIN (...) END (...)`, or nothing for no window: the end of a query."""
+    """Return ` BEGIN (...) END (...) EVERY ...`, or nothing for no window: the end of a query."""
     if window.begin is None or window.end is None:
         return ""
-    return f" BEGIN ({_bound(window.begin)}) END ({_bound(window.end)})"
+    return f" BEGIN ({_bound(window.begin)}) END ({_bound(window.end)}){_sql_hops(window.hops)}"
+
+
+def _sql_hops(hops: Hops | None) -> str:
+    if hops is None:
+        return ""
+    align = f" ALIGN {_sql_instant(hops.align_us)}" if hops.align_us else ""
+    return f" EVERY {format_duration(hops.every_us)}{align}"
 
 
 def _bound(bound: Bound) -> str:
     if not bound.moving:
-        return sql_constant(Constant(bound.us, ColumnType.TIMESTAMP))
+        return _sql_instant(bound.us)
     return f"NOW - {format_duration(bound.us)}" if bound.us else "NOW"
+
+
+def _sql_instant(us: int) -> str:
+    return sql_constant(Constant(us, ColumnType.TIMESTAMP))
 
 
 def _within(expression: Expression, place: int) -> str:

@@ -270,7 +270,7 @@ FUNCTION_HINTS = {
     "UNIX_TIMESTAMP": "write EPOCH(ts)",
     "TO_TIMESTAMP": "declare the column as a timestamp that is sent in seconds",
     "TUMBLE": "TIME_BUCKET(INTERVAL '5' MINUTE, ts) gives the bucket of a row",
-    "HOP": "the window stands behind WHERE: BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)",
+    "HOP": "a window hops by BEGIN (NOW - INTERVAL '1' HOUR) END (NOW) EVERY INTERVAL '5' MINUTE",
     "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00', or CAST(s AS TIMESTAMP)",
 }
 FUNCTION_HINTS |= dict.fromkeys(

@@ -24,6 +24,7 @@ from psoup.engine.log.operation import (
     Tick,
     Txn,
 )
+from psoup.engine.query.hops import Hops
 from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.results.delta import (
@@ -231,10 +232,13 @@ def _decode_join(value: list[Any]) -> JoinRecord:
 def encode_query(record: QueryRecord) -> bytes:
     """Return a query's record, seq and clause in front for the Function that reads them."""
     front = f"{record.seq} {record.clause_id} ".encode()
-    window = [
+    window: list[object] = [
         None if bound is None else [bound.us, bound.moving]
         for bound in (record.window.begin, record.window.end)
     ]
+    hops = record.window.hops
+    if hops is not None:
+        window.append([hops.every_us, hops.align_us])
     value: list[object] = [
         record.query_id,
         record.canonical,
@@ -254,13 +258,14 @@ def decode_query(value: bytes) -> QueryRecord:
     version, query_id, canonical, window, name, labels, *more = orjson.loads(rest)
     assert version == FORMAT
     ranges, texts = (more[0], more[1:]) if more else ((), [])
-    begin, end = (None if bound is None else Bound(*bound) for bound in window)
+    begin, end = (None if bound is None else Bound(*bound) for bound in window[:2])
+    hops = [Hops(*one) for one in window[2:]]
     return QueryRecord(
         query_id=QueryId(query_id),
         seq=Seq(int(seq)),
         clause_id=ClauseId(int(clause_id)),
         canonical=canonical,
-        window=Window(begin, end),
+        window=Window(begin, end, *hops),
         name=name,
         labels=labels,
         ranges=tuple(ranges),

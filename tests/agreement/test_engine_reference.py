@@ -11,8 +11,9 @@ from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests import strategies, strategies_sql
 from tests.agreement.comparison import compare
 from tests.oracle_duckdb import DuckDbOracle
-from tests.reference import Reference, bounds
+from tests.reference import Reference
 from tests.reference_values import Row, holds, value_of
+from tests.reference_windows import bounds
 from tests.strategies_sql import DrawnQuery
 from tests.world import World
 

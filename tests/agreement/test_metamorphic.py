@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from tests import strategies, strategies_sql
+from tests import strategies, strategies_sql, strategies_windows
 from tests.world import World
 
 
@@ -11,7 +11,7 @@ def test_oracle_condition_its_negation_and_its_unknown_partition_the_stream(data
     """TLP: every tuple is shown by exactly one of p, NOT p and (p) IS NULL."""
     schema = data.draw(strategies.schemas())
     condition = data.draw(strategies_sql.conditions(schema)).text
-    window = data.draw(strategies_sql.windows()).text
+    window = data.draw(strategies_windows.windows()).text
     everything = f"SELECT * FROM {schema.name} {window}"
     parts = [
         f"SELECT * FROM {schema.name} WHERE {where} {window}"

@@ -18,7 +18,8 @@ from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamSchema
 from tests import strategies_sql
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle
-from tests.reference import Answer, bounds
+from tests.reference import Answer
+from tests.reference_windows import bounds
 from tests.strategies import EPOCH_US, POOLS
 from tests.world import World
 

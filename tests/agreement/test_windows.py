@@ -8,12 +8,13 @@ One tuple is dated t. A window shows it at the instants `[in, out)` of NOW:
     sliding           t ───────────────── t+10]
     delayed           t     t+4 ───────── t+10]
     snapshot          t ──────────────────────────────>   (if t lies inside)
+    hopping           t  t+1 ────────────────── t+13       (NOW is t+1, t+5, t+9, ...)
 """
 
 import pytest
 
 from psoup.engine.clock import ManualClock
-from psoup.engine.limits import SECOND_US
+from psoup.engine.limits import SECOND_US, TIMESTAMP_US_MIN
 from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
@@ -42,6 +43,11 @@ MOVING = {
     "sliding": ("BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)", T_US, T_US + REACH_US + 1),
     "delayed": ("BEGIN (NOW - 10) END (NOW - 4)", T_US + DELAY_US, T_US + REACH_US + 1),
     "snapshot": (f"BEGIN ({at(T_US)}) END ({at(T_US)})", T_US, None),
+    "hopping": (
+        f"BEGIN (NOW - 10) END (NOW) EVERY 4 ALIGN {at(T_US + SECOND_US)}",
+        T_US + SECOND_US,
+        T_US + 13 * SECOND_US,
+    ),
 }
 """Kind: text, the instant the tuple enters, the first instant it is no longer shown (None = never)."""
 
@@ -139,6 +145,36 @@ def test_window_without_a_tuple_has_no_now():
     """An event-time query over a stream without a tuple answers no NOW and no rows."""
     world = world_of(stream(ClockKind.HIGH_WATER), now_us=T_US)
     answer = world.invoke(world.register("SELECT ts FROM s BEGIN (NOW - 10) END (NOW)"))
+    assert (None, ()) == (answer.now_us, answer.rows)
+
+
+@pytest.mark.parametrize("clock", list(ClockKind))
+def test_window_shorter_than_its_hops_skips_tuples(clock):
+    """Between two hops lie tuples that no answer shows; NOW in the answer is the hop."""
+    world = world_of(stream(clock), now_us=T_US + 7 * SECOND_US)
+    query_id = world.register(
+        f"SELECT ts FROM s BEGIN (NOW - 1) END (NOW) EVERY 5 ALIGN {at(T_US)}"
+    )
+    times = [T_US + seconds * SECOND_US for seconds in range(-7, 8)]
+    world.append("s", [{"ts": one} for one in times])
+    for seconds in range(-5, 8):
+        hop_us = T_US + seconds // 5 * 5 * SECOND_US
+        answer = world.invoke(query_id, at_us=T_US + seconds * SECOND_US)
+        assert hop_us == answer.now_us
+        assert [
+            (hop_us - SECOND_US, hop_us + 5 * SECOND_US),
+            (hop_us, hop_us + 5 * SECOND_US),
+        ] == [(values[0], leaves_us) for _, leaves_us, values in answer.rows]
+
+
+def test_window_before_its_first_hop_that_can_be_written_shows_nothing():
+    """NOW would lie before the year 1: there is none yet."""
+    world = world_of(stream(ClockKind.HIGH_WATER), now_us=0)
+    query_id = world.register(
+        "SELECT ts FROM s BEGIN (NOW - 10) END (NOW) EVERY INTERVAL '30000' DAY"
+    )
+    world.append("s", [{"ts": TIMESTAMP_US_MIN + SECOND_US}])
+    answer = world.invoke(query_id)
     assert (None, ()) == (answer.now_us, answer.rows)
 
 

@@ -13,7 +13,7 @@ from psoup.engine.query.window import Window, windows_of
 from tests.data.real_streams import RealStream
 from tests.data.standing import Standing
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle
-from tests.reference import bounds
+from tests.reference_windows import bounds
 from tests.world import World
 
 Batch = tuple[str, pa.Table]

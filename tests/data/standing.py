@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from psoup.engine.query.window import Bound, Window
 from tests.data.real_streams import RealStream
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle
-from tests.reference import bounds
+from tests.reference_windows import bounds
 from tests.world import World
 
 

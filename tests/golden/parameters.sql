@@ -132,3 +132,9 @@ SELECT sym, SUM(qty * :by) FILTER (WHERE px > :min) AS total FROM trades GROUP B
 SELECT qty % :by AS rest, COUNT(*), QUANTILE_CONT(px, :share) AS high FROM trades GROUP BY rest -- {"by": 7, "share": 0.9}
 --> SELECT qty % 7 AS rest, COUNT(*), QUANTILE_CONT(px, 0.9) AS high FROM trades GROUP BY qty % 7
 --> none: rest int64, "COUNT(*)" int64, high float64
+
+-- hops
+SELECT sym FROM trades BEGIN (NOW - :back) END (NOW) EVERY :step ALIGN :start -- {"back": 3600, "step": "5 minutes", "start": "2026-01-05 00:01:00"}
+--> SELECT sym FROM trades BEGIN (NOW - INTERVAL '1' HOUR) END (NOW) EVERY INTERVAL '5' MINUTE ALIGN TIMESTAMP '1970-01-01 00:01:00'
+--> sliding: sym string
+--> warning window-exceeds-retention

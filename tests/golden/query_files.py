@@ -39,7 +39,7 @@ MARK = "--> "
 HEADING = "-- "
 FOLDER = Path(__file__).parent
 ACCEPTED = tuple(
-    FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes", "parameters")
+    FOLDER / f"{name}.sql" for name in ("queries", "functions", "shapes", "parameters", "hops")
 )
 REFUSED = tuple(path.with_stem(f"{path.stem}__invalid") for path in ACCEPTED)
 _GIVEN = re.compile(r"-- (\{.*\})$")

@@ -467,11 +467,6 @@ SELECT sym FROM trades ORDER BY px BEGIN (NOW - 60)
 --> Expected END (...) after BEGIN (...), found the end of the text.
 --> write END (...) after BEGIN (...)
 
-SELECT sym FROM trades BEGIN (NOW - 60) END (NOW) EVERY INTERVAL '5' MINUTE
---> sql-syntax 1:51:5 EVERY
---> Expected the end of the query, found 'EVERY'.
---> leave out what follows, or join conditions by AND
-
 SELECT sym FROM trades [ROWS 5]
 --> unsupported-sql 1:25:4 ROWS
 --> A window that counts rows is not offered.

@@ -23,10 +23,10 @@ from tests.reference import (
     OutOfRangeError,
     Reference,
     ReferenceStream,
-    bounds,
     decoded,
 )
 from tests.reference_values import holds, value_of
+from tests.reference_windows import bounds
 from tests.torture.history import History, digest
 from tests.torture.row_ids import RowIds
 from tests.torture.workload import names

@@ -66,8 +66,9 @@ def not_modified(headers: Mapping[str, str]) -> Response:
 
 
 def _cache_control(answer: Answer, request: Request, *, has_links: bool) -> str:
-    now_us, until_us = answer.now_us, None if answer.complete else answer.arrivals_us
-    if has_links or now_us is None or request.position is not None:
+    now_us, clock_us = answer.now_us, answer.clock_us
+    until_us = None if answer.complete else answer.arrivals_us
+    if has_links or now_us is None or clock_us is None or request.position is not None:
         return NO_CACHE
     if request.now_us is not None:  # the clock changes nothing at an instant that is over
         return _IMMUTABLE if until_us is None or until_us > now_us else NO_CACHE
@@ -75,5 +76,5 @@ def _cache_control(answer: Answer, request: Request, *, has_links: bool) -> str:
         until_us = answer.changes_us if until_us is None else min(until_us, answer.changes_us)
     if until_us is None:
         return _IMMUTABLE
-    seconds = min((until_us - now_us) // SECOND_US, _AGE_S_MAX)
+    seconds = min((until_us - clock_us) // SECOND_US, _AGE_S_MAX)
     return f"private, max-age={seconds}" if seconds > 0 else NO_CACHE

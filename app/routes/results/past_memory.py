@@ -106,7 +106,7 @@ def _instant_past_memory(snapshot: Snapshot, asked_us: int | None) -> int | None
     except NowOutOfRangeError:
         if asked_us is None or newest_us is None or asked_us > newest_us:
             raise
-        return asked_us  # before what retention has kept
+        return snapshot.query.window.rounded(asked_us)  # before what retention has kept
     if now_us is None or complete_from(snapshot, now_us) is None:
         return None
     return now_us

@@ -209,12 +209,12 @@ def poll_after_ms(answer: Answer) -> int | None:
 
     As many as are left until the clock changes the answer, within POLL_MS_MIN and POLL_MS_MAX; else the latter.
     """
-    changes_us, now_us = answer.changes_us, answer.now_us
+    changes_us, clock_us = answer.changes_us, answer.clock_us
     if answer.stands is None or answer.complete:
         return None
-    if not answer.ticks or changes_us is None or now_us is None:
+    if not answer.ticks or changes_us is None or clock_us is None:
         return POLL_MS_MAX
-    return min(max(-(-(changes_us - now_us) // 1_000), POLL_MS_MIN), POLL_MS_MAX)
+    return min(max(-(-(changes_us - clock_us) // 1_000), POLL_MS_MIN), POLL_MS_MAX)
 
 
 def _without_envelope(

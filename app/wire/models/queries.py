@@ -8,11 +8,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
-from psoup.app.wire.scalars import format_bound, format_duration
+from psoup.app.wire.scalars import format_bound, format_duration, format_instant
 from psoup.engine import limits
 from psoup.engine.errors import NO_QUERY, NotFoundError
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.clause import BoundQuery
+from psoup.engine.query.hops import Hops
 from psoup.engine.query.parameters import PARAMETER_NAME, ParameterValue, RegisteredText
 from psoup.engine.results.delta import Suspension
 from psoup.engine.tuples.batch import Seq
@@ -123,6 +124,16 @@ class WindowAnswer(BaseModel):
     kind: str
     begin: str | None
     end: str | None
+    every: str | None = Field(
+        default=None,
+        description="From one hop of NOW to the next. Absent: NOW does not hop.",
+        examples=["5m"],
+    )
+    align: str | None = Field(
+        default=None,
+        description="The first hop at or after 1970-01-01. Absent: NOW does not hop.",
+        examples=["1970-01-01T00:00:00.000000Z"],
+    )
     ranges: dict[str, str] = Field(
         description="By alias in `canonical`, how far back streams reach with a window of their own.",
         examples=[{"flights": "6h"}],
@@ -209,6 +220,7 @@ def describe_query(
             "kind": bound.window.kind.value,
             "begin": format_bound(bound.window.begin),
             "end": format_bound(bound.window.end),
+            **_described_hops(bound.window.hops),
             "ranges": {one.alias: format_duration(us) for one, us in ranges if us is not None},
         },
         "columns": [{"name": o.name, "type": o.type.value} for o in bound.shape.outputs],
@@ -217,6 +229,13 @@ def describe_query(
         "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},
     }
+
+
+def _described_hops(hops: Hops | None) -> dict[str, str | None]:
+    """Return the members of a window that hops."""
+    if hops is None:
+        return {}
+    return {"every": format_duration(hops.every_us), "align": format_instant(hops.align_us)}
 
 
 def as_suspended(description: Mapping[str, object], suspended: Suspension) -> dict[str, object]:

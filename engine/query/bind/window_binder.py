@@ -6,8 +6,15 @@ from typing import NamedTuple
 from psoup.engine.errors import UnsupportedSqlError, WindowEmptyError
 from psoup.engine.query.bind.coercion import constant_instant
 from psoup.engine.query.clause import QueryWarning
+from psoup.engine.query.hops import Hops
 from psoup.engine.query.text.refusal import Refused
-from psoup.engine.query.text.syntax import BoundSyntax, QuerySyntax, WindowSyntax
+from psoup.engine.query.text.syntax import (
+    BoundSyntax,
+    HopsSyntax,
+    QuerySyntax,
+    StringSyntax,
+    WindowSyntax,
+)
 from psoup.engine.query.time_literals import spoken_duration
 from psoup.engine.query.window import Bound, Window, windows_of
 from psoup.engine.tuples.schema import StreamSchema
@@ -61,7 +68,12 @@ def _window(syntax: WindowSyntax | None) -> Window:
             syntax.span,
             "write the earlier bound first; of two offsets the larger is the earlier",
         )
-    return Window(begin, end)
+    return Window(begin, end, None if syntax.hops is None else _hops(syntax.hops))
+
+
+def _hops(syntax: HopsSyntax) -> Hops:
+    align_us = 0 if syntax.align is None else _constant_us(syntax.align)
+    return Hops(syntax.every_us, align_us % syntax.every_us)
 
 
 def retention_warnings(windows: Windows, schemas: Sequence[StreamSchema]) -> list[QueryWarning]:
@@ -79,12 +91,18 @@ def retention_warnings(windows: Windows, schemas: Sequence[StreamSchema]) -> lis
 
 def _retention_warning(what: str, window: Window, schema: StreamSchema) -> QueryWarning | None:
     kept_us = schema.retention.time_us
-    begin = window.begin
-    if begin is None or not begin.moving or kept_us is None or begin.us <= kept_us:
+    begin, hops = window.begin, window.hops
+    if begin is None or not begin.moving or kept_us is None:
         return None
+    reach_us = begin.us if hops is None else begin.us + hops.every_us - 1
+    if reach_us <= kept_us:
+        return None
+    hopping = (
+        "" if hops is None else f" from a hop that lies up to {spoken_duration(hops.every_us)} back"
+    )
     return QueryWarning(
         "window-exceeds-retention",
-        f"{what} reaches {spoken_duration(begin.us)} back, {schema.name} keeps "
+        f"{what} reaches {spoken_duration(begin.us)} back{hopping}, {schema.name} keeps "
         f"{spoken_duration(kept_us)}: answers say from when on they are complete",
     )
 
@@ -92,6 +110,10 @@ def _retention_warning(what: str, window: Window, schema: StreamSchema) -> Query
 def _bound(syntax: BoundSyntax) -> Bound:
     if syntax.constant is None:
         return Bound(syntax.offset_us, moving=True)
-    constant = constant_instant(syntax.constant.value, syntax.constant.span)
+    return Bound(_constant_us(syntax.constant), moving=False)
+
+
+def _constant_us(syntax: StringSyntax) -> int:
+    constant = constant_instant(syntax.value, syntax.span)
     assert isinstance(constant.value, int), "a TIMESTAMP counts microseconds"
-    return Bound(constant.value, moving=False)
+    return constant.value

@@ -1,4 +1,4 @@
-"""Query text to syntax: `SELECT list FROM sources [WHERE expression] [groups, order, limit] [BEGIN t END t]`.
+"""Query text to syntax: `SELECT list FROM sources [WHERE expression] [groups, order, limit] [window]`.
 
 The grammar is our own, so that nothing is accepted that is not written down in it, every node knows its
 place in the text, and a query kept in the log means tomorrow what it means today. sqlglot is asked one
@@ -117,7 +117,8 @@ def _query(reader: TokenReader) -> QuerySyntax:
     _check_factors(conditions)
     for one in expressions_of(shape):
         _check_height(one)
-    window = window_syntax(reader) if reader.token.keyword in _WINDOW else None
+    has_window = reader.token.keyword in _WINDOW or reader.at("EVERY")
+    window = window_syntax(reader) if has_window else None
     _check_end(reader)
     return QuerySyntax(distinct, outputs, sources, where, window, shape)
 

@@ -341,12 +341,22 @@ class BoundSyntax:
 
 
 @value_type
+class HopsSyntax:
+    """EVERY every_us [ALIGN align]."""
+
+    every_us: int
+    align: StringSyntax | None
+    span: Span
+
+
+@value_type
 class WindowSyntax:
-    """BEGIN begin END end."""
+    """BEGIN begin END end [hops]."""
 
     begin: BoundSyntax
     end: BoundSyntax
     span: Span
+    hops: HopsSyntax | None = None
 
 
 @value_type

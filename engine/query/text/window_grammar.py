@@ -1,6 +1,7 @@
-"""Windows: `BEGIN bound END bound`, a bound with brackets around it or without; `[RANGE reach]` of one source.
+"""Windows: `BEGIN bound END bound [hops]`, a bound with brackets around it or without; `[RANGE reach]` of one source.
 
 bound := NOW [- reach] | TIMESTAMP string | string
+hops := EVERY reach [ALIGN [TIMESTAMP] string]
 reach := seconds | INTERVAL
 
 A parameter may stand for the string, for the seconds, or for the INTERVAL, which it gives as a text: "10 minutes".
@@ -18,6 +19,7 @@ from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
 from psoup.engine.query.text.syntax import (
     BoundSyntax,
+    HopsSyntax,
     NumberSyntax,
     RangeSyntax,
     StringSyntax,
@@ -27,24 +29,46 @@ from psoup.engine.query.time_literals import whole_us
 
 _FUTURE = "A bound after NOW is not offered: tuples of the future are not known."
 _RANGE_HINT = "write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)"
+_EVERY_FORM = "EVERY INTERVAL '5' MINUTE"
+_EVERY_HINT = f"write {_EVERY_FORM}, or EVERY 300 (seconds)"
+_NO_HOP = "From one hop to the next is a length of time above zero."
 _BOUND_HINT = "a bound is NOW, NOW - 600 (seconds), NOW - INTERVAL '10' MINUTE or TIMESTAMP '2014-01-05 12:00:00'"
 
 
 class _Said(NamedTuple):
-    """What is said of a reach: that one was expected, that it reaches backwards, and what to write."""
+    """What is said of a reach: that one was expected, is below zero or too long, and what to write."""
 
     expected: str
     backwards: str
     hint: str
+    beyond: str = f"A window reaches at most {limits.WINDOW_US_MAX // limits.DAY_US} days back."
+    shorter: str = "leave BEGIN and END out to see everything that is kept"
+
+
+_EVERY = _Said(
+    "Expected seconds or an INTERVAL after EVERY",
+    _NO_HOP,
+    _EVERY_HINT,
+    f"Hops lie at most {limits.WINDOW_US_MAX // limits.DAY_US} days apart.",
+    _EVERY_HINT,
+)
 
 
 def window_syntax(reader: TokenReader) -> WindowSyntax:
     """Return the window that begins at the next token; the reader stands behind it."""
+    if reader.at("EVERY"):
+        raise Refused(
+            UnsupportedSqlError,
+            "EVERY says when a window moves on, and stands behind BEGIN and END.",
+            reader.token.span,
+            f"write BEGIN (NOW - INTERVAL '1' HOUR) END (NOW) {_EVERY_FORM}",
+        )
     start = expect(reader, "BEGIN", "BEGIN (...) before END (...)")
     begin = _bound(reader)
     expect(reader, "END", "END (...) after BEGIN (...)")
     end = _bound(reader)
-    return WindowSyntax(begin, end, start.span.to(reader.last_span))
+    span = start.span.to(reader.last_span)
+    return WindowSyntax(begin, end, span, _hops(reader) if reader.at("EVERY") else None)
 
 
 def range_syntax(reader: TokenReader) -> RangeSyntax:
@@ -141,6 +165,20 @@ def _now_minus(reader: TokenReader, start: Token) -> BoundSyntax:
     return BoundSyntax(None, us, start.span.to(reader.last_span))
 
 
+def _hops(reader: TokenReader) -> HopsSyntax:
+    """Return EVERY, which is the next token, with ALIGN behind it."""
+    start = reader.take()
+    at = reader.token
+    every_us = _reach(reader, at.span, _EVERY)
+    if not every_us:
+        raise Refused(UnsupportedSqlError, _NO_HOP, at.span.to(reader.last_span), _EVERY_HINT)
+    align: StringSyntax | None = None
+    if reader.take_if("ALIGN"):
+        reader.take_if("TIMESTAMP")
+        align = string(reader, "a time in single quotes")
+    return HopsSyntax(every_us, align, start.span.to(reader.last_span))
+
+
 def _reach(reader: TokenReader, start: Span, said: _Said) -> int:
     """Return the microseconds that seconds or an INTERVAL are, or a parameter for either of them.
 
@@ -190,9 +228,9 @@ def _checked_offset(offset: int | None, span: Span, said: _Said) -> int:
     if offset > limits.WINDOW_US_MAX:
         raise Refused(
             QueryTooComplexError,
-            f"A window reaches at most {limits.WINDOW_US_MAX // limits.DAY_US} days back.",
+            said.beyond,
             span,
-            "leave BEGIN and END out to see everything that is kept",
+            said.shorter,
             limit=limits.WINDOW_US_MAX,
             actual=offset,
         )

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Final
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.rows_alone import check_rows_alone
 from psoup.engine.query.bind.scope import Scope
+from psoup.engine.query.hops import Hops
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.syntax import (
     BoundSyntax,
@@ -140,7 +141,8 @@ def spark_query(
     syntax = parse(text)
     scope = Scope(syntax.sources, streams)
     given = tables or {}
-    now = f"TIMESTAMP '{format_instant(now_us)}'"
+    now = f"TIMESTAMP '{format_instant(bound.window.rounded(now_us))}'"
+    hops = bound.window.hops
     buckets = time_buckets(bound.clause, schemas) if in_buckets else ()
     sources = [
         _Source(
@@ -157,7 +159,8 @@ def spark_query(
     named = bound.shape.outputs
     shown = [sql for entry in syntax.outputs for sql in _shown(entry, scope, sources)]
     listed = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(zip(shown, named, strict=True))]
-    parts = ["SELECT", ", ".join([*_ids(sources), *listed]), "FROM", _from(syntax, scope, sources)]
+    ids = _ids(sources, hops)
+    parts = ["SELECT", ", ".join([*ids, *listed]), "FROM", _from(syntax, scope, sources)]
     names = [source.name for source in sources]
     wanted = [bucket.condition(names) for bucket in buckets]
     if syntax.where is not None:
@@ -220,8 +223,8 @@ def _bound(syntax: BoundSyntax, now: str) -> str:
     return f"{now} - {interval_sql(syntax.offset_us)}" if syntax.offset_us else now
 
 
-def _ids(sources: Sequence[_Source]) -> list[str]:
-    """Return the columns of a row besides its outputs: time, ids and the instant when it leaves."""
+def _ids(sources: Sequence[_Source], hops: Hops | None) -> list[str]:
+    """Return the columns of a row besides its outputs: time, ids, and when it leaves, a hop where NOW hops."""
     times = [f"{source.name}.{source.time}" for source in sources]
     leaving = [
         f"{time} + {interval_sql(source.window.reach_us + 1)}"
@@ -230,6 +233,9 @@ def _ids(sources: Sequence[_Source]) -> list[str]:
     ]
     ids = ", ".join(f"{source.name}.{name_sql(ID)}" for source in sources)
     leaves = _least(leaving) if leaving else "CAST(NULL AS TIMESTAMP)"
+    if leaving and hops is not None:
+        us = f"unix_micros({leaves})"
+        leaves = f"timestamp_micros({us} + pmod({hops.align_us} - {us}, {hops.every_us}))"
     return [f"{_least(times)} AS time", f"array({ids}) AS ids", f"{leaves} AS leaves"]
 
 

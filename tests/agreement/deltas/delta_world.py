@@ -131,7 +131,7 @@ class DeltaWorld:
         rng = self.rng
         begin, end = self._constant(-20), self._constant(rng.randrange(60))
         near = rng.choice([3, 10])
-        return rng.choice(
+        window = rng.choice(
             [
                 "",
                 f"BEGIN ({begin}) END ({end})",
@@ -142,6 +142,8 @@ class DeltaWorld:
                 f"BEGIN (NOW - {rng.choice([5, 20])}) END (NOW)",
             ]
         )
+        every = rng.choice(["", "", "", " EVERY 4", f" EVERY 10 ALIGN {self._constant(3)}"])
+        return f"{window}{every}" if window else ""
 
     @staticmethod
     def _constant(second: int) -> str:

@@ -22,7 +22,7 @@ from psoup.engine.invocation.answer import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
 from psoup.engine.tuples.schema import StreamSchema
-from tests import strategies, strategies_join, strategies_sql
+from tests import strategies, strategies_join, strategies_sql, strategies_windows
 from tests.agreement.comparison import Paging, compare
 from tests.reference import Reference
 from tests.world import World
@@ -177,7 +177,7 @@ class ServiceMachine(RuleBasedStateMachine):
     def register_shared(self, data):
         """A clause that stands already is registered again under another window: one result, two handles."""
         streams, query = self.queries[data.draw(st.sampled_from(sorted(self.queries)))]
-        window = data.draw(strategies_sql.windows())
+        window = data.draw(strategies_windows.windows())
         self._register(streams, strategies_sql.with_window(query, window), None)
         self.count("register-shared")
 

@@ -19,8 +19,8 @@ from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Stre
 from tests.agreement.service.kill_clients import STREAMS, Client, Told
 from tests.agreement.service.process import ServiceProcess
 from tests.patience import WAIT_S
-from tests.reference import bounds
 from tests.reference_values import holds, value_of
+from tests.reference_windows import bounds
 
 PRODUCERS = {"versioned-1": True, "versioned-2": True, "plain-1": False}
 EVERYTHING = "SELECT ts, client, batch, n FROM events"

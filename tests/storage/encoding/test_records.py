@@ -9,8 +9,9 @@ from hypothesis import given, strategies as st
 from psoup.engine.kernels.bits import LITTLE
 from psoup.engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
 from psoup.engine.log.operation import Materialize, QueryId, Register, Tick
+from psoup.engine.query.hops import Hops
 from psoup.engine.query.parameters import RegisteredText
-from psoup.engine.query.window import Window
+from psoup.engine.query.window import Bound, Window
 from psoup.engine.results.delta import (
     BatchRecord,
     ClauseRecord,
@@ -191,6 +192,16 @@ def test_registration_of_any_text_reads_back(text):
     assert (content, repr(content.text)) == (found, repr(found.text))
     plain = encoding.encode_content(replace(content, text=None))[1]
     assert b'[1,["q","x",{"s":1},null,{},"auto"]]' == plain
+
+
+@given(every_us=st.integers(1, 2**53), later_us=st.integers(0, 2**53))
+def test_query_record_of_a_window_that_hops_reads_back(every_us, later_us):
+    """Its window has the hops as a third member, and another one is no longer for it."""
+    ends = Bound(5, moving=True), Bound(0, moving=True)
+    record = QueryRecord(QueryId("q"), Seq(9), ClauseId(5), "x", Window(*ends))
+    hopping = replace(record, window=Window(*ends, Hops(every_us, later_us % every_us)))
+    assert hopping == encoding.decode_query(encoding.encode_query(hopping))
+    assert b'9 5 [1,"q","x",[[5,true],[0,true]],null,{}]' == encoding.encode_query(record)
 
 
 def test_operation_of_an_unknown_kind_or_version_is_refused():
