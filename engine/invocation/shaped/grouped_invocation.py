@@ -75,20 +75,24 @@ class GroupedInvocation(ShapedQuery):
         since = self._at.since
         if since is None:
             return self._full()
-        touched = touching(self._finder, self._snapshot, self._at, since)
-        if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
-            return self._empty(self._unchanged())
-        if touched is not None and self.reading.shape.delta == "rows":
-            table = self._told(touched, since)
-            removed = table.whole.removed
-            if removed is None or len(removed) <= limit:
-                return table
+        if self.reading.shape.delta == "replace":
+            if self._stands(since):
+                return self._empty(self._unchanged())
+        else:
+            touched = touching(self._finder, self._snapshot, self._at, since)
+            if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
+                return self._empty(self._unchanged())
+            if touched is not None:
+                table = self._told(touched, since)
+                removed = table.whole.removed
+                if removed is None or len(removed) <= limit:
+                    return table
         self._at = self._at.full()
         return self._full()
 
     def _full(self) -> Table:
         """Return all groups."""
-        every = self._groups(self._finder.no_rows())
+        every = self._groups(self._shown.no_rows())
         # Rows that are to come decide when a group changes.
         newest_rows = self._newest_rows(every.rows) + self._newest_rows(every.coming)
         whole = full_whole(
@@ -125,13 +129,13 @@ class GroupedInvocation(ShapedQuery):
 
     def _groups(self, others: Rows) -> "_Groups":
         """Return the groups of the visible rows; `others` are grouped beside them."""
-        finder, shape = self._finder, self.reading.shape
-        rows, (coming, enters_us) = finder.visible(), finder.coming()
+        found_rows, shape = self._shown, self.reading.shape
+        rows, (coming, enters_us) = found_rows.visible(), found_rows.coming()
         shown = rows.shape[-1]
         grouping = np.concatenate((rows, coming, others), axis=-1)
-        groups = grouped_rows(shape, finder.tuples(grouping, self.reading.key_names))
-        found = computed_groups(shape, groups, finder.tuples(rows, self.reading.value_names))
-        leaves_us = finder.leaves(rows)
+        groups = grouped_rows(shape, found_rows.tuples(grouping, self.reading.key_names))
+        found = computed_groups(shape, groups, found_rows.tuples(rows, self.reading.value_names))
+        leaves_us = found_rows.leaves(rows)
         return _Groups(
             rows,
             coming,

@@ -42,7 +42,7 @@ from psoup.engine.query.text.syntax import (
     QuerySyntax,
     StarSyntax,
 )
-from psoup.engine.query.text.syntax_parts import expressions_of, operands
+from psoup.engine.query.text.syntax_parts import expressions_of, operands, partition_keys
 from psoup.engine.query.text.window_grammar import window_syntax
 
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
@@ -108,7 +108,7 @@ def _query(reader: TokenReader) -> QuerySyntax:
     for condition in conditions:
         _check_height(condition)
     _check_factors(conditions)
-    for one in expressions_of(shape):
+    for one in (*expressions_of(shape), *partition_keys(sources)):
         _check_height(one)
     window = window_syntax(reader) if reader.token.keyword in _WINDOW else None
     _check_end(reader)
