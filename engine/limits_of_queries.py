@@ -35,6 +35,8 @@ QUERY_AGGREGATES_MAX: Final = 64
 """Aggregates of one query, each counted once."""
 QUERY_LIMIT_MAX: Final = 1_000_000_000
 """Rows that LIMIT and OFFSET may name: more than any answer has."""
+QUERY_WINDOW_ROWS_MAX: Final = 1_000_000_000
+"""Rows that a window may count, of a stream or of each partition: more than memory has."""
 QUERY_NAME_LENGTH_MAX: Final = 128
 """Characters of the name a client gives a query."""
 QUERY_LABELS_MAX: Final = 16

@@ -93,6 +93,17 @@ class DuckDbOracle:
         self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM loading')
         self._connection.unregister("loading")
 
+    def keep_newest(
+        self, name: str, count: int, keys: Sequence[str], *, end_us: int, begin_us: int | None
+    ) -> None:
+        """Take from a stream's table all but the newest `count` tuples of each partition dated so; keys are SQL."""
+        by = f"PARTITION BY {', '.join(keys)} " if keys else ""
+        since = "" if begin_us is None else f"AND {TIME} >= {begin_us}"
+        self._connection.execute(
+            f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM "{name}" WHERE {TIME} <= {end_us} {since} '
+            f"QUALIFY ROW_NUMBER() OVER ({by}ORDER BY {TIME} DESC, {ID} DESC) <= {count}"
+        )
+
     def answer(
         self, select: str, *, begin_us: int | None = None, end_us: int | None = None
     ) -> list[Found]:

@@ -27,9 +27,10 @@ from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
+from tests.reference_row_windows import Stretch, holds, stretches
 from tests.reference_shapes import ShapedRow, shaped
 from tests.reference_values import Row, factor_holds, sources_of
-from tests.reference_windows import Span, bounds, first_rounded, interval, rounded
+from tests.reference_windows import Span, bounds, first_rounded, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ class Asked:
     sides: tuple[list[ReferenceTuple], ...]
     coming: tuple[list[ReferenceTuple], ...]
     """The same and those that the windows will show though nothing arrives."""
+    stretches: tuple[dict[int, Stretch], ...]
+    """By source and tuple id, when its windows show a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,18 +236,29 @@ class Reference:
         now_us = rounded(window, now_us)
         windows = windows_of(window, query.bound.ranges, len(streams))
         spans = tuple(bounds(window, now_us) for window in windows)
+        row_windows = query.bound.shape.row_windows or (None,) * len(streams)
+        shown = tuple(
+            stretches(stream.retained(), windows[place], row_windows[place], place)
+            for place, stream in enumerate(streams)
+        )
         sides = tuple(
-            [one for one in stream.retained() if one.time_us <= now_us and inside(one, span)]
-            for stream, span in zip(streams, spans, strict=True)
+            [
+                one
+                for one in stream.retained()
+                if one.time_us <= now_us
+                and inside(one, span)
+                and one.tuple_id in some
+                and holds(some[one.tuple_id], now_us)
+            ]
+            for stream, span, some in zip(streams, spans, shown, strict=True)
         )
         coming = tuple(
             [
                 one
                 for one in stream.retained()
-                if (shown := interval(window, one.time_us)) is not None
-                and (shown[1] is None or shown[1] > now_us)
+                if one.tuple_id in some and ((out := some[one.tuple_id][1]) is None or out > now_us)
             ]
-            for stream, window in zip(streams, windows, strict=True)
+            for stream, some in zip(streams, shown, strict=True)
         )
         missed_us = [
             kept_us
@@ -252,7 +266,7 @@ class Reference:
             if kept_us is not None and (begin_us is None or begin_us < kept_us)
         ]
         complete_us = max(missed_us, default=None)
-        return Asked(query.bound, now_us, complete_us, windows, spans, sides, coming)
+        return Asked(query.bound, now_us, complete_us, windows, spans, sides, coming, shown)
 
     def _shaped(self, asked: Asked) -> list[ShapedRow]:
         """Return the rows of the answer. Those of groups say when the clock changes them, so it looks ahead."""
@@ -269,9 +283,7 @@ class Reference:
 
 def _row(asked: Asked, parts: Composite) -> ShapedRow:
     """Return a row of FROM, which is visible or yet to be; one that never will be stands as visible."""
-    spans = [
-        interval(window, one.time_us) for one, window in zip(parts, asked.windows, strict=True)
-    ]
+    spans = [some.get(one.tuple_id) for one, some in zip(parts, asked.stretches, strict=True)]
     leaving_us = [span[1] for span in spans if span is not None and span[1] is not None]
     leaves_us = min(leaving_us, default=None)
     enters_us: int | None = None

@@ -32,7 +32,7 @@ from psoup.engine.tuples.batch import Column
 Rows = NDArray[np.int64]
 
 
-class Finder(Protocol):
+class RowsToShape(Protocol):
     """The rows of one query at a position: (m,) numbers, or (n, m) of the parts of a join of n streams."""
 
     def no_rows(self) -> Rows:
@@ -42,6 +42,34 @@ class Finder(Protocol):
     def visible(self) -> Rows:
         """Return the visible rows, in the order of answers."""
         ...
+
+    def enters_us(self) -> int | None:
+        """Return the first instant at which the clock brings a row that is not visible yet; None = at none."""
+        ...
+
+    def coming(self) -> tuple[Rows, Rows]:
+        """Return the rows that the clock brings though nothing arrives, and the instants at which they enter."""
+        ...
+
+    def leaves(self, rows: Rows) -> Rows | None:
+        """Return the instants at which rows leave; None = they never do."""
+        ...
+
+    def ids(self, rows: Rows) -> Rows:
+        """Return the tuple ids of rows, shaped as they are."""
+        ...
+
+    def values(self, rows: Rows) -> Sequence[Column]:
+        """Return the select list computed for rows."""
+        ...
+
+    def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
+        """Return the tuples of rows, by source, with these columns of each."""
+        ...
+
+
+class Finder(RowsToShape, Protocol):
+    """The same, and the rows that differ from those of an earlier position."""
 
     def entered(self, since: Since, *, by_clock: bool) -> Rows:
         """Return the visible rows that were not visible at an earlier position, in the order of answers.
@@ -66,16 +94,14 @@ class Finder(Protocol):
         """
         ...
 
-    def enters_us(self, since: Since | None = None) -> int | None:
+    def enters_us(  # type: ignore[explicit-override]  # typing has override from Python 3.12 on
+        self, since: Since | None = None
+    ) -> int | None:
         """Return the first instant at which the clock brings a row that is not visible yet; None = at none.
 
         Args:
             since: only rows count that became matches after this position.
         """
-        ...
-
-    def coming(self) -> tuple[Rows, Rows]:
-        """Return the rows that the clock brings though nothing arrives, and the instants at which they enter."""
         ...
 
     def gone(self, since: Since, floors: Sequence[PartPosition]) -> Rows | None:
@@ -93,22 +119,6 @@ class Finder(Protocol):
 
     def arrived(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
         """Return which of some rows became matches after an earlier position."""
-        ...
-
-    def leaves(self, rows: Rows) -> Rows | None:
-        """Return the instants at which rows leave; None = they never do."""
-        ...
-
-    def ids(self, rows: Rows) -> Rows:
-        """Return the tuple ids of rows, shaped as they are."""
-        ...
-
-    def values(self, rows: Rows) -> Sequence[Column]:
-        """Return the select list computed for rows."""
-        ...
-
-    def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
-        """Return the tuples of rows, by source, with these columns of each."""
         ...
 
 

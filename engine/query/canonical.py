@@ -14,6 +14,7 @@ from psoup.engine.query import dialect
 from psoup.engine.query.clause import Source
 from psoup.engine.query.functions import table
 from psoup.engine.query.hops import Hops
+from psoup.engine.query.row_window import RowWindow, RowWindows
 from psoup.engine.query.shape import Ordering, Output, Shape
 from psoup.engine.query.time_literals import format_duration, format_instant
 from psoup.engine.query.values.expression import (
@@ -124,7 +125,8 @@ def sql_query(
 def sql_head(shape: Shape, sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
     """Return the canonical text of a query up to its WHERE."""
     listed = ", ".join([sql_output(output) for output in shape.outputs])
-    return f"SELECT {'DISTINCT ' if shape.distinct else ''}{listed} {_sql_from(sources, ranges)}"
+    from_ = _sql_from(sources, ranges, shape.row_windows)
+    return f"SELECT {'DISTINCT ' if shape.distinct else ''}{listed} {from_}"
 
 
 def _sql_shape(shape: Shape, sources: tuple[Source, ...]) -> str:
@@ -176,19 +178,27 @@ def _sql_ordering(
     return f"{text}{direction}{' NULLS FIRST' if ordering.nulls_first else ''}"
 
 
-def _sql_from(sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
-    windows = ranges or (None,) * len(sources)
-    return f"FROM {', '.join(map(_sql_source, sources, windows))}"
+def _sql_from(
+    sources: tuple[Source, ...],
+    ranges: tuple[int | None, ...] = (),
+    row_windows: RowWindows = (),
+) -> str:
+    none = (None,) * len(sources)
+    listed = map(_sql_source, sources, ranges or none, row_windows or none)
+    return f"FROM {', '.join(listed)}"
 
 
 def _sql_where(where: Expression | None) -> str:
     return "" if where is None else f" WHERE {sql_expression(where)}"
 
 
-def _sql_source(source: Source, range_us: int | None) -> str:
+def _sql_source(source: Source, range_us: int | None, row_window: RowWindow | None) -> str:
     text = sql_name(source.stream)
     if range_us is not None:
         text += f" [RANGE {format_duration(range_us)}]"
+    if row_window is not None:
+        keys = ", ".join(map(sql_expression, row_window.keys))
+        text += f" [{f'PARTITION BY {keys} ' if keys else ''}ROWS {row_window.count}]"
     return text if source.alias == source.stream else f"{text} AS {sql_name(source.alias)}"
 
 

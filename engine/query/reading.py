@@ -25,6 +25,7 @@ class Reading:
         "_made",
         "_names",
         "_order_names",
+        "_partition_names",
         "_plan",
         "clause",
         "selects_only",
@@ -40,6 +41,7 @@ class Reading:
         self._key_names: Names | None = None
         self._group_names: Names | None = None
         self._order_names: Names | None = None
+        self._partition_names: Names | None = None
         self._plan: JoinPlan | None = None
         self._made: dict[Callable[[Shape], Any], Any] = {}
 
@@ -75,6 +77,14 @@ class Reading:
                     read.append(call.filter)
             self._group_names = self._read_by(read)
         return self._group_names
+
+    @property
+    def partition_names(self) -> Names:
+        """Return the columns that the row windows of sources partition by."""
+        if self._partition_names is None:
+            windows = [one for one in self.shape.row_windows if one is not None]
+            self._partition_names = self._read_by(key for one in windows for key in one.keys)
+        return self._partition_names
 
     @property
     def plan(self) -> JoinPlan:

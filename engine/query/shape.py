@@ -1,7 +1,8 @@
 """The shape of a query: what an invocation does with the rows that satisfy its condition.
 
 Queries that differ in their shapes alone share one condition (`clause.py`), and with it one evaluation and one set of
-hits. A shape is applied in this order: rows, groups, HAVING, select list, DISTINCT, ORDER BY, OFFSET, LIMIT.
+hits. A shape is applied in this order: row windows (`row_window.py`), rows, groups, HAVING, select list, DISTINCT,
+ORDER BY, OFFSET, LIMIT.
 
 Expressions are *over rows*, which read columns of FROM, or *over groups*, which read keys (`GroupKey`) and aggregates
 (`AggregateCall`) of a group and no column outside of these.
@@ -10,6 +11,7 @@ Expressions are *over rows*, which read columns of FROM, or *over groups*, which
 from dataclasses import dataclass
 from typing import Literal
 
+from psoup.engine.query.row_window import RowWindows
 from psoup.engine.query.values.expression import AggregateCall, Expression
 from psoup.engine.tuples.schema import ColumnType
 
@@ -51,6 +53,7 @@ class Shape:
             by the values of their keys; for DISTINCT by the values of the outputs; NULLs last in both.
         limit: most rows of the answer; None = all.
         offset: rows of the answer that are left out before the first.
+        row_windows: by source, the windows that count rows; () where there is none.
     """
 
     outputs: tuple[Output, ...]
@@ -61,21 +64,25 @@ class Shape:
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     offset: int = 0
+    row_windows: RowWindows = ()
 
     @property
     def delta(self) -> Literal["rows", "replace"]:
         """Return what an answer to a cursor holds: rows that have changed, or all rows.
 
-        All of them where LIMIT or OFFSET cuts, and where equal groups are shown once: what has become of a row then
-        depends on others.
+        All of them where LIMIT, OFFSET or a row window cuts, and where equal groups are shown once: what has become of
+        a row then depends on others.
         """
-        of_groups = self.distinct and self.keys is not None
-        return "rows" if self.limit is None and not self.offset and not of_groups else "replace"
+        if self.limit is not None or self.offset or self.row_windows:
+            return "replace"
+        return "replace" if self.distinct and self.keys is not None else "rows"
 
     @property
     def selects_only(self) -> bool:
         """Return whether rows are shown in the order of answers, all of them or of equal ones the first."""
-        return self.keys is None and not self.order and self.limit is None and not self.offset
+        if self.keys is not None or self.order or self.row_windows:
+            return False
+        return self.limit is None and not self.offset
 
     @property
     def over_rows(self) -> tuple[Expression, ...]:

@@ -839,25 +839,20 @@ SELECT t.px FROM trades t, symbols s WHERE t.px = s.id
 --> compare values of one type; numbers compare with numbers
 
 -- windows of streams
-SELECT px FROM trades [ROWS 5]
---> unsupported-sql 1:24:4 ROWS
---> A window that counts rows is not offered.
---> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)
-
 SELECT px FROM trades [NOW]
 --> unsupported-sql 1:24:3 NOW
---> Expected RANGE, found 'NOW'.
---> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)
+--> Expected RANGE or ROWS, found 'NOW'.
+--> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds); the newest rows are [ROWS 100]
 
 SELECT px FROM trades []
 --> sql-syntax 1:24:1 ]
---> Expected RANGE, found ']'.
---> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)
+--> Expected RANGE or ROWS, found ']'.
+--> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds); the newest rows are [ROWS 100]
 
 SELECT px FROM trades [5]
 --> sql-syntax 1:24:1 5
---> Expected RANGE, found '5'.
---> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)
+--> Expected RANGE or ROWS, found '5'.
+--> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds); the newest rows are [ROWS 100]
 
 SELECT px FROM trades [RANGE]
 --> sql-syntax 1:29:1 ]

@@ -223,3 +223,56 @@ SELECT sym, MAX(px) AS high FROM trades WHERE qty > 5 GROUP BY sym HAVING COUNT(
 --> sliding: sym string, high float64
 --> delta replace
 --> factor qty in [6, ..)
+
+-- row windows
+SELECT sym FROM trades [ROWS 5]
+--> SELECT sym FROM trades [ROWS 5]
+--> none: sym string
+--> delta replace
+
+SELECT sym FROM trades [partition by sym rows 1] WHERE px > 3
+--> SELECT sym FROM trades [PARTITION BY sym ROWS 1] WHERE px > 3.0
+--> none: sym string
+--> delta replace
+--> factor px in (3.0, ..)
+
+SELECT t.sym FROM trades AS t [PARTITION BY t.qty % 2, SYM, sym ROWS 0010] BEGIN (NOW - 60) END (NOW)
+--> SELECT sym FROM trades [PARTITION BY qty % 2, sym ROWS 10] BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)
+--> sliding: sym string
+--> delta replace
+
+SELECT sym FROM trades [PARTITION BY px > 4, qty IS NULL ROWS 1000000000] ORDER BY px LIMIT 3
+--> SELECT sym FROM trades [PARTITION BY px > 4.0, qty IS NULL ROWS 1000000000] ORDER BY px LIMIT 3
+--> none: sym string
+--> delta replace
+
+SELECT sym, COUNT(*) AS n FROM trades [ROWS 5] t GROUP BY sym
+--> SELECT sym, COUNT(*) AS n FROM trades [ROWS 5] GROUP BY sym
+--> none: sym string, n int64
+--> delta replace
+
+SELECT DISTINCT sym FROM trades t [ROWS 5]
+--> SELECT DISTINCT sym FROM trades [ROWS 5]
+--> none: sym string
+--> delta replace
+
+SELECT t.px, s.lot FROM trades t [PARTITION BY sym ROWS 1] JOIN symbols [RANGE 60] s ON t.sym = s.id
+--> SELECT trades.px, symbols.lot FROM trades [PARTITION BY trades.sym ROWS 1], symbols [RANGE INTERVAL '1' MINUTE] WHERE symbols.id = trades.sym
+--> none: px float64, lot int64
+--> delta replace
+--> ranges [None, 60000000]
+--> factor equal trades.sym = symbols.id
+
+SELECT t.px, s.lot FROM trades t, symbols s [ROWS 3] WHERE t.sym = s.id
+--> SELECT trades.px, symbols.lot FROM trades, symbols [ROWS 3] WHERE symbols.id = trades.sym
+--> none: px float64, lot int64
+--> delta replace
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT a.px FROM trades a [PARTITION BY a.sym ROWS 2], trades b [PARTITION BY sym ROWS 1] WHERE a.sym = b.sym
+--> SELECT trades_1.px FROM trades [PARTITION BY trades_1.sym ROWS 2] AS trades_1, trades [PARTITION BY trades_2.sym ROWS 1] AS trades_2 WHERE trades_1.sym = trades_2.sym
+--> none: px float64
+--> delta replace
+--> factor equal trades_1.sym = trades_2.sym
+--> warning join-unbounded

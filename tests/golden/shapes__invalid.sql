@@ -467,12 +467,108 @@ SELECT sym FROM trades ORDER BY px BEGIN (NOW - 60)
 --> Expected END (...) after BEGIN (...), found the end of the text.
 --> write END (...) after BEGIN (...)
 
-SELECT sym FROM trades [ROWS 5]
---> unsupported-sql 1:25:4 ROWS
---> A window that counts rows is not offered.
---> write [RANGE INTERVAL '5' MINUTE], or [RANGE 300] (seconds)
-
 SELECT sym FROM trades LEFT JOIN symbols ON sym = id
 --> unsupported-sql 1:24:4 LEFT
 --> LEFT JOIN is not offered.
 --> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+
+-- row windows
+SELECT sym FROM trades [ROWS 0]
+--> unsupported-sql 1:30:1 0
+--> A window of 0 rows shows nothing.
+--> write a number from 1 on
+
+SELECT sym FROM trades [ROWS -1]
+--> unsupported-sql 1:30:1 -
+--> Expected a whole number after ROWS, found '-'.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [ROWS]
+--> sql-syntax 1:29:1 ]
+--> Expected a whole number after ROWS, found ']'.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [ROWS 1.5]
+--> unsupported-sql 1:30:3 1.5
+--> Expected a whole number after ROWS, found '1.5'.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [ROWS 1000000001]
+--> query-too-complex 1:30:10 1000000001
+--> ROWS is more than 1000000000.
+--> write a smaller number, or leave the window out
+
+SELECT sym FROM trades [ROWS 99999999999999999999999999]
+--> query-too-complex 1:30:26 99999999999999999999999999
+--> ROWS is more than 1000000000.
+--> write a smaller number, or leave the window out
+
+SELECT sym FROM trades [ROWS 1 PRECEDING]
+--> sql-syntax 1:32:9 PRECEDING
+--> Expected a closing bracket behind the window, found 'PRECEDING'.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [PARTITION sym ROWS 1]
+--> sql-syntax 1:35:3 sym
+--> Expected BY after PARTITION, found 'sym'.
+--> write BY after PARTITION
+
+SELECT sym FROM trades [PARTITION BY sym]
+--> sql-syntax 1:41:1 ]
+--> Expected ROWS and a number, found ']'.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [PARTITION BY sym ROWS 1
+--> sql-syntax 1:48:0
+--> Expected a closing bracket behind the window, found the end of the text.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [PARTITION BY 1 ROWS 1]
+--> unsupported-sql 1:38:1 1
+--> A key of PARTITION BY is a constant.
+--> leave it out: it is the same in every row
+
+SELECT sym FROM trades [PARTITION BY MAX(px) ROWS 1]
+--> unsupported-sql 1:38:7 MAX(px)
+--> PARTITION BY holds no aggregates.
+--> partition by columns, or expressions
+
+SELECT sym FROM trades [PARTITION BY nope ROWS 1]
+--> unknown-column 1:38:4 nope
+--> trades has no column 'nope'.
+--> did you mean open?
+
+SELECT sym FROM trades [PARTITION BY sym, ROWS 1]
+--> sql-syntax 1:48:1 1
+--> Expected ROWS and a number, found '1'.
+--> write [ROWS 100], or [PARTITION BY a, b ROWS 1]
+
+SELECT sym FROM trades [PARTITION BY qty + 0, qty + 1, qty + 2, qty + 3, qty + 4, qty + 5, qty + 6, qty + 7, qty + 8, qty + 9, qty + 10, qty + 11, qty + 12, qty + 13, qty + 14, qty + 15, qty + 16 ROWS 1]
+--> query-too-complex 1:186:1 ,
+--> PARTITION BY has more than 16 entries.
+--> leave some of them out
+
+SELECT sym FROM trades [PARTITION BY -(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(-(qty))))))))))))))))) ROWS 1]
+--> query-too-complex 1:69:1 (
+--> Brackets and CASE nest deeper than 16.
+--> write the expression with fewer brackets inside each other
+
+SELECT t.px FROM trades t [PARTITION BY s.id ROWS 1], symbols s WHERE t.sym = s.id
+--> unknown-column 1:41:1 s
+--> A window reads the columns of its own stream alone.
+--> partition by columns of the stream before the bracket
+
+SELECT t.px FROM trades t [PARTITION BY u.id ROWS 1], symbols s WHERE t.sym = s.id
+--> unknown-column 1:41:1 u
+--> FROM brings no 'u' up to there.
+--> write t.column, or the column alone
+
+SELECT sym FROM trades [ROWS 5] AS t [ROWS 6]
+--> unsupported-sql 1:38:1 [
+--> A stream of FROM has one window.
+--> leave one of the two out
+
+SELECT sym FROM trades [RANGE 6] AS t [ROWS 5]
+--> unsupported-sql 1:39:1 [
+--> A stream of FROM has one window.
+--> leave one of the two out

@@ -57,7 +57,12 @@ def history_response(
     if now_us is None:
         return None
     if not call.service.invocations.reading(snapshot).shape.selects_only:
-        wrong = [(f"?{HISTORY.name}", "is for queries without groups, ORDER BY, LIMIT and OFFSET")]
+        wrong = [
+            (
+                f"?{HISTORY.name}",
+                "is for queries without groups, ORDER BY, LIMIT, OFFSET and row windows",
+            )
+        ]
         raise InvalidFieldError(
             "Memory does not reach so far, and no job answers this query.", errors=wrong
         )

@@ -176,8 +176,8 @@ class QueryAnswer(BaseModel):
     window: WindowAnswer
     columns: list[OutputAnswer]
     delta: Literal["rows", "replace"] = Field(
-        description="What an answer to a cursor holds: the rows that have changed, or, where LIMIT or OFFSET cuts, all"
-        " rows where any has."
+        description="What an answer to a cursor holds: the rows that have changed, or, where LIMIT, OFFSET or a row"
+        " window cuts, all rows where any has."
     )
     materialize: MaterializeWord
     warnings: list[WarningAnswer]

@@ -91,20 +91,24 @@ class GroupedInvocation(ShapedQuery):
         since = self._at.since
         if since is None:
             return self._full()
-        touched = touching(self._finder, self._snapshot, self._at, since)
-        if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
-            return self._empty(self._unchanged())
-        if touched is not None and self.reading.shape.delta == "rows":
-            table = self._told(touched, since)
-            removed = table.whole.removed
-            if removed is None or len(removed) <= limit:
-                return table
+        if self.reading.shape.delta == "replace":
+            if self._stands(since):
+                return self._empty(self._unchanged())
+        else:
+            touched = touching(self._finder, self._snapshot, self._at, since)
+            if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
+                return self._empty(self._unchanged())
+            if touched is not None:
+                table = self._told(touched, since)
+                removed = table.whole.removed
+                if removed is None or len(removed) <= limit:
+                    return table
         self._at = self._at.full()
         return self._full()
 
     def _full(self) -> Table:
         """Return all groups."""
-        every = self._groups(self._finder.no_rows())
+        every = self._groups(self._shown.no_rows())
         # Rows that are to come decide when a group changes.
         newest_rows = self._newest_rows(every.extent) + self._newest_rows(every.coming)
         whole = full_whole(
@@ -144,10 +148,10 @@ class GroupedInvocation(ShapedQuery):
 
     def _groups(self, others: Rows) -> "_Groups":
         """Return the groups of the visible rows; `others` are grouped beside them."""
-        finder, shape = self._finder, self.reading.shape
+        shown, shape = self._shown, self.reading.shape
         grouping = self.reading.of_shape(grouping_of)
         visible = self._visible(grouping)
-        coming, enters_us = finder.coming()
+        coming, enters_us = shown.coming()
         beside: GroupsBeside | None = None
         until_us = visible.leaves_us
         if until_us is None:
@@ -155,7 +159,7 @@ class GroupedInvocation(ShapedQuery):
         leaves_us = first_of(until_us[until_us < NEVER_US])
         if coming.shape[-1] or others.shape[-1]:
             rows = np.concatenate((coming, others), axis=-1)
-            parts = finder.tuples(rows, self.reading.key_names)
+            parts = shown.tuples(rows, self.reading.key_names)
             beside = groups_beside(grouping, visible.groups, parts)
             numbers = beside.numbers_of(slice(0, len(enters_us)))
             seen = numbers != NOT_VISIBLE
@@ -174,11 +178,11 @@ class GroupedInvocation(ShapedQuery):
 
     def _visible(self, grouping: Grouping) -> VisibleGroups:
         """Return the groups of the visible rows."""
-        finder, names, snapshot = self._finder, self.reading.group_names, self._snapshot
-        if not isinstance(finder, StreamFinding):
-            return groups_of_rows(finder, grouping, names)
+        shown, names, snapshot = self._shown, self.reading.group_names, self._snapshot
+        if not isinstance(shown, StreamFinding):
+            return groups_of_rows(shown, grouping, names)
         visible = groups_of_stream(
-            finder,
+            shown,
             grouping,
             names,
             window=snapshot.query.window,

@@ -11,17 +11,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.invocation.answer import Answer, PagePosition, Request, Since
+from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import full_whole
 from psoup.engine.invocation.cache import Order, Whole
 from psoup.engine.invocation.changes import changed, first_of
-from psoup.engine.invocation.continuing import is_quiet
 from psoup.engine.invocation.distinct import groups_of, last_leaving
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.shaped.content import content_of
 from psoup.engine.invocation.shaped.extent import extent_of
-from psoup.engine.invocation.shaped.group_changes import touching
 from psoup.engine.invocation.shaped.grouping import columns_of
 from psoup.engine.invocation.shaped.shaped_query import ShapedQuery
 from psoup.engine.invocation.shaped.sorting import SortKey, sorted_places
@@ -40,10 +38,10 @@ class OrderedInvocation(ShapedQuery):
 
         Raises as `invoke` does. Cost: that of the visible rows and of their sort keys; O(page) while the order is kept.
         """
-        finder, query_id = self._finder, self._snapshot.query.query_id
+        shown, query_id = self._shown, self._snapshot.query.query_id
         order = self._cache.order(query_id, self._at)
         if order is None:
-            order = finder.settled(lambda: self._order(request.limit))
+            order = self._finder.settled(lambda: self._order(request.limit))
             if self._at.offset or order.rows.shape[-1] > request.limit:
                 self._cache.keep_order(query_id, self._at, order)
         at, limit = self._at, 0 if request.count_only else request.limit
@@ -54,13 +52,13 @@ class OrderedInvocation(ShapedQuery):
         if past < order.rows.shape[-1] and not request.count_only:
             following = at.behind(past, order.oldest_rows)
         shape = self.reading.shape
-        values = finder.values(rows)
+        values = shown.values(rows)
         columns = tuple(zip([output.name for output in shape.outputs], values, strict=True))
         return self._answer(
             order,
-            tuple_ids=finder.ids(rows),
+            tuple_ids=shown.ids(rows),
             columns=() if request.count_only else columns,
-            leaves_us=finder.leaves(leaving),
+            leaves_us=shown.leaves(leaving),
             request=request,
             following=following,
             row_ids=digests(values) if shape.distinct else None,
@@ -73,8 +71,8 @@ class OrderedInvocation(ShapedQuery):
         if since is None:
             return self._full()
         if shape.delta == "replace":
-            if self._is_unchanged(since):
-                none = self._finder.no_rows()
+            if self._stands(since):
+                none = self._shown.no_rows()
                 return Order(none, (0,) * len(at.parts), self._unchanged())
         else:
             order = changed(self._finder, at, since, limit=limit, distinct=shape.distinct)
@@ -85,18 +83,10 @@ class OrderedInvocation(ShapedQuery):
         self._at = at.full()
         return self._full()
 
-    def _is_unchanged(self, since: Since) -> bool:
-        """Return whether no row has entered or left since, whatever place it had."""
-        at, finder = self._at, self._finder
-        if not is_quiet(at, since):
-            return False
-        touched = touching(finder, self._snapshot, at, since)
-        return touched is not None and touched.is_nothing(since)
-
     def _full(self) -> Order:
         """Return all rows."""
-        finder, shape, at = self._finder, self.reading.shape, self._at
-        rows, enters_us = finder.visible(), finder.enters_us()
+        shown, shape, at = self._shown, self.reading.shape, self._at
+        rows, enters_us = shown.visible(), shown.enters_us()
         extent = extent_of(rows)
         oldest_rows = self._oldest_rows(extent, comes=enters_us is not None)
         newest_rows = self._newest_rows(extent)
@@ -108,41 +98,43 @@ class OrderedInvocation(ShapedQuery):
         rows = rows.take(places, axis=-1)
         if last is not None:
             last = last.take(places, axis=-1)
-        leaves_us = first_of(finder.leaves(rows if last is None else last))
-        first_us = leaves_us if last is None else first_of(finder.leaves(rows))
+        leaving = shown.leaves(rows if last is None else last)
+        leaves_us = first_of(leaving)
+        first_us = leaves_us if last is None else first_of(shown.leaves(rows))
         if shape.delta == "rows":
             count = rows.shape[-1]
             whole = full_whole(at, count, newest_rows, enters_us, leaves_us, first_us=first_us)
             return Order(rows, oldest_rows, whole, last)
         rows = rows[..., shape.offset :]
         last = None if last is None else last[..., shape.offset :]
+        leaving = None if leaving is None else leaving[shape.offset :]
         count = rows.shape[-1]
         # Where the first of equal rows leaves, the others may stand behind LIMIT.
         changes_us = earliest(enters_us, earliest(leaves_us, first_us))
-        shown = finder.values(rows) if shape.distinct else ()  # equal rows are one, wherever it is
-        held = (finder.leaves(rows if last is None else last),) if shape.distinct else (rows,)
-        whole = Whole(count, changes_us, (at.gen, content_of(shown, *held), count))
+        values = shown.values(rows) if shape.distinct else ()  # equal rows are one, wherever it is
+        held = (leaving,) if shape.distinct else (rows, leaving)
+        whole = Whole(count, changes_us, (at.gen, content_of(values, *held), count))
         return Order(rows, oldest_rows, whole, last)
 
     def _places(self, rows: Rows, first: int | None) -> Rows:
         """Return where rows stand in ORDER BY; they are in the order of answers without it. `first`: only so many."""
-        finder, reading = self._finder, self.reading
+        shown, reading = self._shown, self.reading
         count, shape = rows.shape[-1], reading.shape
         if not shape.order:
             return np.arange(count if first is None else min(count, first), dtype=np.int64)
-        read = columns_of(finder.tuples(rows, reading.order_names))
+        read = columns_of(shown.tuples(rows, reading.order_names))
         keys = [
             SortKey(evaluate(one.expression, read, count), one.descending, one.nulls_first)
             for one in shape.order
         ]
         if shape.distinct:
-            keys += map(SortKey, finder.values(rows))
+            keys += map(SortKey, shown.values(rows))
         return sorted_places(keys, count, first=first)
 
     def _distinct(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """Return the first of all that are equal in the select list, and the one of them that leaves last."""
-        group, first = groups_of(self._finder.values(rows), rows.shape[-1])
-        leaves_us = self._finder.leaves(rows)
+        group, first = groups_of(self._shown.values(rows), rows.shape[-1])
+        leaves_us = self._shown.leaves(rows)
         if leaves_us is None:
             return rows.take(first, axis=-1), None
         last = last_leaving(group, leaves_us, len(first))

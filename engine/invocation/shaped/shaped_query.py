@@ -1,12 +1,17 @@
 """One query whose shape does more than select, at one position: what rows and groups have in common."""
 
 from psoup.engine.data.source import TupleSource
-from psoup.engine.invocation.answer import PagePosition
+from psoup.engine.errors import PageExpiredError
+from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.answering import AnsweredQuery, SettledFinder
 from psoup.engine.invocation.cache import InvocationCache, Whole
+from psoup.engine.invocation.changes import RowsToShape
+from psoup.engine.invocation.continuing import is_quiet
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.extent import Extent
+from psoup.engine.invocation.shaped.group_changes import touching
+from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
@@ -16,7 +21,7 @@ from psoup.engine.results.contract import ResultsReader, Snapshot
 class ShapedQuery(AnsweredQuery):
     """One query at one position, being answered out of its visible rows. Used by one thread, once."""
 
-    __slots__ = ("_finder",)
+    __slots__ = ("_finder", "_shown")
 
     def __init__(
         self,
@@ -34,15 +39,49 @@ class ShapedQuery(AnsweredQuery):
             QuerySuspendedError: the query joins streams, and ran over a bound.
         """
         super().__init__(results, source, snapshot, cache, reading=reading, at=at)
-        self._finder: SettledFinder
-        if len(snapshot.streams) == 1:
-            self._finder = StreamFinding(results, source, snapshot, reading, cache, at=at)
-            return
         refuse_suspended(snapshot)
+        self._finder = self._finder_at(at)
+        """Finds hits, and those that differ from an earlier position."""
+        self._shown: RowsToShape = self._finder
+        """The rows that the shape is applied to: hits, or of these what row windows show."""
+        if reading.shape.row_windows:
+            self._shown = self._windowed(at)
+
+    def _finder_at(self, at: PagePosition) -> SettledFinder:
+        """Return the finder of the query's hits at a position."""
+        snapshot, reading = self._snapshot, self.reading
+        given = (self._results, self._source, snapshot, reading, self._cache)
+        if len(snapshot.streams) == 1:
+            return StreamFinding(*given, at=at)
         windows = windows_of(snapshot.query.window, snapshot.query.ranges, len(snapshot.streams))
-        self._finder = JoinChanges(
-            results, source, snapshot, reading, cache, at=at, windows=windows
+        return JoinChanges(*given, at=at, windows=windows)
+
+    def _windowed(self, at: PagePosition) -> WindowedRows:
+        """Return the rows that row windows show at a position."""
+        return WindowedRows(
+            self._source, self._snapshot, self.reading, at=at, finder_at=self._finder_at
         )
+
+    def _stands(self, since: Since) -> bool:
+        """Return whether the answer is the one of an earlier position: no row has entered or left, whatever its place.
+
+        Where it is not known, it is not.
+        """
+        at = self._at
+        if not is_quiet(at, since):
+            return False
+        if isinstance(self._shown, WindowedRows):
+            if at.parts == since.parts:
+                return True  # nothing has arrived, and nothing was dropped
+            then = PagePosition(
+                since.gen, since.seq, since.now_us, since.parts, None, (0,) * len(since.parts)
+            )
+            try:
+                return self._shown.equals(self._windowed(then))
+            except PageExpiredError:  # what was dropped since is not held any more
+                return False
+        touched = touching(self._finder, self._snapshot, at, since)
+        return touched is not None and touched.is_nothing(since)
 
     def _unchanged(self) -> Whole:
         """Return what an answer says of itself that goes on from a position, and is the one of that position."""
@@ -58,8 +97,11 @@ class ShapedQuery(AnsweredQuery):
         return [*extent.newest_rows, extent.count]
 
     def _oldest_rows(self, extent: Extent, *, comes: bool) -> tuple[int, ...]:
-        """Return from which rows on pages need the streams; `comes`: rows are to come, which may be older."""
-        if comes:
+        """Return from which rows on pages need the streams; `comes`: rows are to come, which may be older.
+
+        So may be the rows that take the places of others in row windows.
+        """
+        if comes or self.reading.shape.row_windows:
             return tuple(map(self._at.first_row, range(len(self._at.parts))))
         if not extent.count:
             return tuple([part.past_row for part in self._at.parts])

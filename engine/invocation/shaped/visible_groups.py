@@ -1,11 +1,11 @@
-"""The groups of the visible rows: of one stream through partials of its chunks, of a join row by row."""
+"""The groups of the visible rows: of one stream through partials of its chunks, else row by row."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
 from psoup.engine.aggregates.partial_cache import StreamPartials, TooManyGroups
-from psoup.engine.invocation.changes import Finder
+from psoup.engine.invocation.changes import RowsToShape
 from psoup.engine.invocation.shaped.extent import Extent, extent_of
 from psoup.engine.invocation.shaped.grouping import (
     NEVER_US,
@@ -96,10 +96,10 @@ def groups_of_stream(
     return VisibleGroups(found.groups, leaves_us, extent, made)
 
 
-def groups_of_rows(finder: Finder, grouping: Grouping, names: Names) -> VisibleGroups:
-    """Return the groups of the visible rows of a join. Cost: that of all these rows and of their aggregates."""
-    rows = finder.visible()
-    parts, leaves_us = finder.tuples(rows, names), finder.leaves(rows)
+def groups_of_rows(shown: RowsToShape, grouping: Grouping, names: Names) -> VisibleGroups:
+    """Return the groups of the visible rows of any query. Cost: that of all these rows and of their aggregates."""
+    rows = shown.visible()
+    parts, leaves_us = shown.tuples(rows, names), shown.leaves(rows)
     leaves = parts[0].times if leaves_us is None else leaves_us
     groups = grouping.aggregated(rows_to_aggregate(parts, leaves))
     return VisibleGroups(

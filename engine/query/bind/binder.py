@@ -1,6 +1,7 @@
 """Query text against the declared streams: to a clause, a shape, a window, canonical text and warnings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from psoup.engine import limits
@@ -10,6 +11,7 @@ from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_predica
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.grouping import aggregates_of
 from psoup.engine.query.bind.query_warnings import query_warnings
+from psoup.engine.query.bind.row_window_binder import bind_row_windows
 from psoup.engine.query.bind.scope import Scope, Streams
 from psoup.engine.query.bind.shape_binder import bind_shape
 from psoup.engine.query.bind.size import check_size, too_complex
@@ -63,6 +65,9 @@ def bind(text: str, streams: Streams, parameters: Parameters = NO_PARAMETERS) ->
 def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     """Return the query that the syntax means where names mean what they do in `scope`. Raises Refused."""
     shape = bind_shape(syntax, scope)
+    row_windows = bind_row_windows(syntax, scope)
+    if row_windows:
+        shape = replace(shape, row_windows=row_windows)
     where = _where(syntax, scope, shape.outputs)
     windows, sources = bind_windows(syntax), scope.sources
     shown = None if where == form.TRUE else where

@@ -8,12 +8,13 @@ from psoup.engine.query.text.syntax_parts import aggregates_in, shown_expression
 
 
 def check_rows_alone(text: str, query: BoundQuery, *, detail: str, remedy: str) -> None:
-    """Raise UnsupportedSqlError where a query does more with its rows than SELECT and DISTINCT do.
+    """Raise UnsupportedSqlError where a query does more with its rows than SELECT and DISTINCT do, or has row windows.
 
     Args:
         text: of the query.
         query: what it is bound to.
-        detail: what the error says. It points at what stands behind WHERE, or at the first aggregate.
+        detail: what the error says. It points at the first row window, at what stands behind WHERE, or at the first
+            aggregate.
         remedy: what to do.
 
     Cost: that of parsing where it is refused.
@@ -21,6 +22,8 @@ def check_rows_alone(text: str, query: BoundQuery, *, detail: str, remedy: str) 
     if query.shape.selects_only:
         return
     syntax = parse(text)
-    calls = [call for one in shown_expressions(syntax) for call in aggregates_in(one)]
-    place = syntax.shape.span or (calls[0].span if calls else Span(0, 0))
+    windows = [one.rows.span for one in syntax.sources if one.rows is not None]
+    calls = [call.span for one in shown_expressions(syntax) for call in aggregates_in(one)]
+    behind = [] if syntax.shape.span is None else [syntax.shape.span]
+    place = next(iter([*windows, *behind, *calls]), Span(0, 0))
     raise Refused(UnsupportedSqlError, detail, place, remedy).in_text(text)

@@ -117,6 +117,11 @@ class Scope:
         entries = self._entries[:past]
         return lambda syntax: self._column(syntax, entries)
 
+    def columns_of(self, place: int) -> Callable[[ColumnSyntax], ColumnRef]:
+        """Return `column` for one source alone: what the keys of its row window may read."""
+        entries = self._entries[place : place + 1]
+        return lambda syntax: self._column(syntax, entries)
+
     def _column(self, syntax: ColumnSyntax, entries: tuple[_Entry, ...]) -> ColumnRef:
         if syntax.qualifier is not None:
             _check_pointed_name(syntax.qualifier, syntax.name, entries)

@@ -44,7 +44,7 @@ from psoup.engine.query.text.syntax import (
     QuerySyntax,
     StarSyntax,
 )
-from psoup.engine.query.text.syntax_parts import expressions_of, operands
+from psoup.engine.query.text.syntax_parts import expressions_of, operands, partition_keys
 from psoup.engine.query.text.window_grammar import window_syntax
 
 _JUDGED_LENGTH_MAX = 4 * limits.KIB
@@ -115,7 +115,7 @@ def _query(reader: TokenReader) -> QuerySyntax:
     for condition in conditions:
         _check_height(condition)
     _check_factors(conditions)
-    for one in expressions_of(shape):
+    for one in (*expressions_of(shape), *partition_keys(sources)):
         _check_height(one)
     has_window = reader.token.keyword in _WINDOW or reader.at("EVERY")
     window = window_syntax(reader) if has_window else None

@@ -2,11 +2,12 @@
 
     from   := FROM source { , source | CROSS JOIN source | [INNER] JOIN source ON or }
     source := name [window] [[AS] alias] [window]
-    window := [ RANGE reach ]
+    window := '[' RANGE reach ']' | '[' [PARTITION BY or {, or}] ROWS n ']'
 
 A comma and CROSS JOIN mean the same; the conditions behind ON are conjuncts of WHERE.
 """
 
+from dataclasses import replace
 from typing import NoReturn
 
 from psoup.engine import limits
@@ -24,8 +25,9 @@ from psoup.engine.query.text.reader import (
     shown,
 )
 from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.row_window_grammar import ROW_WINDOW_WORDS, row_window_syntax
 from psoup.engine.query.text.scanner import Token
-from psoup.engine.query.text.syntax import RangeSyntax, SourceSyntax
+from psoup.engine.query.text.syntax import RangeSyntax, RowsSyntax, SourceSyntax
 from psoup.engine.query.text.window_grammar import range_syntax
 
 _ON_HINT = "write JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y"
@@ -92,6 +94,8 @@ def _source(reader: TokenReader) -> SourceSyntax:
     called = alias(reader)
     window = _window(reader, window)
     _refuse_kind(reader)
+    if isinstance(window, RowsSyntax):
+        return SourceSyntax(stream, called, rows=window)
     return SourceSyntax(stream, called, window)
 
 
@@ -107,7 +111,9 @@ def _refuse_kind(reader: TokenReader) -> None:
         )
 
 
-def _window(reader: TokenReader, before: RangeSyntax | None) -> RangeSyntax | None:
+def _window(
+    reader: TokenReader, before: RangeSyntax | RowsSyntax | None
+) -> RangeSyntax | RowsSyntax | None:
     """Return the window at the next token, or the one that stood before the alias; None where neither is."""
     if not reader.at("["):
         return before
@@ -118,6 +124,8 @@ def _window(reader: TokenReader, before: RangeSyntax | None) -> RangeSyntax | No
             reader.token.span,
             "leave one of the two out",
         )
+    if reader.following.keyword in ROW_WINDOW_WORDS:
+        return row_window_syntax(reader)
     return range_syntax(reader)
 
 
@@ -133,7 +141,7 @@ def _with_condition(reader: TokenReader, source: SourceSyntax) -> SourceSyntax:
             _ON_HINT,
             quoting=f"Expected ON and a condition after JOIN, found {shown(token)}.",
         )
-    return SourceSyntax(source.stream, source.alias, source.range, expression(reader))
+    return replace(source, on=expression(reader))
 
 
 def _refuse_condition(token: Token, joined: Token) -> NoReturn:

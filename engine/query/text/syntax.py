@@ -298,6 +298,15 @@ class RangeSyntax:
 
 
 @value_type
+class RowsSyntax:
+    """[PARTITION BY keys ROWS count]: a window of the newest rows of one source, or of each of its partitions."""
+
+    count: int
+    keys: tuple[ExpressionSyntax, ...]
+    span: Span
+
+
+@value_type
 class SourceSyntax:
     """One entry of FROM; `on` is the condition that JOIN joins it by to those before it."""
 
@@ -305,6 +314,7 @@ class SourceSyntax:
     alias: Name | None
     range: RangeSyntax | None = None
     on: ExpressionSyntax | None = None
+    rows: RowsSyntax | None = None
 
 
 @value_type

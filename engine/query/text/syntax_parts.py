@@ -3,7 +3,7 @@
 Who looks for names or calls in a text walks by these, so that a new kind of node needs one line here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -26,6 +26,7 @@ from psoup.engine.query.text.syntax import (
     QuerySyntax,
     RowSyntax,
     ShapeSyntax,
+    SourceSyntax,
     StarSyntax,
 )
 
@@ -53,6 +54,11 @@ def expressions_of(shape: ShapeSyntax) -> tuple[ExpressionSyntax, ...]:
         return ()
     having = () if shape.having is None else (shape.having,)
     return (*shape.keys, *having, *[entry.what for entry in shape.order])
+
+
+def partition_keys(sources: Sequence[SourceSyntax]) -> tuple[ExpressionSyntax, ...]:
+    """Return the expressions that the row windows of FROM partition by, in their order."""
+    return tuple(key for one in sources if one.rows is not None for key in one.rows.keys)
 
 
 def aggregates_in(expression: ExpressionSyntax) -> tuple[AggregateSyntax, ...]:

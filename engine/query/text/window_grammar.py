@@ -76,15 +76,12 @@ def range_syntax(reader: TokenReader) -> RangeSyntax:
     start = reader.take()
     word = reader.token
     if not reader.take_if("RANGE"):
-        rows = word.keyword == "ROWS"
         raise Refused(
-            UnsupportedSqlError if rows or word.kind is TokenKind.WORD else SqlSyntaxError,
-            "A window that counts rows is not offered."
-            if rows
-            else f"Expected RANGE, found {kind_of(word)}.",
+            UnsupportedSqlError if word.kind is TokenKind.WORD else SqlSyntaxError,
+            f"Expected RANGE or ROWS, found {kind_of(word)}.",
             word.span,
-            _RANGE_HINT,
-            quoting=None if rows else f"Expected RANGE, found {shown(word)}.",
+            f"{_RANGE_HINT}; the newest rows are [ROWS 100]",
+            quoting=f"Expected RANGE or ROWS, found {shown(word)}.",
         )
     said = _Said(
         "Expected seconds or an INTERVAL after RANGE",

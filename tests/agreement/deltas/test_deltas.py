@@ -5,6 +5,7 @@ import pytest
 from tests.agreement.deltas.delta_world import counts, play
 from tests.agreement.deltas.group_world import GroupWorld
 from tests.agreement.deltas.partial_world import PartialWorld, with_small_units
+from tests.agreement.deltas.row_window_world import RowWindowWorld
 
 WORLDS, TOGETHER = 120, 20
 
@@ -32,3 +33,13 @@ def test_clients_of_groups_through_partials_have_what_a_full_answer_holds_oracle
     worlds = [play(seed, of=PartialWorld) for seed in range(first, first + TOGETHER)]
     assert {"delta", "removed", "reset", "unchanged"} <= set(counts(worlds))
     assert sum(world.units > 0 for world in worlds if isinstance(world, PartialWorld)) > 5
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+def test_clients_of_row_windows_have_what_a_full_answer_holds_oracle_naive_twin(first):
+    """So do those of the newest rows, of a stream or of each partition, alone, joined, grouped, ordered and limited."""
+    worlds = [play(seed, of=RowWindowWorld) for seed in range(first, first + TOGETHER)]
+    kinds = set(counts(worlds))
+    assert (
+        {"reset", "unchanged"} <= kinds <= {"reset", "unchanged", "delta"}
+    )  # later pages count as delta
