@@ -100,6 +100,11 @@ SELECT sym FROM trades WHERE sym LIKE '10!%' ESCAPE :by -- {"by": "!!"}
 --> The value of by does not fit here. ESCAPE takes one character.
 --> write ESCAPE '!'
 
+SELECT :a, :b FROM trades -- {"a": 1, "b": 1}
+--> invalid-field 1:12:2 :b
+--> The value of b does not fit here. Two outputs are named '1'.
+--> give one of them an alias: AS "1_2"
+
 -- times
 SELECT sym FROM trades WHERE ts > :since -- {"since": "noon"}
 --> invalid-field 1:35:6 :since

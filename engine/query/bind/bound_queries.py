@@ -191,7 +191,9 @@ class BoundQueries:
                 self._names = names
                 self._names_number += 1
             number = self._names_number
-        given = [(name, type(value), value) for name, value in sorted(parameters.items())]
+        if not parameters:
+            return text, number, ()
+        given = [(name, type(parameters[name]), parameters[name]) for name in sorted(parameters)]
         return text, number, tuple(given)
 
 

@@ -4,6 +4,7 @@ A value is one leaf of the syntax, whatever it holds: the tokens decide what the
 """
 
 import difflib
+import math
 from collections.abc import Iterable
 from decimal import Decimal
 
@@ -143,6 +144,8 @@ def _number(value: float) -> str:
     """Return a number as a literal, a DOUBLE with a point; without an exponent, which no number of seconds has."""
     if isinstance(value, int):
         return str(value)
+    if not math.isfinite(value):
+        return repr(value)  # no literal, and refused as none that a DOUBLE holds
     text = format(Decimal(repr(value)), "f")
     return text if "." in text else f"{text}.0"
 

@@ -89,15 +89,15 @@ class Refused(Exception):  # noqa: N818  # an outcome on its way to becoming a S
 
     def _of_value(self, text: str, place: ParameterSpan) -> ParameterError:
         """Return the error of a parameter's value that does not fit where the parameter stands."""
-        said, advice = self.quoting or self.detail, self.hint or self.remedy
+        sentence, advice = self.quoting or self.detail, self.hint or self.remedy
         return ParameterError(
             f"A value in params does not fit where its parameter stands. {self.detail}",
             position=position_of(text, place),
             excerpt=excerpt_of(text, place),
             remedy=self.remedy,
-            quoting=f"The value of {place.name} does not fit here. {said}",
+            quoting=f"The value of {place.name} does not fit here. {sentence}",
             hint=self.hint,
-            errors=wrong_parameters([place.name], f"{said} {advice[:1].upper()}{advice[1:]}"),
+            errors=wrong_parameters([place.name], f"{sentence} {advice[:1].upper()}{advice[1:]}"),
         )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.engine.invocation.shaped.sorting import SortKey, sorted_places
+from psoup.engine.invocation.shaped.sorting import FEW, SortKey, sorted_places
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ColumnType
 from tests.reference_shapes import compared
@@ -37,7 +37,8 @@ def tables(draw):
         some = st.one_of(st.none(), VALUES[kind])
         values = draw(st.lists(some, min_size=count, max_size=count))
         keys.append((kind, values, draw(st.booleans()), draw(st.booleans())))
-    return count, keys, draw(st.one_of(st.none(), st.integers(0, 45)))
+    first = st.one_of(st.none(), st.integers(0, 45), st.integers(0, count // FEW))
+    return count, keys, draw(first)
 
 
 @given(tables())
@@ -59,6 +60,15 @@ def _key(rows, how):
     from functools import cmp_to_key
 
     return cmp_to_key(lambda left, right: compared(rows[left], rows[right], how))
+
+
+@pytest.mark.parametrize("nulls", [0, 2, 20])
+def test_few_of_many_equal_values_are_the_first_of_them(nulls):
+    """Of those that are equal to the last that is wanted none is passed over, be they values or NULLs."""
+    values: list[object] = [*[1] * 20, *[None] * nulls, 0]
+    key = SortKey(column(ColumnType.INT64, values), nulls_first=True)
+    expected = [*range(20, 20 + nulls), 20 + nulls, 0, 1, 2]
+    assert expected[:4] == sorted_places([key], len(values), first=4).tolist()
 
 
 @pytest.mark.parametrize("first", [None, 0, 2, 9])

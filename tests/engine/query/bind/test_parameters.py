@@ -7,7 +7,12 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from psoup.engine import limits
-from psoup.engine.errors import ParameterError, QueryTooComplexError, SqlError
+from psoup.engine.errors import (
+    ParameterError,
+    QueryTooComplexError,
+    SqlError,
+    TypeMismatchError,
+)
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.bound_queries import BoundQueries
@@ -201,6 +206,14 @@ def test_name_that_is_nearly_given_is_proposed():
     with pytest.raises(ParameterError) as refused:
         bind("SELECT i FROM s WHERE i > :least", STREAMS, {"Least": 5})
     assert "did you mean the Least of params?" == refused.value.hint
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+@pytest.mark.parametrize("text", ["f > :x", "f > -:x", "ts + INTERVAL :x HOUR > te"])
+def test_number_without_end_is_refused(text, value):
+    """JSON has none, and Python does: as a literal that is too large for a DOUBLE."""
+    refused = outcome(f"SELECT i FROM s WHERE {text}", {"x": value})
+    assert isinstance(refused, ParameterError | TypeMismatchError)
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800"])
