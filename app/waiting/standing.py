@@ -37,7 +37,9 @@ def standing_of(answer: Answer) -> Standing:
     """Return where the client of `answer`, its first page, stands."""
     at, since = answer.at, answer.stands
     if at is not None:  # where it was looked at, not where it has changed last
-        since = Since(at.gen, at.seq, at.now_us, at.parts, answer.changes_us, answer.count)
+        place = (at.gen, at.seq, at.now_us, at.parts)
+        content = since.content if since is not None and answer.unchanged else answer.content
+        since = Since(*place, answer.changes_us, answer.count, content)
     if since is None:
         raise ValueError("only the first page of an answer tells where its client stands")
     if not answer.ticks:

@@ -44,6 +44,7 @@ class Since:
         changes_us: the first instant after `now_us` at which the clock alone changes that answer; None = it never
             does.
         count: rows of that answer.
+        content: a digest of that answer where it is sent whole or not at all; else b"".
     """
 
     gen: Gen
@@ -52,6 +53,7 @@ class Since:
     parts: tuple[PartPosition, ...]
     changes_us: int | None
     count: int
+    content: bytes = b""
 
 
 @value_type
@@ -175,6 +177,7 @@ class Answer:
         clock_brings: as the server's clock moves rows that have arrived may enter, and what is told of groups may
             change.
         overflowed: aggregates that are NULL in a group because their value is none of their type.
+        content: a digest of the whole answer where it is sent whole or not at all; else b"".
         snapshot: what was answered from; None where there is no NOW yet, and of answers past memory.
     """
 
@@ -201,6 +204,7 @@ class Answer:
     row_ids: NDArray[np.bytes_] | None = None
     clock_brings: bool = False
     overflowed: tuple[AggregateCall, ...] = ()
+    content: bytes = b""
     snapshot: Snapshot | None = None
 
     @property

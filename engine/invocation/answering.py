@@ -85,7 +85,9 @@ def answer_at(
     if following is None and not of_past:
         stands = since
         if not whole.unchanged:
-            stands = Since(at.gen, at.seq, at.now_us, at.parts, whole.changes_us, whole.count)
+            stands = Since(
+                at.gen, at.seq, at.now_us, at.parts, whole.changes_us, whole.count, whole.content
+            )
     return Answer(
         cut if cut.seq == at.seq else replace(cut, seq=at.seq),
         snapshot.query,
@@ -110,6 +112,7 @@ def answer_at(
         row_ids,
         brings,
         whole.overflowed,
+        whole.content,
         snapshot,
     )
 

@@ -35,7 +35,8 @@ NO_HITS: Final[Mapping[int, SegmentHits]] = {}
 class Whole:
     """What all pages of an answer, or the first and the last, say of the whole: as in `Answer`.
 
-    `overflowed` are the aggregates that are NULL in a group because their value is none of their type.
+    `overflowed` are the aggregates that are NULL in a group because their value is none of their type; `content` is a
+    digest of an answer that is sent whole or not at all.
     """
 
     count: int
@@ -45,6 +46,7 @@ class Whole:
     removed: RowIds | None = None
     keep: RowIds | None = None
     overflowed: tuple[AggregateCall, ...] = ()
+    content: bytes = b""
 
 
 @value_type

@@ -92,17 +92,15 @@ class GroupedInvocation(ShapedQuery):
         if since is None:
             return self._full()
         if self.reading.shape.delta == "replace":
-            if self._stands(since):
-                return self._empty(self._unchanged())
-        else:
-            touched = touching(self._finder, self._snapshot, self._at, since)
-            if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
-                return self._empty(self._unchanged())
-            if touched is not None:
-                table = self._told(touched, since)
-                removed = table.whole.removed
-                if removed is None or len(removed) <= limit:
-                    return table
+            return self._replaced(since, self._full, self._empty)
+        touched = touching(self._finder, self._snapshot, self._at, since)
+        if touched is not None and touched.is_nothing(since) and is_quiet(self._at, since):
+            return self._empty(self._unchanged())
+        if touched is not None:
+            table = self._told(touched, since)
+            removed = table.whole.removed
+            if removed is None or len(removed) <= limit:
+                return table
         self._at = self._at.full()
         return self._full()
 
@@ -208,9 +206,10 @@ class GroupedInvocation(ShapedQuery):
         until_us = every.until_us[numbers]
         columns, ids = _shown(self.reading, every.found, numbers)
         if self.reading.shape.delta == "replace":
-            values = content_of([*ids, *(column for _, column in columns)], until_us)
-            warned = tuple(map(self.reading.shape.aggregates.index, every.found.overflowed))
-            whole = replace(whole, state=(self._at.gen, values, len(numbers), warned))
+            values = [*ids, *(column for _, column in columns)]
+            warned = map(self.reading.shape.aggregates.index, every.found.overflowed)
+            content = content_of(values, until_us, np.fromiter(warned, dtype=np.int64))
+            whole = replace(whole, state=(self._at.gen, content, len(numbers)), content=content)
         whole = replace(whole, overflowed=every.found.overflowed)
         return Table(columns, ids, len(numbers), until_us, oldest_rows, whole)
 

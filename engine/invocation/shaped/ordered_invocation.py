@@ -71,15 +71,12 @@ class OrderedInvocation(ShapedQuery):
         if since is None:
             return self._full()
         if shape.delta == "replace":
-            if self._stands(since):
-                none = self._shown.no_rows()
-                return Order(none, (0,) * len(at.parts), self._unchanged())
-        else:
-            order = changed(self._finder, at, since, limit=limit, distinct=shape.distinct)
-            if order is not None:
-                places = self._places(order.rows, None)
-                last = None if order.last is None else order.last.take(places, axis=-1)
-                return replace(order, rows=order.rows.take(places, axis=-1), last=last)
+            return self._replaced(since, self._full, self._empty)
+        order = changed(self._finder, at, since, limit=limit, distinct=shape.distinct)
+        if order is not None:
+            places = self._places(order.rows, None)
+            last = None if order.last is None else order.last.take(places, axis=-1)
+            return replace(order, rows=order.rows.take(places, axis=-1), last=last)
         self._at = at.full()
         return self._full()
 
@@ -113,8 +110,13 @@ class OrderedInvocation(ShapedQuery):
         changes_us = earliest(enters_us, earliest(leaves_us, first_us))
         values = shown.values(rows) if shape.distinct else ()  # equal rows are one, wherever it is
         held = (leaving,) if shape.distinct else (rows, leaving)
-        whole = Whole(count, changes_us, (at.gen, content_of(values, *held), count))
+        content = content_of(values, *held)
+        whole = Whole(count, changes_us, (at.gen, content, count), content=content)
         return Order(rows, oldest_rows, whole, last)
+
+    def _empty(self, whole: Whole) -> Order:
+        """Return no rows."""
+        return Order(self._shown.no_rows(), (0,) * len(self._at.parts), whole)
 
     def _places(self, rows: Rows, first: int | None) -> Rows:
         """Return where rows stand in ORDER BY; they are in the order of answers without it. `first`: only so many."""

@@ -1,10 +1,14 @@
 """One query whose shape does more than select, at one position: what rows and groups have in common."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
 from psoup.engine.data.source import TupleSource
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.answering import AnsweredQuery, SettledFinder
-from psoup.engine.invocation.cache import InvocationCache, Whole
+from psoup.engine.invocation.cache import InvocationCache, Order, Table, Whole
 from psoup.engine.invocation.changes import RowsToShape
 from psoup.engine.invocation.continuing import is_quiet
 from psoup.engine.invocation.join_changes import JoinChanges
@@ -16,6 +20,9 @@ from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot
+
+_Held = TypeVar("_Held", Order, Table)
+"""What the pages of an answer are cut from."""
 
 
 class ShapedQuery(AnsweredQuery):
@@ -82,6 +89,23 @@ class ShapedQuery(AnsweredQuery):
                 return False
         touched = touching(self._finder, self._snapshot, at, since)
         return touched is not None and touched.is_nothing(since)
+
+    def _replaced(
+        self, since: Since, full: Callable[[], _Held], empty: Callable[[Whole], _Held]
+    ) -> _Held:
+        """Return an answer that is sent whole or not at all, which may be no other than the one at `since`.
+
+        What has changed behind LIMIT, or beyond row windows, is not told.
+        """
+        if self._stands(since):
+            return empty(self._unchanged())
+        asked = self._at
+        self._at = asked.full()
+        held = full()
+        if not since.content or (since.gen, since.content) != (asked.gen, held.whole.content):
+            return held
+        self._at = asked
+        return empty(replace(self._unchanged(), changes_us=held.whole.changes_us))
 
     def _unchanged(self) -> Whole:
         """Return what an answer says of itself that goes on from a position, and is the one of that position."""

@@ -1,6 +1,7 @@
 """Cursors: short, the same for the same position, and none for what was not signed for the query."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -39,11 +40,13 @@ def since(**members: object) -> Since:
     count=st.integers(0, 2**47),
     parts=st.lists(PARTS, min_size=1, max_size=limits.QUERY_STREAMS_MAX),
     counted=st.booleans(),
+    content=st.just(b"") | st.binary(min_size=16, max_size=16),
 )
-def test_cursor_is_read_as_it_was_signed(now_us, wait_us, count, parts, counted):
+def test_cursor_is_read_as_it_was_signed(now_us, wait_us, count, parts, counted, content):
     """Positions at every instant, of as many streams as a query has, are the same once read; and short enough."""
     changes_us = None if wait_us is None else now_us + wait_us
     held = since(now_us=now_us, changes_us=changes_us, count=count, parts=tuple(parts))
+    held = replace(held, content=content)
     text = sign_cursor(TOKENS, QUERY, Cursor(held, counted=counted))
     assert Cursor(held, counted=counted) == read_cursor(TOKENS, QUERY, text)
     assert len(text) <= limits.CURSOR_LENGTH_MAX
@@ -66,7 +69,7 @@ def test_cursor_of_another_query_key_or_kind_is_none():
 
 def test_cursor_of_a_version_to_come_is_none():
     """What a later version signs is not misread by this one."""
-    text = TOKENS.sign_bytes(f"cursor {QUERY}", b"\x02" + bytes(60))
+    text = TOKENS.sign_bytes(f"cursor {QUERY}", b"\x03" + bytes(60))
     assert None is read_cursor(TOKENS, QUERY, text)
     assert None is read_cursor(TOKENS, QUERY, TOKENS.sign_bytes(f"cursor {QUERY}", b""))
 

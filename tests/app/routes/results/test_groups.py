@@ -66,8 +66,14 @@ async def test_the_first_of_an_order_are_sent_whole_where_they_change(trades: Ap
     assert "replace" == described["delta"]
     first = await trades.results(query)
     assert [4.0, 3.0] == [one["px"] for one in first["rows"]]
+    path = f"/v1/queries/{query}/results?cursor={first['cursor']}"
+    tagged = {"If-None-Match": (await trades.get(path)).headers["etag"]}
+    await trades.rows([row(7, sym="E", px=-1.0)])
+    told = (await trades.get(path)).json()
+    assert ([], False, 2) == (told["rows"], told["reset"], told["count"])
+    assert 304 == (await trades.get(path, headers=tagged)).status_code
     await trades.rows([row(8, sym="D", px=99.0)])
-    told = await trades.results(query, cursor=first["cursor"])
+    told = await trades.results(query, cursor=told["cursor"])
     assert ([99.0, 4.0], True, 2) == (
         [one["px"] for one in told["rows"]],
         told["reset"],
@@ -180,6 +186,22 @@ def test_a_group_that_changes_ends_a_wait_and_is_an_event(here: Site):
     status, synced = here.send("POST", "/v1/sync", {"queries": {query: {"cursor": cursor}}})
     assert 200 == status
     assert [("B", 2)] == [(one["sym"], one["n"]) for one in synced["results"][query]["rows"]]
+
+
+def test_a_row_below_the_first_of_an_order_ends_no_wait(here: Site):
+    """The wait goes on until the answer is another one."""
+    query = here.register("SELECT px FROM trades ORDER BY px DESC LIMIT 1")
+    here.trade(0, px=5.0)
+    cursor = here.results(query)["cursor"]
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(here.results, query, cursor=cursor, wait=50)
+        here.wait_for(1)
+        here.trade(1, px=1.0)
+        here.trade(2, px=2.0)
+        assert not waits.done()
+        here.trade(3, px=9.0)
+        told = waits.result()
+    assert ([9.0], True) == ([one["px"] for one in told["rows"]], told["reset"])
 
 
 def test_a_group_whose_rows_leave_is_told_at_that_instant(here: Site):
