@@ -51,11 +51,11 @@ class ChunkRun:
         """Return the run without the chunks before `first`, which is one of them or the one behind."""
         return ChunkRun(self.partials.since(first), self.rows.since(first))
 
-    def followed(self, later: "ChunkRun") -> "ChunkRun":
-        """Return one run of this one and of one that begins where it ends. Cost: O(both)."""
+    def followed(self, *later: "ChunkRun") -> "ChunkRun":
+        """Return one run of this one and of others, each of which begins where the one before ends. Cost: O(all)."""
         return ChunkRun(
-            self.partials.followed(later.partials),
-            self.rows.followed(later.rows),
+            self.partials.followed(*(one.partials for one in later)),
+            self.rows.followed(*(one.rows for one in later)),
         )
 
 
