@@ -33,7 +33,7 @@ class Partial:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return sum(map(column_bytes, self.keys)) + sum(state.nbytes for state in self.states)
 
     def part(self, begin: int, past: int) -> "Partial":
@@ -64,7 +64,7 @@ class PartialRun:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return self.edges.nbytes + self.partial.nbytes
 
     def part(self, first: int, past: int) -> Partial:

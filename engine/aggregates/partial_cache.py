@@ -44,7 +44,7 @@ class ChunkRun:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return self.partials.nbytes + self.rows.nbytes
 
     def since(self, first: int) -> "ChunkRun":

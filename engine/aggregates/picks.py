@@ -47,7 +47,7 @@ class Picks:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         by = 0 if self.by is None else column_bytes(self.by)
         return column_bytes(self.column) + by + self.when.nbytes + self.held.nbytes
 
