@@ -122,7 +122,17 @@ class StreamPartials:
             known = make(first, known.first).followed(known)
         if past > known.past:
             known = known.followed(make(known.past, past))
-        return self if known is self.chunks else partials_of(known)
+        return self if known is self.chunks else self._grown(known)
+
+    def _grown(self, chunks: ChunkRun) -> "StreamPartials":
+        """Return the partials of chunks, of which these are some, with those of whole segments: few of them are new."""
+        kept = self.segments
+        first = -(-chunks.first // CHUNKS_OF_SEGMENT)
+        if not kept.first <= first < kept.past:
+            return partials_of(chunks)
+        kept = kept.since(first)
+        later = chunks.partials.since(kept.past * CHUNKS_OF_SEGMENT).coarser(CHUNKS_OF_SEGMENT)
+        return StreamPartials(chunks, kept.followed(later) if later.first < later.past else kept)
 
 
 def partials_of(chunks: ChunkRun) -> StreamPartials:
