@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from benchmarks import (
     bench_aggregates as aggregates,
+    bench_answers as answers,
     bench_ingest as ingest,
     bench_invoke as invoke,
     bench_pubsub as pubsub,
@@ -138,6 +139,17 @@ GOALS: Sequence[Goal] = (
     Goal("A4", f"{_BY_SYMBOL}, first", Kind.TIME, "aggregates-groups-first", 3e-3),
     Goal("A4", f"{_BY_SYMBOL}, again", Kind.TIME, "aggregates-groups-again", 100e-6),
     Goal("A4", f"{_BY_SYMBOL}, again", _RATIO, "aggregates-groups-again", 50, aggregates.DUCKDB),
+    Goal("A1", f"{_MOMENTS} 2^20, invoked again", _RATIO, "answers-again", 300, aggregates.DUCKDB),
+    Goal("A1", f"{_MOMENTS} 2^20, invoked first", _RATIO, "answers-first", 5, aggregates.DUCKDB),
+    Goal("A1", f"{_MOMENTS} 2^24, invoked again", Kind.TIME, "answers-long-again", 25e-6),
+    Goal(
+        "A3", "10,000 aggregates standing", _RATIO, "answers-standing", 1 / 1.2, answers.SELECTIONS
+    ),
+    Goal("A4", f"{_BY_SYMBOL}, invoked first", Kind.TIME, "answers-groups-first", 3e-3),
+    Goal("A4", f"{_BY_SYMBOL}, invoked again", Kind.TIME, "answers-groups-again", 100e-6),
+    Goal(
+        "A4", f"{_BY_SYMBOL}, invoked again", _RATIO, "answers-groups-again", 50, aggregates.DUCKDB
+    ),
     Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 2_000, inequality.COUNT_STAR),
     Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 30, inequality.BY_VALUE),
     Goal("10", _JOIN_PAIRS, _RATIO, "joins-pairs", 5, inequality.SELECT),

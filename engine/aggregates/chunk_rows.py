@@ -77,13 +77,17 @@ class ChunkRows:
         ends = self.ends[begin:]
         return ChunkRows(first, ends - ends[0], self.nexts[begin:], self.lasts[begin:])
 
-    def followed(self, later: "ChunkRows") -> "ChunkRows":
-        """Return the rows of these chunks, one at least, and of those that begin where these end."""
+    def followed(self, *later: "ChunkRows") -> "ChunkRows":
+        """Return the rows of these chunks and of others, one at least, each of which begin where those before end."""
+        runs = (self, *later)
+        counts = np.concatenate([np.diff(one.ends) for one in runs])
+        nexts = np.concatenate([one.nexts for one in runs])
+        lasts = np.concatenate([one.lasts for one in runs])
         return ChunkRows(
             self.first,
-            np.concatenate((self.ends, later.ends[1:] + self.ends[-1])),
-            np.concatenate((np.minimum(self.nexts, later.nexts[0]), later.nexts)),
-            np.concatenate((self.lasts, np.maximum(later.lasts, self.lasts[-1]))),
+            np.concatenate(([0], np.cumsum(counts))),
+            np.minimum.accumulate(nexts[::-1])[::-1],
+            np.maximum.accumulate(lasts),
         )
 
 
@@ -95,5 +99,9 @@ def chunk_rows(first: int, rows: Integers, ends: Integers) -> ChunkRows:
         rows: those of all chunks, ascending.
         ends: (c + 1,) how many of them lie before each chunk, and before the end of the last one.
     """
-    padded = np.concatenate(([-1], rows, [_BEHIND_ALL]))
-    return ChunkRows(first, ends, padded[ends[:-1] + 1], padded[ends[1:]])
+    begins, past = ends[:-1], ends[1:]
+    if not len(rows):
+        return ChunkRows(first, ends, np.full_like(begins, _BEHIND_ALL), np.full_like(past, -1))
+    nexts = np.where(begins < len(rows), rows.take(begins, mode="clip"), _BEHIND_ALL)
+    lasts = np.where(past, rows.take(past - 1, mode="clip"), -1)
+    return ChunkRows(first, ends, nexts, lasts)

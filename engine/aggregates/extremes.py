@@ -1,6 +1,7 @@
 """MIN and MAX of any type; BOOL_AND is MIN and BOOL_OR is MAX of booleans."""
 
 from collections.abc import Sequence
+from sys import getsizeof
 from typing import Any, Final
 
 import numpy as np
@@ -44,7 +45,7 @@ class Extremes:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return column_bytes(self.column)
 
     @classmethod
@@ -106,6 +107,7 @@ def extremes_of(column: Column, members: Members, *, least: bool) -> Extremes:
 
 
 def column_bytes(column: Column) -> int:
-    """Return the bytes of a column's arrays, and eight for each text of its dictionary."""
+    """Return the bytes of a column's arrays, and of the texts of its dictionary, which it may be the last to hold."""
     valid = 0 if column.valid is None else column.valid.nbytes
-    return column.values.nbytes + valid + 8 * len(column.dictionary or ())
+    texts = column.dictionary or ()
+    return column.values.nbytes + valid + 8 * len(texts) + sum(map(getsizeof, texts))

@@ -1,6 +1,7 @@
 """Partials: the states of the groups of some rows, to be merged with those of other rows in any order."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ class Partial:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return sum(map(column_bytes, self.keys)) + sum(state.nbytes for state in self.states)
 
     def part(self, begin: int, past: int) -> "Partial":
@@ -63,7 +64,7 @@ class PartialRun:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return self.edges.nbytes + self.partial.nbytes
 
     def part(self, first: int, past: int) -> Partial:
@@ -76,11 +77,16 @@ class PartialRun:
         edges = self.edges[first - self.first :]
         return PartialRun(first, edges - edges[0], self.part(first, self.past))
 
-    def followed(self, later: "PartialRun") -> "PartialRun":
-        """Return one run of this one and of one that begins where it ends. Cost: O(both)."""
-        assert self.past == later.first, "runs follow each other"
-        edges = np.concatenate((self.edges, later.edges[1:] + self.edges[-1]))
-        return PartialRun(self.first, edges, together([self.partial, later.partial]))
+    def followed(self, *later: "PartialRun") -> "PartialRun":
+        """Return one run of this one and of others, each of which begins where the one before ends. Cost: O(all)."""
+        runs = (self, *later)
+        assert all(one.past == other.first for one, other in pairwise(runs)), (
+            "runs follow each other"
+        )
+        groups = np.cumsum([0, *(one.partial.count for one in runs[:-1])])
+        edges = [one.edges[1:] + before for one, before in zip(runs, groups, strict=True)]
+        partial = together([one.partial for one in runs])
+        return PartialRun(self.first, np.concatenate((self.edges[:1], *edges)), partial)
 
     def coarser(self, units: int) -> "PartialRun":
         """Return the partials of as many units together, of those groups of units that lie in the run as a whole."""

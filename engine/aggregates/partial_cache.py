@@ -44,18 +44,18 @@ class ChunkRun:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         return self.partials.nbytes + self.rows.nbytes
 
     def since(self, first: int) -> "ChunkRun":
         """Return the run without the chunks before `first`, which is one of them or the one behind."""
         return ChunkRun(self.partials.since(first), self.rows.since(first))
 
-    def followed(self, later: "ChunkRun") -> "ChunkRun":
-        """Return one run of this one and of one that begins where it ends. Cost: O(both)."""
+    def followed(self, *later: "ChunkRun") -> "ChunkRun":
+        """Return one run of this one and of others, each of which begins where the one before ends. Cost: O(all)."""
         return ChunkRun(
-            self.partials.followed(later.partials),
-            self.rows.followed(later.rows),
+            self.partials.followed(*(one.partials for one in later)),
+            self.rows.followed(*(one.rows for one in later)),
         )
 
 
@@ -122,7 +122,17 @@ class StreamPartials:
             known = make(first, known.first).followed(known)
         if past > known.past:
             known = known.followed(make(known.past, past))
-        return self if known is self.chunks else partials_of(known)
+        return self if known is self.chunks else self._grown(known)
+
+    def _grown(self, chunks: ChunkRun) -> "StreamPartials":
+        """Return the partials of chunks, of which these are some, with those of whole segments: few of them are new."""
+        kept = self.segments
+        first = -(-chunks.first // CHUNKS_OF_SEGMENT)
+        if not kept.first <= first < kept.past:
+            return partials_of(chunks)
+        kept = kept.since(first)
+        later = chunks.partials.since(kept.past * CHUNKS_OF_SEGMENT).coarser(CHUNKS_OF_SEGMENT)
+        return StreamPartials(chunks, kept.followed(later) if later.first < later.past else kept)
 
 
 def partials_of(chunks: ChunkRun) -> StreamPartials:

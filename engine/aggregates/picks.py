@@ -47,7 +47,7 @@ class Picks:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and eight for each text."""
+        """Return the bytes of the arrays and of texts."""
         by = 0 if self.by is None else column_bytes(self.by)
         return column_bytes(self.column) + by + self.when.nbytes + self.held.nbytes
 
@@ -86,8 +86,11 @@ class Picks:
         column, valid = self.column, self.held
         if column.valid is not None:
             valid = valid & column.valid
-        held = None if valid.all() else valid
-        return Aggregated(Column(column.type, column.values, held, column.dictionary))
+        if valid.all():
+            return Aggregated(Column(column.type, column.values, None, column.dictionary))
+        # Under NULL stands what any row has there: in Arrow it would be seen.
+        values = np.where(valid, column.values, column.values.dtype.type(0))
+        return Aggregated(Column(column.type, values, valid, column.dictionary))
 
 
 def picks_of(

@@ -35,7 +35,7 @@ class State(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays; texts are counted with eight bytes each."""
+        """Return the bytes of the arrays and of texts."""
         ...
 
     @classmethod

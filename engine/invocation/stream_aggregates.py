@@ -1,6 +1,7 @@
 """The aggregates of one condition over one stream: partials of whole chunks, and the rows of all others."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
@@ -19,14 +20,14 @@ from psoup.engine.aggregates.partial_cache import (
 )
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import RowSpan
-from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX
+from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
 
-CHUNKS_AT_ONCE: Final = 64
-"""Whose rows are read together: 262,144, some megabytes a column."""
+CHUNKS_AT_ONCE: Final = SEGMENT_ROWS // CHUNK_ROWS
+"""Whose rows are read together: those of a segment, which has one dictionary a column, half a megabyte a column."""
 
 
 class HitsToAggregate(Protocol):
@@ -172,21 +173,21 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], 
     """Return what makes the partials of chunks of their hits, some chunks at once."""
 
     def make(first: int, past: int) -> ChunkRun:
-        made: ChunkRun | None = None
-        for begin in range(first, past, CHUNKS_AT_ONCE):
+        made: list[ChunkRun] = []
+        taken = 0
+        cuts = range(first - first % CHUNKS_AT_ONCE + CHUNKS_AT_ONCE, past, CHUNKS_AT_ONCE)
+        for begin, end in pairwise((first, *cuts, past)):
             checkpoint()
-            end = min(begin + CHUNKS_AT_ONCE, past)
             rows = stream.hits(begin * CHUNK_ROWS, end * CHUNK_ROWS)
             edges = rows.searchsorted(np.arange(begin, end + 1) * CHUNK_ROWS)
             most = CHUNK_GROUPS_MAX * (end - begin)
             run = run_of(grouping, stream.read(rows), edges, begin, groups_max=most)
             if run is None:
                 raise _TooManyGroupsError
-            one = ChunkRun(run, chunk_rows(begin, rows, edges))
-            made = one if made is None else made.followed(one)
-            if made.nbytes > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
+            made.append(ChunkRun(run, chunk_rows(begin, rows, edges)))
+            taken += made[-1].nbytes
+            if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
-        assert made is not None, "there are chunks to make partials of"
-        return made
+        return made[0].followed(*made[1:]) if len(made) > 1 else made[0]
 
     return make

@@ -66,5 +66,7 @@ def hits_of(rows: NDArray[np.int64], first_chunk: int, past_chunk: int) -> Segme
     """Return the hits of these chunks of one segment from all their rows, ascending."""
     edges = np.arange(first_chunk, past_chunk + 1) * CHUNK_ROWS
     ends = tuple(rows.searchsorted(edges).tolist())
-    offsets = (rows % SEGMENT_ROWS).astype(np.uint16)
+    offsets = (rows & (SEGMENT_ROWS - 1)).astype(
+        np.uint16
+    )  # a power of two, and a remainder takes ten times that
     return SegmentHits(first_chunk, past_chunk, ends, offsets)

@@ -93,9 +93,8 @@ class ComputedGroups:
 
 def computed_groups(shape: Shape, groups: AggregatedGroups) -> ComputedGroups:
     """Return the groups of visible rows, each of which has one but for the only group of a query without keys."""
-    results = dict(
-        zip(shape.aggregates, groups.results, strict=False)
-    )  # `first_to_leave` has the last
+    # The last result is that of FIRST_TO_LEAVE.
+    results = dict(zip(shape.aggregates, groups.results[:-1], strict=True))
     found = ComputedGroups(
         groups.keys,
         {call: result.column for call, result in results.items()},
