@@ -1,5 +1,7 @@
 """One query whose shape does more than select, at one position: what rows and groups have in common."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,8 @@ from psoup.engine.invocation.continuing import is_quiet
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.group_changes import touching
+from psoup.engine.invocation.shaped.left_joined_rows import LeftJoinedRows
+from psoup.engine.invocation.shaped.row_windows import dated_sources
 from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
@@ -47,9 +51,9 @@ class ShapedQuery(AnsweredQuery):
         self._finder = self._finder_at(at)
         """Finds hits, and those that differ from an earlier position."""
         self._shown: RowsToShape = self._finder
-        """The rows that the shape is applied to: hits, or of these what row windows show."""
-        if reading.shape.row_windows:
-            self._shown = self._windowed(at)
+        """The rows that the rest of the shape is applied to."""
+        if reading.shape.looks_past_hits:
+            self._shown = self._shown_at(at, self._finder)
 
     def _finder_at(self, at: PagePosition) -> SettledFinder:
         """Return the finder of the query's hits at a position."""
@@ -60,10 +64,21 @@ class ShapedQuery(AnsweredQuery):
         windows = windows_of(snapshot.query.window, snapshot.query.ranges, len(snapshot.streams))
         return JoinChanges(*given, at=at, windows=windows)
 
-    def _windowed(self, at: PagePosition) -> WindowedRows:
-        """Return the rows that row windows show at a position."""
-        return WindowedRows(
-            self._source, self._snapshot, self.reading, at=at, finder_at=self._finder_at
+    def _shown_at(self, at: PagePosition, finder: SettledFinder) -> RowsToShape:
+        """Return the rows that row windows and LEFT JOIN make of the hits of a position, which `finder` finds."""
+        reading, dated = self.reading, dated_sources(self._source, self._snapshot, at)
+        windowed: WindowedRows | None = None
+        if reading.shape.row_windows:
+            windowed = WindowedRows(reading, at=at, dated=dated, finder_at=self._finder_at)
+        if reading.shape.left_join is None:
+            return windowed or finder
+        return LeftJoinedRows(
+            self._source,
+            reading,
+            pairs=windowed or finder,
+            lefts=dated[0],
+            right_id=dated[1].shown.stream_id,
+            until=None if windowed is None else partial(windowed.until, 0),
         )
 
     def _stands(self, since: Since) -> bool:
@@ -74,18 +89,23 @@ class ShapedQuery(AnsweredQuery):
         at = self._at
         if not is_quiet(at, since):
             return False
-        if isinstance(self._shown, WindowedRows):
-            if at.parts == since.parts:
-                return True  # nothing has arrived, and nothing was dropped
-            then = PagePosition(
-                since.gen, since.seq, since.now_us, since.parts, None, (0,) * len(since.parts)
-            )
-            try:
-                return self._shown.equals(self._windowed(then))
-            except PageExpiredError:  # what was dropped since is not held any more
-                return False
+        if self.reading.shape.looks_past_hits:
+            # Where nothing has arrived and nothing was dropped, there is nothing to compare.
+            return at.parts == since.parts or self._shows_the_same(since)
         touched = touching(self._finder, self._snapshot, at, since)
         return touched is not None and touched.is_nothing(since)
+
+    def _shows_the_same(self, since: Since) -> bool:
+        """Return whether the rows are those of an earlier position, and the clock moves them at the same instants."""
+        no_rows = (0,) * len(since.parts)
+        then = PagePosition(since.gen, since.seq, since.now_us, since.parts, None, no_rows)
+        finder = self._finder_at(then)
+        try:
+            before = finder.settled(lambda: _instants(self._shown_at(then, finder)))
+        except PageExpiredError:  # what was dropped since is not held any more
+            return False
+        pairs = zip(before, _instants(self._shown), strict=True)
+        return all(np.array_equal(one, another) for one, another in pairs)
 
     def _unchanged(self) -> Whole:
         """Return what an answer says of itself that goes on from a position, and is the one of that position."""
@@ -104,10 +124,17 @@ class ShapedQuery(AnsweredQuery):
     def _oldest_rows(self, rows: Rows, *, comes: bool) -> tuple[int, ...]:
         """Return from which rows on pages need the streams; `comes`: rows are to come, which may be older.
 
-        So may be the rows that take the places of others in row windows.
+        So may be tuples that are part of no row.
         """
-        if comes or self.reading.shape.row_windows:
+        if comes or self.reading.shape.looks_past_hits:
             return tuple(map(self._at.first_row, range(len(self._at.parts))))
         if not rows.shape[-1]:
             return tuple([part.past_row for part in self._at.parts])
         return tuple(np.atleast_2d(rows).min(axis=1).tolist())
+
+
+def _instants(shown: RowsToShape) -> tuple[Rows, Rows, Rows, Rows]:
+    """Return the visible rows and when they leave, the coming ones and when they enter."""
+    rows = shown.visible()
+    leaves_us = shown.leaves(rows)
+    return rows, shown.no_rows() if leaves_us is None else leaves_us, *shown.coming()
