@@ -28,7 +28,8 @@ STATEMENTS = _words(
 """Words that begin other statements of SQL."""
 
 _OVER = (
-    "aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)"
+    "aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); "
+    "the latest row of each: FROM s [PARTITION BY a ROWS 1]"
 )
 _SUBQUERY = "write constants instead, or register the inner query on its own"
 JOIN_HINT = "the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y"

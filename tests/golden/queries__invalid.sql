@@ -247,7 +247,7 @@ SELECT sym FROM trades WHERE px = $1
 SELECT ROW_NUMBER() OVER (ORDER BY px) FROM trades
 --> unsupported-sql 1:8:10 ROW_NUMBER
 --> The function ROW_NUMBER() is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT sym FROM trades WHERE ts > NOW() - 5
 --> unsupported-sql 1:35:3 NOW

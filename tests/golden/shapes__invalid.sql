@@ -226,22 +226,22 @@ SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY px) FROM trades
 SELECT SUM(px) OVER (PARTITION BY sym) FROM trades
 --> unsupported-sql 1:16:4 OVER
 --> A window function is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT COUNT(*) FILTER (WHERE open) OVER () FROM trades
 --> unsupported-sql 1:37:4 OVER
 --> A window function is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT ROW_NUMBER() OVER (ORDER BY px) AS place FROM trades
 --> unsupported-sql 1:8:10 ROW_NUMBER
 --> The function ROW_NUMBER() is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT sym FROM trades QUALIFY px > 5
 --> unsupported-sql 1:24:7 QUALIFY
 --> QUALIFY is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 -- lists of keys
 SELECT sym FROM trades GROUP sym

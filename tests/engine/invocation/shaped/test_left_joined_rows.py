@@ -2,11 +2,14 @@
 
 import pytest
 
+from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Materialize
 from psoup.engine.tuples.schema import ClockKind
 from tests.engine.batches import schema_keeping
 from tests.engine.one_stream import ask
 from tests.reference import Reference
+from tests.strategies import EPOCH_US
+from tests.strategies_sql import instant as written
 from tests.world import World
 
 SQL = "SELECT x.a, y.a AS b FROM s AS x LEFT JOIN r AS y ON x.t = y.t"
@@ -89,3 +92,22 @@ def test_null_keys_have_no_partner_and_where_sees_nulls():
     assert [(1, None), (2, 6)] == pairs(ask(world, every))
     assert [(1, None)] == pairs(ask(world, without))
     assert [(2, 6)] == pairs(ask(world, above))
+
+
+def test_left_join_is_not_complete_when_retention_has_passed_the_second_stream_alone():
+    """Late tuples of the first may still come, and stand alone."""
+    world = World()
+    world.declare(schema_keeping(name="s"))
+    world.declare(schema_keeping(name="r", time_us=SECOND_US))
+    window = f"BEGIN ({instant(0)}) END ({instant(10)})"
+    left = world.register(f"{SQL} {window}")
+    inner = world.register(f"SELECT x.a, y.a AS b FROM s AS x, r AS y WHERE x.t = y.t {window}")
+    world.append("s", [{"ts": EPOCH_US + 5 * SECOND_US, "a": 1, "t": "k"}])
+    world.append("r", [{"ts": EPOCH_US + 60 * SECOND_US, "a": 7, "t": "k"}])
+    assert (False, True) == (ask(world, left).complete, ask(world, inner).complete)
+    world.append("s", [{"ts": EPOCH_US + 6 * SECOND_US, "a": 2, "t": "k"}])
+    assert [(1, None), (2, None)] == pairs(ask(world, left))
+
+
+def instant(second: int) -> str:
+    return f"TIMESTAMP '{written(EPOCH_US + second * SECOND_US)}'"
