@@ -47,5 +47,7 @@ def bind_left_join(source: SourceSyntax, where: Expression, lookup: Lookup) -> B
     conjuncts = form.conjuncts(where)
     alone = form.conjunction(one for one in conjuncts if sources_of(one) <= _FIRST)
     rest = form.conjunction(one for one in conjuncts if not sources_of(one) <= _FIRST)
+    # The texts of the query and of its condition are bound again.
+    check_size(form.conjunction([on, where]), source.on.span)
     left_join = LeftJoin(on, factors_of(alone), None if rest == form.TRUE else rest)
     return BoundLeftJoin(left_join, form.where_form(form.conjunction([on, alone])))
