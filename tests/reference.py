@@ -27,6 +27,7 @@ from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
+from tests.reference_left_join import alone_rows, passes
 from tests.reference_row_windows import Stretch, holds, stretches
 from tests.reference_shapes import ShapedRow, shaped
 from tests.reference_values import Row, factor_holds, sources_of
@@ -278,6 +279,15 @@ class Reference:
                 for row in (_row(asked, parts) for parts in combined(asked.coming, factors))
                 if row.enters_us is not None
             ]
+        if shape.left_join is not None:
+            right = self.streams[asked.bound.clause.sources[1].stream_id].schema
+            pairs = combined(asked.coming, factors)
+            stretches = asked.stretches
+            alone = alone_rows(
+                shape.left_join, asked.coming[0], stretches, pairs, right=right, now_us=asked.now_us
+            )
+            found += [one for one in alone if one.enters_us is None or shape.keys is not None]
+            found = [row for row in found if passes(shape.left_join, row)]
         return shaped(shape, found)
 
 

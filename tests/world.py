@@ -15,7 +15,7 @@ import pyarrow as pa
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
-from psoup.engine.invocation.answer import Answer as Page, Request
+from psoup.engine.invocation.answer import NO_PART, Answer as Page, Request
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.invoke import invoke
@@ -67,7 +67,10 @@ def digest(rows: Sequence[Row]) -> bytes:
 def rows_of(page: Page) -> list[AnswerRow]:
     """Return a page's rows in the twin's words."""
     sources = np.atleast_2d(page.tuple_ids).tolist()
-    ids = ["-".join(map(str, parts)) for parts in zip(*sources, strict=True)]
+    ids = [
+        "-".join("" if part == NO_PART else str(part) for part in parts)
+        for parts in zip(*sources, strict=True)
+    ]
     if page.row_ids is not None and not page.tuple_ids.any():  # groups
         ids = [one.decode() for one in page.row_ids.tolist()]
     leaves_us = [None] * len(ids)

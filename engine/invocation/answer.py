@@ -16,6 +16,8 @@ from psoup.engine.tuples.value_type import value_type
 
 RowIds = NDArray[np.int64] | NDArray[np.bytes_]
 
+NO_PART: Final = -1
+"""Stands for the row number and for the tuple id of a part that a row of LEFT JOIN lacks."""
 BEFORE_ALL_US: Final = TIMESTAMP_US_MIN - 1
 """An instant before those of all tuples."""
 
@@ -152,8 +154,8 @@ class Answer:
         count: rows of the whole answer; everything visible, also where only changes were asked for.
         complete_from_us: None if the window lies inside retention, else the time from which it does.
         columns: name and values of each output; () for a count.
-        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams. Of
-            groups, which are of many tuples, (n,) zeros.
+        tuple_ids: (n,) the rows' tuple ids; (p, n) those of the parts, in FROM order, of a join of p streams,
+            NO_PART where a row of LEFT JOIN has none. Of groups, which are of many tuples, (n,) zeros.
         leaves_us: (n,) the instants at which they leave the window, or the clock changes a group next; None = they
             never do, as is an instant that cannot be written.
         at: the position of this page; None where `now_us` is.

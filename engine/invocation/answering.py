@@ -58,6 +58,7 @@ def answer_at(
     row_ids: NDArray[np.bytes_] | None = None,
     of_past: bool,
     brings: bool,
+    left_join: bool,
 ) -> Answer:
     """Return a page as an answer.
 
@@ -73,12 +74,13 @@ def answer_at(
         row_ids: digests of the rows, of DISTINCT.
         of_past: whether the instant was asked for: no client goes on from there.
         brings: whether the clock alone may show rows that no client has.
+        left_join: whether the query has a LEFT JOIN.
     """
     cut, since, begins = snapshot.cut, at.since, not at.offset
     # What is said of rows may be another where they stay: with rows that are to come, or that retention drops.
     changes_us = whole.changes_us if ticks(snapshot) else None
     state = (*whole.state, at.complete_from_us, changes_us)
-    complete = snapshot.query.window.is_fixed and is_complete(snapshot, at)
+    complete = snapshot.query.window.is_fixed and is_complete(snapshot, at, left_join=left_join)
     if complete:
         state = (*state, "complete")
     stands: Since | None = None
@@ -253,6 +255,7 @@ class AnsweredQuery:
             row_ids=row_ids,
             of_past=request.now_us is not None,
             brings=self._clock_brings(),
+            left_join=self.reading.shape.left_join is not None,
         )
 
     def _clock_brings(self) -> bool:

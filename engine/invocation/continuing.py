@@ -44,13 +44,14 @@ def before_all(snapshot: Snapshot) -> Since:
     return Since(cut.gen, cut.seq, BEFORE_ALL_US, parts, None, 0)
 
 
-def is_complete(snapshot: Snapshot, at: PagePosition) -> bool:
-    """Return whether the answer at a position is what its windows will ever hold.
+def is_complete(snapshot: Snapshot, at: PagePosition, *, left_join: bool) -> bool:
+    """Return whether the answer at a position, of a LEFT JOIN or not, is what its windows will ever hold.
 
     Two things alone promise that. Either time has passed the END of every stream, which is constant, and tuples are
     dated by their arrival: the log has given a time past END, and those times never decrease. Or retention has passed
-    the END of one of them: what is dated up to there is dropped, and so is what arrives. A stream that dates tuples by
-    a column may get one that is late by any time, until retention has passed it.
+    the END of one of them: what is dated up to there is dropped, and so is what arrives. (Of the second stream of a
+    LEFT JOIN that promises nothing: rows beside NULLs may still come.) A stream that dates tuples by a column may get
+    one that is late by any time, until retention has passed it.
 
     Retention may still drop rows of a complete answer later. They were in the window all the same: an answer that
     holds them stays right, and a later one tells by `complete_from_us` that it holds less.
@@ -60,12 +61,12 @@ def is_complete(snapshot: Snapshot, at: PagePosition) -> bool:
         return False
     closed = at.complete_from_us is None
     windows = windows_of(query.window, query.ranges, len(streams))
-    for stream, window, part in zip(streams, windows, at.parts, strict=True):
+    for place, (stream, window, part) in enumerate(zip(streams, windows, at.parts, strict=True)):
         if window.end is None or window.end.moving:
             closed = False
             continue
         end_us = window.end.us
-        if part.floor_us is not None and part.floor_us > end_us:
+        if part.floor_us is not None and part.floor_us > end_us and not (left_join and place):
             return True
         closed &= (
             stream.schema.time is None

@@ -3,7 +3,8 @@
 Reading order:
     clause, window: the standing query clause, and the window that is applied at invocation.
     hops: the instants that NOW is rounded down to, where a window says EVERY.
-    shape, row_window: what is done with the rows that satisfy a clause: row windows, select list, groups, order, limit.
+    shape: what is done with the rows that satisfy a clause: select list, groups, order, limit.
+    row_window, left_join: what is done with them before that, beside the other tuples that the windows show.
     factor: the conjuncts of WHERE, in the forms that SteMs take.
     reading: what answering takes from a clause: its columns, the plan of its join.
     join_graph, join_shape: which sources the factors connect, and how clauses share a join.

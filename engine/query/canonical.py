@@ -14,6 +14,7 @@ from psoup.engine.query import dialect
 from psoup.engine.query.clause import Source
 from psoup.engine.query.functions import table
 from psoup.engine.query.hops import Hops
+from psoup.engine.query.left_join import LeftJoin
 from psoup.engine.query.row_window import RowWindow, RowWindows
 from psoup.engine.query.shape import Ordering, Output, Shape
 from psoup.engine.query.time_literals import format_duration, format_instant
@@ -125,7 +126,7 @@ def sql_query(
 def sql_head(shape: Shape, sources: tuple[Source, ...], ranges: tuple[int | None, ...] = ()) -> str:
     """Return the canonical text of a query up to its WHERE."""
     listed = ", ".join([sql_output(output) for output in shape.outputs])
-    from_ = _sql_from(sources, ranges, shape.row_windows)
+    from_ = _sql_from(sources, ranges, shape.row_windows, shape.left_join)
     return f"SELECT {'DISTINCT ' if shape.distinct else ''}{listed} {from_}"
 
 
@@ -182,9 +183,12 @@ def _sql_from(
     sources: tuple[Source, ...],
     ranges: tuple[int | None, ...] = (),
     row_windows: RowWindows = (),
+    left_join: LeftJoin | None = None,
 ) -> str:
     none = (None,) * len(sources)
     listed = map(_sql_source, sources, ranges or none, row_windows or none)
+    if left_join is not None:
+        return f"FROM {' LEFT JOIN '.join(listed)} ON {sql_expression(left_join.on)}"
     return f"FROM {', '.join(listed)}"
 
 

@@ -28,10 +28,11 @@ STATEMENTS = _words(
 """Words that begin other statements of SQL."""
 
 _OVER = (
-    "aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)"
+    "aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); "
+    "the latest row of each: FROM s [PARTITION BY a ROWS 1]"
 )
 _SUBQUERY = "write constants instead, or register the inner query on its own"
-JOIN_HINT = "joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y"
+JOIN_HINT = "the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y"
 _CONDITION = "write the condition out: JOIN b ON a.x = b.x"
 _SETS = "register each SELECT on its own"
 _PATTERN = "use LIKE with % and _"
@@ -44,9 +45,12 @@ CLAUSES = {
     "EXCEPT": ("EXCEPT", _SETS),
     "JOIN": ("JOIN there", JOIN_HINT),
     "INNER": ("JOIN there", JOIN_HINT),
-    "LEFT": ("LEFT JOIN", JOIN_HINT),
-    "RIGHT": ("RIGHT JOIN", JOIN_HINT),
-    "FULL": ("FULL JOIN", JOIN_HINT),
+    "LEFT": ("LEFT JOIN there", JOIN_HINT),
+    "RIGHT": ("RIGHT JOIN", "let the streams change places: FROM b LEFT JOIN a ON a.x = b.y"),
+    "FULL": (
+        "FULL JOIN",
+        "register two queries: a LEFT JOIN b, and b LEFT JOIN a where a.x IS NULL",
+    ),
     "OUTER": ("OUTER JOIN", JOIN_HINT),
     "CROSS": ("CROSS JOIN there", JOIN_HINT),
     "NATURAL": ("NATURAL JOIN", _CONDITION),

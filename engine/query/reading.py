@@ -79,6 +79,20 @@ class Reading:
         return self._group_names
 
     @property
+    def left_clause(self) -> StandingQueryClause:
+        """Return what LEFT JOIN asks of the first source, with partners or without."""
+        left_join = self.shape.left_join
+        assert left_join is not None, "the query has a LEFT JOIN"
+        return StandingQueryClause("", self.clause.sources[:1], left_join.alone)
+
+    @property
+    def left_names(self) -> Names:
+        """Return the columns that WHERE reads after a LEFT JOIN."""
+        left_join = self.shape.left_join
+        assert left_join is not None, "the query has a LEFT JOIN"
+        return self._read_by(() if left_join.rest is None else (left_join.rest,))
+
+    @property
     def partition_names(self) -> Names:
         """Return the columns that the row windows of sources partition by."""
         if self._partition_names is None:

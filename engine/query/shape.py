@@ -1,8 +1,8 @@
 """The shape of a query: what an invocation does with the rows that satisfy its condition.
 
 Queries that differ in their shapes alone share one condition (`clause.py`), and with it one evaluation and one set of
-hits. A shape is applied in this order: row windows (`row_window.py`), rows, groups, HAVING, select list, DISTINCT,
-ORDER BY, OFFSET, LIMIT.
+hits. A shape is applied in this order: row windows (`row_window.py`), LEFT JOIN (`left_join.py`), rows, groups,
+HAVING, select list, DISTINCT, ORDER BY, OFFSET, LIMIT.
 
 Expressions are *over rows*, which read columns of FROM, or *over groups*, which read keys (`GroupKey`) and aggregates
 (`AggregateCall`) of a group and no column outside of these.
@@ -11,6 +11,7 @@ Expressions are *over rows*, which read columns of FROM, or *over groups*, which
 from dataclasses import dataclass
 from typing import Literal
 
+from psoup.engine.query.left_join import LeftJoin
 from psoup.engine.query.row_window import RowWindows
 from psoup.engine.query.values.expression import AggregateCall, Expression
 from psoup.engine.tuples.schema import ColumnType
@@ -54,6 +55,7 @@ class Shape:
         limit: most rows of the answer; None = all.
         offset: rows of the answer that are left out before the first.
         row_windows: by source, the windows that count rows; () where there is none.
+        left_join: of the second source to the first; None = joins are inner ones.
     """
 
     outputs: tuple[Output, ...]
@@ -65,24 +67,30 @@ class Shape:
     limit: int | None = None
     offset: int = 0
     row_windows: RowWindows = ()
+    left_join: LeftJoin | None = None
 
     @property
     def delta(self) -> Literal["rows", "replace"]:
         """Return what an answer to a cursor holds: rows that have changed, or all rows.
 
-        All of them where LIMIT, OFFSET or a row window cuts, and where equal groups are shown once: what has become of
-        a row then depends on others.
+        All of them where LIMIT, OFFSET or a row window cuts, for LEFT JOIN, and where equal groups are shown once: what
+        has become of a row then depends on others.
         """
-        if self.limit is not None or self.offset or self.row_windows:
+        if self.limit is not None or self.offset or self.looks_past_hits:
             return "replace"
         return "replace" if self.distinct and self.keys is not None else "rows"
 
     @property
     def selects_only(self) -> bool:
         """Return whether rows are shown in the order of answers, all of them or of equal ones the first."""
-        if self.keys is not None or self.order or self.row_windows:
+        if self.keys is not None or self.order or self.looks_past_hits:
             return False
         return self.limit is None and not self.offset
+
+    @property
+    def looks_past_hits(self) -> bool:
+        """Return whether which rows are shown depends on tuples that are part of no hit."""
+        return bool(self.row_windows) or self.left_join is not None
 
     @property
     def over_rows(self) -> tuple[Expression, ...]:

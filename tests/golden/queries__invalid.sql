@@ -247,7 +247,7 @@ SELECT sym FROM trades WHERE px = $1
 SELECT ROW_NUMBER() OVER (ORDER BY px) FROM trades
 --> unsupported-sql 1:8:10 ROW_NUMBER
 --> The function ROW_NUMBER() is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT sym FROM trades WHERE ts > NOW() - 5
 --> unsupported-sql 1:35:3 NOW
@@ -728,25 +728,20 @@ SELECT t.px FROM trades t CROSS JOIN Quotes q
 --> Nothing joins 'q' to 't'.
 --> compare columns of both, not within OR: WHERE t.column = q.column; without that every stream needs a condition of its own
 
-SELECT px FROM trades LEFT JOIN symbols ON sym = id
---> unsupported-sql 1:23:4 LEFT
---> LEFT JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
-
 SELECT px FROM trades RIGHT OUTER JOIN symbols ON sym = id
 --> unsupported-sql 1:23:5 RIGHT
 --> RIGHT JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+--> let the streams change places: FROM b LEFT JOIN a ON a.x = b.y
 
 SELECT px FROM trades t FULL JOIN symbols ON sym = id
 --> unsupported-sql 1:25:4 FULL
 --> FULL JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+--> register two queries: a LEFT JOIN b, and b LEFT JOIN a where a.x IS NULL
 
 SELECT px FROM trades OUTER JOIN symbols ON sym = id
 --> unsupported-sql 1:23:5 OUTER
 --> OUTER JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+--> the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y
 
 SELECT px FROM trades NATURAL JOIN Quotes
 --> unsupported-sql 1:23:7 NATURAL
@@ -756,12 +751,12 @@ SELECT px FROM trades NATURAL JOIN Quotes
 SELECT px FROM trades ASOF JOIN symbols ON sym = id
 --> unsupported-sql 1:23:4 ASOF
 --> ASOF JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+--> the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y
 
 SELECT px FROM trades t SEMI JOIN symbols ON sym = id
 --> unsupported-sql 1:25:4 SEMI
 --> SEMI JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+--> the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y
 
 SELECT px FROM trades JOIN LATERAL symbols ON sym = id
 --> sql-syntax 1:28:7 LATERAL

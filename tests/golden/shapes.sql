@@ -276,3 +276,58 @@ SELECT a.px FROM trades a [PARTITION BY a.sym ROWS 2], trades b [PARTITION BY sy
 --> delta replace
 --> factor equal trades_1.sym = trades_2.sym
 --> warning join-unbounded
+
+-- LEFT JOIN
+SELECT sym, lot FROM trades LEFT JOIN symbols ON sym = id
+--> SELECT trades.sym, symbols.lot FROM trades LEFT JOIN symbols ON symbols.id = trades.sym
+--> none: sym string, lot int64
+--> delta replace
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT t.sym, s.lot FROM trades AS t left outer join symbols AS s ON s.id = t.sym AND t.px > 5 WHERE t.qty > 3 AND s.lot IS NULL
+--> SELECT trades.sym, symbols.lot FROM trades LEFT JOIN symbols ON symbols.id = trades.sym AND trades.px > 5.0 WHERE symbols.lot IS NULL AND trades.qty > 3
+--> none: sym string, lot int64
+--> delta replace
+--> factor trades.px in (5.0, ..)
+--> factor trades.qty in [4, ..)
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+SELECT t.sym FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE s.id IS NULL BEGIN (NOW - 60) END (NOW)
+--> SELECT trades.sym FROM trades LEFT JOIN symbols ON symbols.id = trades.sym WHERE symbols.id IS NULL BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)
+--> sliding: sym string
+--> delta replace
+--> factor equal trades.sym = symbols.id
+
+SELECT * FROM trades t LEFT JOIN Quotes q [RANGE 60] ON q.ts BETWEEN t.ts - INTERVAL '5' SECOND AND t.ts AND t.sym = q.sym
+--> SELECT trades.sym AS "t.sym", trades.px AS "t.px", trades.qty AS "t.qty", trades.open AS "t.open", trades.ts AS "t.ts", trades.Name AS "t.Name", trades."order" AS "t.order", Quotes.sym AS "q.sym", Quotes.px AS "q.px", Quotes.qty AS "q.qty", Quotes.open AS "q.open", Quotes.ts AS "q.ts", Quotes.Name AS "q.Name", Quotes."order" AS "q.order" FROM trades LEFT JOIN Quotes [RANGE INTERVAL '1' MINUTE] ON Quotes.sym = trades.sym AND Quotes.ts <= trades.ts AND Quotes.ts >= trades.ts - INTERVAL '5' SECOND
+--> none: "t.sym" string, "t.px" float64, "t.qty" int64, "t.open" bool, "t.ts" timestamp, "t.Name" string, "t.order" int64, "q.sym" string, "q.px" float64, "q.qty" int64, "q.open" bool, "q.ts" timestamp, "q.Name" string, "q.order" int64
+--> delta replace
+--> ranges [None, 60000000]
+--> factor equal trades.sym = Quotes.sym
+--> factor band trades.ts less Quotes.ts in [0, 5000000] by 2
+
+SELECT t.sym, COUNT(q.px) AS n FROM trades t [ROWS 9] LEFT JOIN Quotes q [PARTITION BY sym ROWS 1] ON t.sym = q.sym GROUP BY t.sym HAVING n = 0
+--> SELECT trades.sym, COUNT(Quotes.px) AS n FROM trades [ROWS 9] LEFT JOIN Quotes [PARTITION BY Quotes.sym ROWS 1] ON Quotes.sym = trades.sym GROUP BY trades.sym HAVING COUNT(Quotes.px) = 0
+--> none: sym string, n int64
+--> delta replace
+--> factor equal trades.sym = Quotes.sym
+--> warning join-unbounded
+
+SELECT a.px, b.px AS later FROM trades a LEFT JOIN trades b ON a.sym = b.sym AND a.ts < b.ts WHERE a.px > 1 OR b.px > 1
+--> SELECT trades_1.px, trades_2.px AS later FROM trades AS trades_1 LEFT JOIN trades AS trades_2 ON trades_1.sym = trades_2.sym AND trades_1.ts < trades_2.ts WHERE trades_1.px > 1.0 OR trades_2.px > 1.0
+--> none: px float64, later float64
+--> delta replace
+--> factor equal trades_1.sym = trades_2.sym
+--> factor band trades_1.ts less trades_2.ts in (.., 0) exactly
+--> warning join-unbounded
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE t.px = NULL
+--> SELECT trades.px FROM trades LEFT JOIN symbols ON symbols.id = trades.sym WHERE FALSE
+--> none: px float64
+--> delta replace
+--> factor residual FALSE
+--> warning never-true
+--> warning join-unbounded
+--> warning join-not-kept

@@ -226,22 +226,22 @@ SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY px) FROM trades
 SELECT SUM(px) OVER (PARTITION BY sym) FROM trades
 --> unsupported-sql 1:16:4 OVER
 --> A window function is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT COUNT(*) FILTER (WHERE open) OVER () FROM trades
 --> unsupported-sql 1:37:4 OVER
 --> A window function is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT ROW_NUMBER() OVER (ORDER BY px) AS place FROM trades
 --> unsupported-sql 1:8:10 ROW_NUMBER
 --> The function ROW_NUMBER() is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 SELECT sym FROM trades QUALIFY px > 5
 --> unsupported-sql 1:24:7 QUALIFY
 --> QUALIFY is not offered.
---> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y)
+--> aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); the latest row of each: FROM s [PARTITION BY a ROWS 1]
 
 -- lists of keys
 SELECT sym FROM trades GROUP sym
@@ -467,11 +467,6 @@ SELECT sym FROM trades ORDER BY px BEGIN (NOW - 60)
 --> Expected END (...) after BEGIN (...), found the end of the text.
 --> write END (...) after BEGIN (...)
 
-SELECT sym FROM trades LEFT JOIN symbols ON sym = id
---> unsupported-sql 1:24:4 LEFT
---> LEFT JOIN is not offered.
---> joins are inner ones: FROM a JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
-
 -- row windows
 SELECT sym FROM trades [ROWS 0]
 --> unsupported-sql 1:30:1 0
@@ -572,3 +567,104 @@ SELECT sym FROM trades [RANGE 6] AS t [ROWS 5]
 --> unsupported-sql 1:39:1 [
 --> A stream of FROM has one window.
 --> leave one of the two out
+
+-- LEFT JOIN
+SELECT t.px FROM trades t LEFT JOIN symbols s
+--> sql-syntax 1:46:0
+--> Expected ON and a condition after JOIN, found the end of the text.
+--> write JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+
+SELECT t.px FROM trades t LEFT symbols s ON t.sym = s.id
+--> sql-syntax 1:32:7 symbols
+--> Expected JOIN after LEFT, found 'symbols'.
+--> write JOIN after LEFT
+
+SELECT t.px FROM trades t LEFT JOIN symbols s USING (sym)
+--> unsupported-sql 1:47:5 USING
+--> USING is not offered.
+--> write the condition out: JOIN b ON a.x = b.x
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.px > 5
+--> unsupported-sql 1:50:8 t.px > 5
+--> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> compare the streams by = or by a span, not within OR: ON a.x = b.y
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id OR s.lot > 5
+--> unsupported-sql 1:50:25 t.sym = s.id OR s.lot > 5
+--> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> compare the streams by = or by a span, not within OR: ON a.x = b.y
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON FALSE
+--> unsupported-sql 1:50:5 FALSE
+--> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> compare the streams by = or by a span, not within OR: ON a.x = b.y
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE COUNT(*) > 5
+--> unsupported-sql 1:69:8 COUNT(*)
+--> WHERE and ON hold no aggregates.
+--> conditions on aggregates stand in HAVING, behind GROUP BY
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id LEFT JOIN Quotes q ON q.sym = s.id
+--> unsupported-sql 1:63:4 LEFT
+--> A LEFT JOIN is of two streams: FROM has no third beside it.
+--> write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own
+
+SELECT t.px FROM trades t JOIN Quotes q ON q.sym = t.sym LEFT JOIN symbols s ON t.sym = s.id
+--> unsupported-sql 1:58:4 LEFT
+--> A LEFT JOIN is of two streams: FROM has no third beside it.
+--> write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id, Quotes q
+--> unsupported-sql 1:62:1 ,
+--> A LEFT JOIN is of two streams: FROM has no third beside it.
+--> write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own
+
+SELECT t.px FROM trades t LEFT JOIN arrivals a ON t.sym = a.sym
+--> unsupported-sql 1:37:8 arrivals
+--> Streams of unlike clocks do not join: trades has the clock high-water, arrivals server.
+--> give each row of arrivals one old date such as 2000-01-01, declare the stream anew with that column as its time, and write arrivals [RANGE INTERVAL '36500' DAY]
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.nope
+--> unknown-column 1:60:4 nope
+--> symbols has no column 'nope'.
+--> columns of symbols: id, lot, since
+
+SELECT t.px FROM trades t WHERE t.px > 5 LEFT JOIN symbols s ON t.sym = s.id
+--> unsupported-sql 1:42:4 LEFT
+--> LEFT JOIN there is not offered.
+--> the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y
+
+SELECT t.px FROM trades t RIGHT JOIN symbols s ON t.sym = s.id
+--> unsupported-sql 1:27:5 RIGHT
+--> RIGHT JOIN is not offered.
+--> let the streams change places: FROM b LEFT JOIN a ON a.x = b.y
+
+SELECT t.px FROM trades t FULL OUTER JOIN symbols s ON t.sym = s.id
+--> unsupported-sql 1:27:4 FULL
+--> FULL JOIN is not offered.
+--> register two queries: a LEFT JOIN b, and b LEFT JOIN a where a.x IS NULL
+
+SELECT t.px FROM trades t CROSS JOIN symbols s ON t.sym = s.id
+--> unsupported-sql 1:48:2 ON
+--> CROSS JOIN takes no ON.
+--> write JOIN b ON a.x = b.y, or FROM a, b WHERE a.x = b.y
+
+SELECT t.px FROM trades t LEFT ANTI JOIN symbols s ON t.sym = s.id
+--> unsupported-sql 1:32:4 ANTI
+--> Expected JOIN after LEFT, found 'ANTI'. This is SQL outside the dialect of standing queries.
+--> write JOIN after LEFT
+
+SELECT t.px FROM trades t LEFT JOIN LATERAL symbols s ON t.sym = s.id
+--> sql-syntax 1:37:7 LATERAL
+--> Expected the name of a stream, found the keyword LATERAL.
+--> as a name it stands in double quotes: "LATERAL"
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND s.lot = NULL
+--> unsupported-sql 1:50:29 t.sym = s.id AND s.lot = NULL
+--> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> compare the streams by = or by a span, not within OR: ON a.x = b.y
+
+SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19)) WHERE (s.id, s.lot) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
+--> query-too-complex 1:50:275 t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
+--> Boolean factors: 81; 64 are accepted.
+--> split the query into several

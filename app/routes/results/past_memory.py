@@ -60,7 +60,7 @@ def history_response(
         wrong = [
             (
                 f"?{HISTORY.name}",
-                "is for queries without groups, ORDER BY, LIMIT, OFFSET and row windows",
+                "is for queries without groups, ORDER BY, LIMIT, OFFSET, LEFT JOIN and row windows",
             )
         ]
         raise InvalidFieldError(

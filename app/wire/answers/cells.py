@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from psoup.app.wire.answers.instants import instant_array
+from psoup.engine.invocation.answer import NO_PART
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
@@ -34,7 +35,8 @@ RowIds: TypeAlias = NDArray[np.int64 | np.bytes_]
 class Ids:
     """Ids of rows as a column of an answer, written as text.
 
-    Tuple ids, (n,) int64, or (s, n) where a row has s parts; or digests, (n,) bytes of one length.
+    Tuple ids, (n,) int64, or (s, n) where a row has s parts, NO_PART for one that it lacks; or digests, (n,) bytes of
+    one length.
     """
 
     values: RowIds
@@ -58,7 +60,7 @@ class Ids:
             return [digest.decode() for digest in self.values.tolist()]
         if self.values.ndim == 1:
             return list(map(str, self.values.tolist()))
-        return [_BETWEEN.join(map(str, ids)) for ids in self.values.T.tolist()]
+        return [_BETWEEN.join(map(_id_text, ids)) for ids in self.values.T.tolist()]
 
     def to_arrow(self) -> pa.StringArray:
         """Return the texts as an Arrow array."""
@@ -71,7 +73,23 @@ class Ids:
         """Return the texts of the ids of each part: a row's are these with `-` between them."""
         if self.are_digests:
             return [pa.array(self.values).cast(pa.string())]
-        return [pa.array(part).cast(pa.string()) for part in np.atleast_2d(self.values)]
+        return list(map(_id_texts, np.atleast_2d(self.values)))
+
+    @property
+    def lack_parts(self) -> bool:
+        """Return whether a row lacks a part."""
+        return not self.are_digests and self.values.ndim > 1 and NO_PART in self.values
+
+
+def _id_text(tuple_id: int) -> str:
+    return "" if tuple_id == NO_PART else str(tuple_id)
+
+
+def _id_texts(tuple_ids: NDArray[np.int64]) -> pa.StringArray:
+    """Return tuple ids as texts, the empty one for NO_PART."""
+    texts = pa.array(tuple_ids).cast(pa.string())
+    lacking = tuple_ids == NO_PART
+    return pc.if_else(pa.array(lacking), "", texts) if lacking.any() else texts
 
 
 @dataclass(frozen=True, slots=True)

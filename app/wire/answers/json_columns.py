@@ -27,7 +27,7 @@ def transposed(
     ahead = b""
     for text, column in zip(before, columns, strict=True):
         ahead += text.encode()
-        if isinstance(column, Ids) and column.are_digests:
+        if isinstance(column, Ids) and (column.are_digests or column.lack_parts):
             arrays.add(ahead, orjson.dumps(column.to_list()))
             ahead = b""
         elif isinstance(column, Ids):

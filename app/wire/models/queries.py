@@ -177,7 +177,7 @@ class QueryAnswer(BaseModel):
     columns: list[OutputAnswer]
     delta: Literal["rows", "replace"] = Field(
         description="What an answer to a cursor holds: the rows that have changed, or, where LIMIT, OFFSET or a row"
-        " window cuts, all rows where any has."
+        " window cuts, and of LEFT JOIN, all rows where any has."
     )
     materialize: MaterializeWord
     warnings: list[WarningAnswer]

@@ -15,19 +15,22 @@ from numpy.typing import NDArray
 from psoup.engine.aggregates.groups import grouped, in_order
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import DatedRows, TupleSource
-from psoup.engine.invocation.pinning import is_empty
+from psoup.engine.invocation.answer import PagePosition
+from psoup.engine.invocation.pinning import is_empty, span_of
+from psoup.engine.invocation.shaped.grouping import NEVER_US
+from psoup.engine.invocation.spans import upcoming_span
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.row_window import RowWindow
 from psoup.engine.query.values.evaluate import evaluate
-from psoup.engine.query.window import Window
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
 
-NEVER_US: Final = 2**62
-"""Later than every instant."""
 _GROWTH: Final = 4
 
 
@@ -60,8 +63,10 @@ class DatedSource:
     shown: DatedRows
     upcoming: DatedRows | None
 
-    def rows_of(self, span: DatedRows) -> tuple[Rows, Rows]:
-        """Return the rows of a span, ascending, and their times.
+    def rows_of(
+        self, span: DatedRows, clause: StandingQueryClause | None = None
+    ) -> tuple[Rows, Rows]:
+        """Return the rows of a span, ascending, and their times; only those that satisfy `clause`, where it is given.
 
         Raises PageExpiredError if they are not all held any more. Cost: O(chunks), and O(rows) of those that the span
         reaches.
@@ -74,7 +79,10 @@ class DatedSource:
             stream_id, span.first_row, span.past_row, begin_us, end_us
         ):
             checkpoint()
-            rows = np.arange(first_row, past_row)
+            if clause is None:
+                rows = np.arange(first_row, past_row)
+            else:
+                rows = self.source.matching(stream_id, clause, first_row, past_row)
             times = self.source.times(stream_id, rows)
             if not inside:
                 dated = times <= end_us
@@ -83,6 +91,21 @@ class DatedSource:
                 rows, times = rows[dated], times[dated]
             parts.append((rows, times))
         return np.concatenate([one for one, _ in parts]), np.concatenate([one for _, one in parts])
+
+
+def dated_sources(
+    source: TupleSource, snapshot: Snapshot, at: PagePosition
+) -> tuple[DatedSource, ...]:
+    """Return the sources of a query at a position."""
+    query, streams = snapshot.query, snapshot.streams
+    windows = windows_of(query.window, query.ranges, len(streams))
+    spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
+    return tuple(
+        [
+            DatedSource(source, window, span, upcoming_span(stream, window, span))
+            for stream, window, span in zip(streams, windows, spans, strict=True)
+        ]
+    )
 
 
 def shown_rows(dated: DatedSource, row_window: RowWindow, names: tuple[str, ...]) -> ShownRows:

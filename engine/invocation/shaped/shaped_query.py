@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from psoup.engine.data.source import TupleSource
-from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.answering import AnsweredQuery, SettledFinder
 from psoup.engine.invocation.cache import InvocationCache, Order, Table, Whole
@@ -15,6 +15,8 @@ from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.extent import Extent
 from psoup.engine.invocation.shaped.group_changes import touching
+from psoup.engine.invocation.shaped.left_joined_rows import LeftJoinedRows
+from psoup.engine.invocation.shaped.row_windows import dated_sources
 from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
@@ -50,9 +52,9 @@ class ShapedQuery(AnsweredQuery):
         self._finder = self._finder_at(at)
         """Finds hits, and those that differ from an earlier position."""
         self._shown: RowsToShape = self._finder
-        """The rows that the shape is applied to: hits, or of these what row windows show."""
-        if reading.shape.row_windows:
-            self._shown = self._windowed(at)
+        """The rows that the rest of the shape is applied to."""
+        if reading.shape.looks_past_hits:
+            self._shown = self._shown_at(at, self._finder)
 
     def _finder_at(self, at: PagePosition) -> SettledFinder:
         """Return the finder of the query's hits at a position."""
@@ -63,30 +65,33 @@ class ShapedQuery(AnsweredQuery):
         windows = windows_of(snapshot.query.window, snapshot.query.ranges, len(snapshot.streams))
         return JoinChanges(*given, at=at, windows=windows)
 
-    def _windowed(self, at: PagePosition) -> WindowedRows:
-        """Return the rows that row windows show at a position."""
-        return WindowedRows(
-            self._source, self._snapshot, self.reading, at=at, finder_at=self._finder_at
+    def _shown_at(self, at: PagePosition, finder: SettledFinder) -> RowsToShape:
+        """Return the rows that row windows and LEFT JOIN make of the hits of a position, which `finder` finds."""
+        reading, dated = self.reading, dated_sources(self._source, self._snapshot, at)
+        windowed: WindowedRows | None = None
+        if reading.shape.row_windows:
+            windowed = WindowedRows(reading, at=at, dated=dated, finder_at=self._finder_at)
+        if reading.shape.left_join is None:
+            return windowed or finder
+        return LeftJoinedRows(
+            self._source,
+            reading,
+            pairs=windowed or finder,
+            lefts=dated[0],
+            right_id=dated[1].shown.stream_id,
+            until=None if windowed is None else partial(windowed.until, 0),
         )
 
     def _stands(self, since: Since) -> bool:
-        """Return whether the answer is the one of an earlier position: no row has entered or left, whatever its place.
+        """Return whether the answer is known to be the one of an earlier position without being computed.
 
-        Where it is not known, it is not.
+        No row has entered or left, whatever its place; of tuples that are no hits, none has arrived or been dropped.
         """
         at = self._at
         if not is_quiet(at, since):
             return False
-        if isinstance(self._shown, WindowedRows):
-            if at.parts == since.parts:
-                return True  # nothing has arrived, and nothing was dropped
-            then = PagePosition(
-                since.gen, since.seq, since.now_us, since.parts, None, (0,) * len(since.parts)
-            )
-            try:
-                return self._shown.equals(self._windowed(then))
-            except PageExpiredError:  # what was dropped since is not held any more
-                return False
+        if self.reading.shape.looks_past_hits:
+            return at.parts == since.parts
         touched = touching(self._finder, self._snapshot, at, since)
         return touched is not None and touched.is_nothing(since)
 
@@ -123,9 +128,9 @@ class ShapedQuery(AnsweredQuery):
     def _oldest_rows(self, extent: Extent, *, comes: bool) -> tuple[int, ...]:
         """Return from which rows on pages need the streams; `comes`: rows are to come, which may be older.
 
-        So may be the rows that take the places of others in row windows.
+        So may be tuples that are part of no row.
         """
-        if comes or self.reading.shape.row_windows:
+        if comes or self.reading.shape.looks_past_hits:
             return tuple(map(self._at.first_row, range(len(self._at.parts))))
         if not extent.count:
             return tuple([part.past_row for part in self._at.parts])

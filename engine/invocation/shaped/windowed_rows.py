@@ -10,21 +10,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import Tuples, TupleSource
+from psoup.engine.data.source import Tuples
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.answering import SettledFinder
 from psoup.engine.invocation.changes import first_of
-from psoup.engine.invocation.pinning import span_of
-from psoup.engine.invocation.shaped.row_windows import (
-    NEVER_US,
-    DatedSource,
-    ShownRows,
-    shown_rows,
-)
-from psoup.engine.invocation.spans import upcoming_span
+from psoup.engine.invocation.shaped.grouping import NEVER_US
+from psoup.engine.invocation.shaped.row_windows import DatedSource, ShownRows, shown_rows
 from psoup.engine.query.reading import Names, Reading
-from psoup.engine.query.window import windows_of
-from psoup.engine.results.contract import Snapshot
 from psoup.engine.tuples.batch import Column
 
 Rows = NDArray[np.int64]
@@ -39,25 +31,18 @@ class WindowedRows:
 
     def __init__(
         self,
-        source: TupleSource,
-        snapshot: Snapshot,
         reading: Reading,
         *,
         at: PagePosition,
+        dated: Sequence[DatedSource],
         finder_at: FinderAt,
     ) -> None:
-        """Bind the windows of times to the position's instant; nothing is read yet."""
+        """Read nothing yet; `dated` are the sources of the query at the position."""
         self._at = at
         self._reading = reading
         self._finder_at = finder_at
         self._finder = finder_at(at)
-        query, streams = snapshot.query, snapshot.streams
-        windows = windows_of(query.window, query.ranges, len(streams))
-        spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
-        self._dated = [
-            DatedSource(source, window, span, upcoming_span(stream, window, span))
-            for stream, window, span in zip(streams, windows, spans, strict=True)
-        ]
+        self._dated = dated
         self._found: list[ShownRows | None] | None = None
 
     def no_rows(self) -> Rows:
@@ -109,21 +94,10 @@ class WindowedRows:
         """Return the tuples of rows, by source, with these columns of each."""
         return self._finder.tuples(rows, names)
 
-    def equals(self, other: "WindowedRows") -> bool:
-        """Return whether the rows of another position are the same, those that the clock brings too, at the same times.
-
-        Raises as `visible` does. Cost: that of both.
-        """
-        for one, another in zip(self._instants(), other._instants(), strict=True):  # noqa: SLF001
-            if not np.array_equal(one, another):
-                return False
-        return True
-
-    def _instants(self) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return the visible rows and when they leave, the coming ones and when they enter."""
-        rows = self.visible()
-        leaves_us = self.leaves(rows)
-        return rows, self.no_rows() if leaves_us is None else leaves_us, *self.coming()
+    def until(self, place: int, rows: Rows) -> Rows:
+        """Return until when the row window of a source shows rows of it; -NEVER_US = it does not."""
+        shown = self._shown()[place]
+        return np.full(len(rows), NEVER_US, dtype=np.int64) if shown is None else shown.until(rows)
 
     def _clock_moves(self) -> bool:
         """Return whether a source has tuples that its window of times will show though nothing arrives."""

@@ -9,7 +9,7 @@ Reading order:
     factoring, band: WHERE to boolean factors; bounds on a difference between two sources.
     select_list, shape_binder, shape_names: SELECT; with GROUP BY, HAVING, ORDER BY and LIMIT to a shape; their names.
     aggregate_binder, grouping: calls of aggregates; expressions over rows that are ones over groups.
-    window_binder, row_window_binder: BEGIN-END and the windows of single sources.
+    window_binder, row_window_binder: BEGIN-END and the windows of single sources. left_join_binder: LEFT JOIN.
     query_warnings, author_warnings: what the author should know; the same with the names and places of the text.
     rows_alone: refuses what does more with rows than SELECT and DISTINCT do.
     bound_queries: queries kept as long as they are asked for. skeletons, template: texts that differ in numbers alone,

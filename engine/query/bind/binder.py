@@ -10,6 +10,7 @@ from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_predicate
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.grouping import aggregates_of
+from psoup.engine.query.bind.left_join_binder import bind_left_join
 from psoup.engine.query.bind.query_warnings import query_warnings
 from psoup.engine.query.bind.row_window_binder import bind_row_windows
 from psoup.engine.query.bind.scope import Scope, Streams
@@ -70,18 +71,24 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
         shape = replace(shape, row_windows=row_windows)
     where = _where(syntax, scope, shape.outputs)
     windows, sources = bind_windows(syntax), scope.sources
-    shown = None if where == form.TRUE else where
-    canonical = sql_query(shape, sources, shown, ranges=windows.ranges, window=windows.query)
+    condition = where
+    if syntax.sources[-1].left:
+        lookup = in_conditions(scope.column, _by_name(shape.outputs))
+        left_join, condition = bind_left_join(syntax.sources[-1], where, lookup)
+        shape = replace(shape, left_join=left_join)
+    canonical = sql_query(
+        shape, sources, _or_none(where), ranges=windows.ranges, window=windows.query
+    )
     size = len(canonical.encode())
     if size > limits.QUERY_TEXT_BYTES_MAX:
         raise too_complex(
             "Bytes of the canonical text", size, limits.QUERY_TEXT_BYTES_MAX, Span(0, 0)
         )
-    factors = factors_of(where)
+    factors = factors_of(condition)
     if len(sources) > 1:
         _check_connected(factors, syntax, scope)
-    clause = StandingQueryClause(sql_condition(sources, shown), sources, factors)
-    warnings = query_warnings(clause, windows, scope.schemas)
+    clause = StandingQueryClause(sql_condition(sources, _or_none(condition)), sources, factors)
+    warnings = query_warnings(clause, windows, scope.schemas, shape.left_join)
     return BoundQuery(clause, shape, windows.query, canonical, warnings, windows.ranges)
 
 
@@ -124,13 +131,23 @@ def _output_in_condition(name: Name, output: Output) -> Refused:
     )
 
 
+def _or_none(where: Expression) -> Expression | None:
+    """Return a condition; None for one that asks for nothing."""
+    return None if where == form.TRUE else where
+
+
+def _by_name(outputs: Sequence[Output]) -> Mapping[str, Output]:
+    """Return outputs by their names in lower case."""
+    return {output.name.casefold(): output for output in outputs}
+
+
 def _where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output]) -> Expression:
-    """Return WHERE and what stands behind ON, in normal form; TRUE where there is neither."""
-    named = {output.name.casefold(): output for output in outputs}
+    """Return WHERE and what stands behind ON but of LEFT JOIN, in normal form; TRUE where there is neither."""
+    named = _by_name(outputs)
     bound: list[Expression] = []
     spans: list[Span] = []
     for past, source in enumerate(syntax.sources, 1):
-        if source.on is not None:
+        if source.on is not None and not source.left:
             bound.append(bind_predicate(source.on, in_conditions(scope.columns_up_to(past), named)))
             spans.append(source.on.span)
     if syntax.where is not None:

@@ -8,6 +8,7 @@ from psoup.engine.query.canonical import sql_expression, sql_name
 from psoup.engine.query.clause import QueryWarning, Source, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor, BandFactor, BooleanFactor, ResidualFactor
 from psoup.engine.query.join_graph import is_bounded
+from psoup.engine.query.left_join import LeftJoin
 from psoup.engine.query.values.expression import Expression, reads_columns, sources_of
 from psoup.engine.query.window import WindowKind
 from psoup.engine.tuples.schema import StreamSchema
@@ -17,11 +18,14 @@ _SQL_SHOWN_LENGTH_MAX = 100
 
 
 def query_warnings(
-    clause: StandingQueryClause, windows: Windows, schemas: Sequence[StreamSchema]
+    clause: StandingQueryClause,
+    windows: Windows,
+    schemas: Sequence[StreamSchema],
+    left_join: LeftJoin | None = None,
 ) -> tuple[QueryWarning, ...]:
     """Return the warnings of a bound query, in which streams have the clause's aliases."""
     found = retention_warnings(windows, schemas)
-    found += never_true_warnings(clause.factors)
+    found += never_true_warnings(clause.factors if left_join is None else left_join.alone)
     if len(schemas) > 1:
         found += _join_warnings(clause, windows)
     for factor in clause.factors:

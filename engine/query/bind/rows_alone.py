@@ -8,13 +8,13 @@ from psoup.engine.query.text.syntax_parts import aggregates_in, shown_expression
 
 
 def check_rows_alone(text: str, query: BoundQuery, *, detail: str, remedy: str) -> None:
-    """Raise UnsupportedSqlError where a query does more with its rows than SELECT and DISTINCT do, or has row windows.
+    """Raise UnsupportedSqlError where a query does more with its hits than SELECT and DISTINCT do.
 
     Args:
         text: of the query.
         query: what it is bound to.
-        detail: what the error says. It points at the first row window, at what stands behind WHERE, or at the first
-            aggregate.
+        detail: what the error says. It points at the first row window, at the stream of a LEFT JOIN, at what
+            stands behind WHERE, or at the first aggregate.
         remedy: what to do.
 
     Cost: that of parsing where it is refused.
@@ -23,6 +23,7 @@ def check_rows_alone(text: str, query: BoundQuery, *, detail: str, remedy: str) 
         return
     syntax = parse(text)
     windows = [one.rows.span for one in syntax.sources if one.rows is not None]
+    windows += [one.stream.span for one in syntax.sources if one.left]
     calls = [call.span for one in shown_expressions(syntax) for call in aggregates_in(one)]
     behind = [] if syntax.shape.span is None else [syntax.shape.span]
     place = next(iter([*windows, *behind, *calls]), Span(0, 0))

@@ -1,13 +1,16 @@
 """FROM: streams separated by commas, or joined.
 
     from   := FROM source { , source | CROSS JOIN source | [INNER] JOIN source ON or }
+            | FROM source LEFT [OUTER] JOIN source ON or
     source := name [window] [[AS] alias] [window]
     window := '[' RANGE reach ']' | '[' [PARTITION BY or {, or}] ROWS n ']'
 
-A comma and CROSS JOIN mean the same; the conditions behind ON are conjuncts of WHERE.
+A comma and CROSS JOIN mean the same; the conditions behind ON are conjuncts of WHERE, but for that of LEFT JOIN.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from typing import NoReturn
 
 from psoup.engine import limits
@@ -37,15 +40,17 @@ def sources_syntax(reader: TokenReader) -> tuple[SourceSyntax, ...]:
     """Return the sources of the FROM that begins at the next token; the reader stands behind them.
 
     Raises:
-        Refused: `sql-syntax`, `unsupported-sql` (joins but inner ones), `query-too-complex` (too many).
+        Refused: `sql-syntax`, `unsupported-sql` (joins but inner ones and one LEFT JOIN),
+            `query-too-complex` (too many).
     """
     expect(reader, "FROM", COMMA_OR_FROM)
     found = [_source(reader)]
     while True:
         start = reader.token
-        joined = _joined(reader)
-        if joined is None:
+        kind = _joined(reader)
+        if kind is None:
             return tuple(found)
+        _check_left(found, kind, start)
         if len(found) == limits.QUERY_STREAMS_MAX:
             raise Refused(
                 QueryTooComplexError,
@@ -56,24 +61,47 @@ def sources_syntax(reader: TokenReader) -> tuple[SourceSyntax, ...]:
                 actual=len(found) + 1,
             )
         source = _source(reader)
-        if joined:
-            source = _with_condition(reader, source)
+        if kind is not _Join.PRODUCT:
+            source = replace(_with_condition(reader, source), left=kind is _Join.LEFT)
         elif reader.at("ON") or reader.at("USING"):
             _refuse_condition(reader.token, start)
         found.append(source)
 
 
-def _joined(reader: TokenReader) -> bool | None:
-    """Take what joins a further source; return whether ON follows that, None where there is none."""
+class _Join(Enum):
+    """How a further source is joined: ON follows but for a product."""
+
+    PRODUCT = auto()
+    INNER = auto()
+    LEFT = auto()
+
+
+def _joined(reader: TokenReader) -> _Join | None:
+    """Take what joins a further source, and return how; None where there is none."""
     if reader.take_if(","):
-        return False
+        return _Join.PRODUCT
     if reader.take_if("CROSS"):
         expect(reader, "JOIN", "JOIN after CROSS")
-        return False
+        return _Join.PRODUCT
     if reader.take_if("INNER"):
         expect(reader, "JOIN", "JOIN after INNER")
-        return True
-    return True if reader.take_if("JOIN") else None
+        return _Join.INNER
+    if reader.take_if("LEFT"):
+        reader.take_if("OUTER")
+        expect(reader, "JOIN", "JOIN after LEFT")
+        return _Join.LEFT
+    return _Join.INNER if reader.take_if("JOIN") else None
+
+
+def _check_left(found: Sequence[SourceSyntax], kind: _Join, start: Token) -> None:
+    """Refuse a LEFT JOIN beside other joins."""
+    if found[-1].left or (kind is _Join.LEFT and len(found) > 1):
+        raise Refused(
+            UnsupportedSqlError,
+            "A LEFT JOIN is of two streams: FROM has no third beside it.",
+            start.span,
+            "write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own",
+        )
 
 
 def _source(reader: TokenReader) -> SourceSyntax:

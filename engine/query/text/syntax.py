@@ -308,13 +308,14 @@ class RowsSyntax:
 
 @value_type
 class SourceSyntax:
-    """One entry of FROM; `on` is the condition that JOIN joins it by to those before it."""
+    """One entry of FROM; `on` is the condition that JOIN joins it by to those before it, or where `left` LEFT JOIN."""
 
     stream: Name
     alias: Name | None
     range: RangeSyntax | None = None
     on: ExpressionSyntax | None = None
     rows: RowsSyntax | None = None
+    left: bool = False
 
 
 @value_type

@@ -118,8 +118,8 @@ def plain_columns(
 
 
 def _shapes_rows(syntax: QuerySyntax) -> bool:
-    """Return whether the query does more with its rows than SELECT and DISTINCT do, or has row windows."""
-    if any(one.rows is not None for one in syntax.sources):
+    """Return whether the query does more with its hits than SELECT and DISTINCT do."""
+    if any(one.rows is not None or one.left for one in syntax.sources):
         return True
     return syntax.shape.span is not None or any(map(aggregates_in, shown_expressions(syntax)))
 

@@ -127,7 +127,8 @@ def spark_query(
             Spark need not compare all pairs of tuples.
 
     Raises:
-        SqlError: psoup refuses the text, or it groups, orders or limits rows, or has row windows.
+        SqlError: psoup refuses the text, or it groups, orders or limits rows, or has row windows or a
+            LEFT JOIN.
         UntranslatedError: a function of which Spark cannot be made to say what it means (`calls.py`).
     """
     streams = {schema.name: (StreamId(i), schema) for i, schema in enumerate(schemas, start=1)}
@@ -135,7 +136,7 @@ def spark_query(
     check_rows_alone(
         text,
         bound,
-        detail="Groups, order, limits and row windows are not translated to Spark SQL.",
+        detail="Groups, order, limits, LEFT JOIN and row windows are not translated to Spark SQL.",
         remedy="translate SELECT ... FROM ... WHERE alone, and aggregate its rows in Spark",
     )
     syntax = parse(text)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from psoup.engine.invocation.answer import Answer, RowIds, Since
+from psoup.engine.invocation.answer import NO_PART, Answer, RowIds, Since
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 
 Shown = tuple[int | None, tuple[Any, ...]]
@@ -15,7 +15,10 @@ def names(ids: RowIds) -> list[str]:
     """Return the ids of rows as they travel."""
     if ids.dtype.kind == "S":
         return [one.decode() for one in ids.tolist()]
-    return ["-".join(map(str, parts)) for parts in zip(*np.atleast_2d(ids).tolist(), strict=True)]
+    return [
+        "-".join("" if part == NO_PART else str(part) for part in parts)
+        for parts in zip(*np.atleast_2d(ids).tolist(), strict=True)
+    ]
 
 
 def told(answer: Answer) -> dict[str, Shown]:

@@ -61,6 +61,9 @@ class Forgetful:
 class DeltaWorld:
     """One query and its clients, drawn from a seed."""
 
+    joins = 0.4
+    """How many of these worlds have two streams."""
+
     def __init__(self, seed: int) -> None:
         self.seed, self.rng = seed, Random(seed)
         rng = self.rng
@@ -68,7 +71,7 @@ class DeltaWorld:
         self.by_arrival = rng.random() < 0.2
         server = self.by_arrival or rng.random() < 0.5
         clock = ClockKind.SERVER if server else ClockKind.HIGH_WATER
-        self.join = rng.random() < 0.4
+        self.join = rng.random() < self.joins
         self.distinct = rng.random() < 0.3
         for name in ("s", "r") if self.join else ("s",):
             self.world.declare(self._schema(name, clock))

@@ -4,6 +4,7 @@ import pytest
 
 from tests.agreement.deltas.delta_world import counts, play
 from tests.agreement.deltas.group_world import GroupWorld
+from tests.agreement.deltas.left_join_world import LeftJoinWorld
 from tests.agreement.deltas.partial_world import PartialWorld, with_small_units
 from tests.agreement.deltas.row_window_world import RowWindowWorld
 
@@ -39,6 +40,16 @@ def test_clients_of_groups_through_partials_have_what_a_full_answer_holds_oracle
 def test_clients_of_row_windows_have_what_a_full_answer_holds_oracle_naive_twin(first):
     """So do those of the newest rows, of a stream or of each partition, alone, joined, grouped, ordered and limited."""
     worlds = [play(seed, of=RowWindowWorld) for seed in range(first, first + TOGETHER)]
+    kinds = set(counts(worlds))
+    assert (
+        {"reset", "unchanged"} <= kinds <= {"reset", "unchanged", "delta"}
+    )  # later pages count as delta
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+def test_clients_of_left_joins_have_what_a_full_answer_holds_oracle_naive_twin(first):
+    """So do those of tuples beside their partners, or beside NULLs while none of these is visible."""
+    worlds = [play(seed, of=LeftJoinWorld) for seed in range(first, first + TOGETHER)]
     kinds = set(counts(worlds))
     assert (
         {"reset", "unchanged"} <= kinds <= {"reset", "unchanged", "delta"}

@@ -1,0 +1,53 @@
+"""LEFT JOIN: from ON and WHERE to the condition of the pairs, and to what is asked after the join."""
+
+from typing import NamedTuple
+
+from psoup.engine.errors import UnsupportedSqlError
+from psoup.engine.query.bind import normal_form as form
+from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate
+from psoup.engine.query.bind.factoring import factors_of
+from psoup.engine.query.bind.size import check_size
+from psoup.engine.query.factor import BandFactor, EquiFactor
+from psoup.engine.query.left_join import LeftJoin
+from psoup.engine.query.text.refusal import Refused
+from psoup.engine.query.text.syntax import SourceSyntax
+from psoup.engine.query.values.expression import Expression, sources_of
+
+_FIRST = frozenset({0})
+
+
+class BoundLeftJoin(NamedTuple):
+    """A LEFT JOIN, and the condition of its pairs in normal form."""
+
+    left_join: LeftJoin
+    condition: Expression
+
+
+def bind_left_join(source: SourceSyntax, where: Expression, lookup: Lookup) -> BoundLeftJoin:
+    """Return the LEFT JOIN of a source.
+
+    Args:
+        source: the one that is joined.
+        where: WHERE in normal form.
+        lookup: of the columns that ON reads.
+
+    Raises:
+        Refused: as `bind_predicate`; `unsupported-sql` where ON has neither an equality nor a band of both streams.
+    """
+    assert source.on is not None, "the grammar wants ON"
+    on = form.where_form(bind_predicate(source.on, lookup))
+    check_size(on, source.on.span)
+    if not any(isinstance(one, EquiFactor | BandFactor) for one in factors_of(on)):
+        raise Refused(
+            UnsupportedSqlError,
+            "The ON of a LEFT JOIN has no comparison of a column of each stream.",
+            source.on.span,
+            "compare the streams by = or by a span, not within OR: ON a.x = b.y",
+        )
+    conjuncts = form.conjuncts(where)
+    alone = form.conjunction(one for one in conjuncts if sources_of(one) <= _FIRST)
+    rest = form.conjunction(one for one in conjuncts if not sources_of(one) <= _FIRST)
+    # The texts of the query and of its condition are bound again.
+    check_size(form.conjunction([on, where]), source.on.span)
+    left_join = LeftJoin(on, factors_of(alone), None if rest == form.TRUE else rest)
+    return BoundLeftJoin(left_join, form.where_form(form.conjunction([on, alone])))
