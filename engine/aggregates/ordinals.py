@@ -61,7 +61,7 @@ def column_of(
     Args:
         kind: the type of the values.
         keys: (n,).
-        texts: as in `Ordinals`.
+        texts: as in `Ordinals`; none where all values are NULL.
         valid: (n,) False = NULL; None or all True = no NULL.
     """
     if valid is not None and valid.all():
@@ -70,6 +70,8 @@ def column_of(
         # Taking the sign out of the order of bits is its own inverse.
         values = (keys ^ ((keys >> 63) & np.int64(2**63 - 1))).view(np.float64)
         return Column(kind, values if valid is None else np.where(valid, values, 0.0), valid)
+    if kind is ColumnType.STRING:
+        texts = texts or ("",)  # NULLs have a code as well
     return Column(kind, keys.astype(DTYPES[kind]), valid, texts)
 
 

@@ -1,0 +1,259 @@
+"""The groups of one stream at many instants, out of one pass over its rows.
+
+The rows that any of the windows shows are sorted by time, so each window shows a run of them. The ends of all runs
+cut the rows into panes, at most two for each instant. The states of the groups of a pane are made once; a point merges
+those of its panes, of 32 panes together where these lie in it as a whole. All points are merged at once: their number
+is one more key. Nothing is subtracted, so the bits are those of an invocation at the instant.
+Source: panes of Li et al. 2005, "No pane, no gain"; here for instants that are apart by any length.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
+from psoup.engine.aggregates.groups import grouped
+from psoup.engine.aggregates.partial import (
+    Partial,
+    PartialRun,
+    finished,
+    partial_of,
+    run_of,
+    together,
+)
+from psoup.engine.checkpoint import checkpoint
+from psoup.engine.data.source import DatedRows, Tuples, TupleSource
+from psoup.engine.errors import AnswerTooLargeError
+from psoup.engine.invocation.answer import PagePosition
+from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.pinning import complete_from, dated_span
+from psoup.engine.invocation.series_points import Point
+from psoup.engine.invocation.shaped.grouping import ComputedGroups, columns_of, in_answer_order
+from psoup.engine.invocation.stream_finding import StreamFinding
+from psoup.engine.query.reading import Reading
+from psoup.engine.query.shape import Shape
+from psoup.engine.query.values.expression import AggregateCall
+from psoup.engine.results.contract import ResultsReader, Snapshot
+from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
+
+Integers = NDArray[np.int64]
+
+COARSER: Final = 32
+"""Panes that are merged ahead."""
+GROUPS_AT_ONCE: Final = 1 << 20
+"""Groups of panes that are merged at once, for as many points as have them: some 100 MB of states at most."""
+_ALWAYS_US: Final = -(2**62)
+"""Where a window without BEGIN begins."""
+
+
+def in_one_pass(reading: Reading, sources: int) -> bool:
+    """Return whether the points of a query can be made out of one pass: of groups whose aggregates can be merged."""
+    shape = reading.shape
+    if sources > 1 or shape.keys is None:
+        return False
+    return Grouping(shape.keys, shape.aggregates).mergeable
+
+
+class SeriesGroups(StreamFinding):
+    """The groups of a query over one stream at many instants. Used by one thread, once."""
+
+    __slots__ = ("_asked_us", "_grouping", "_shape", "_spans")
+
+    def __init__(
+        self,
+        results: ResultsReader,
+        source: TupleSource,
+        snapshot: Snapshot,
+        reading: Reading,
+        cache: InvocationCache,
+        *,
+        at: PagePosition,
+        instants: Sequence[int],
+    ) -> None:
+        """Bind the window to each of the instants, one at least; `at` is of the last of them."""
+        super().__init__(results, source, snapshot, reading, cache, at=at)
+        shape, (part,) = reading.shape, at.parts
+        assert shape.keys is not None
+        self._shape: Shape = shape
+        self._asked_us = instants
+        self._grouping = Grouping(shape.keys, shape.aggregates)
+        self._spans = [
+            dated_span(self._shown.stream_id, self._window, now_us, part, at.first_row(0))
+            for now_us in instants
+        ]
+        self._shown = _around(self._spans)
+
+    def points(self, *, rows_max: int) -> tuple[list[Point], tuple[AggregateCall, ...]]:
+        """Return what the query answers at each instant, and the aggregates that have overflowed in some of them.
+
+        Raises:
+            AnswerTooLargeError: the points have more rows than `rows_max` together.
+            PageExpiredError: rows that are needed are not held any more.
+
+        Cost: that of reading and aggregating the rows that any of the windows shows, once; then O(groups of panes) for
+        each point, about 5 ns for each state of them.
+        """
+        return self.settled(lambda: self._points(rows_max))
+
+    def _points(self, rows_max: int) -> tuple[list[Point], tuple[AggregateCall, ...]]:
+        tuples = self._read()
+        begins = np.array(
+            [_ALWAYS_US if one.begin_us is None else one.begin_us for one in self._spans]
+        )
+        first = np.searchsorted(tuples.times, begins, side="left")
+        past = np.searchsorted(tuples.times, [one.end_us for one in self._spans], side="right")
+        past = np.maximum(first, past)
+        edges = np.unique(np.concatenate(([0, len(tuples.times)], first, past)))
+        panes = self._panes(tuples, edges)
+        coarse = panes.coarser(COARSER)
+        ranges = np.array((np.searchsorted(edges, first), np.searchsorted(edges, past))).T
+        points: list[Point] = []
+        overflowed: dict[AggregateCall, None] = {}
+        left = rows_max
+        for some, parts in _batches(panes, coarse, ranges):
+            checkpoint()
+            found = self._merged(parts)
+            overflowed |= dict.fromkeys(found.overflowed)
+            numbers, counts = self._numbers(found, len(some))
+            left -= len(numbers)
+            if left < 0:
+                raise series_too_large(rows_max)
+            points += self._shown_points(some, found, numbers, counts)
+        return points, tuple(overflowed)
+
+    def _read(self) -> Tuples:
+        """Return the rows that any of the windows shows, in order of their times, with what aggregates read of them."""
+        reading = self._reading
+        names = sorted({*reading.key_names[0], *reading.value_names[0]})
+        (tuples,) = self.tuples(self.visible(), (tuple(names),))
+        return tuples
+
+    def _panes(self, tuples: Tuples, edges: Integers) -> PartialRun:
+        if len(edges) == 1:  # there are no rows
+            edges = np.zeros(2, dtype=np.int64)
+        rows = _rows_of(tuples)
+        run = run_of(self._grouping, rows, edges, 0, groups_max=rows.count + len(edges))
+        assert run is not None, "each pane has as many groups as rows at most, or one"
+        return run
+
+    def _merged(self, parts: Sequence[Sequence[Partial]]) -> ComputedGroups:
+        """Return the groups of points, in order of these and of their keys; the point's number is the first key."""
+        grouping = self._grouping
+        if not grouping.keys:  # one group, also of no rows
+            nothing = partial_of(grouping, _rows_of(self._nothing()))
+            parts = [(nothing, *some) for some in parts]
+        flat = [part for some in parts for part in some]
+        every = together(flat or [partial_of(grouping, _rows_of(self._nothing()))])
+        sizes = [sum(part.count for part in some) for some in parts]
+        numbers = Column(ColumnType.INT64, np.repeat(np.arange(len(parts)), sizes))
+        groups = grouped((numbers, *every.keys), every.count)
+        labels, count = groups.labels, groups.count
+        states = tuple([state.regrouped(labels, count) for state in every.states])
+        return _computed(self._shape, finished(grouping, Partial(count, groups.keys, states)))
+
+    def _nothing(self) -> Tuples:
+        """Return no rows."""
+        names = {*self._reading.key_names[0], *self._reading.value_names[0]}
+        (tuples,) = self.tuples(self.no_rows(), (tuple(sorted(names)),))
+        return tuples
+
+    def _numbers(self, found: ComputedGroups, points: int) -> tuple[Integers, Integers]:
+        """Return the numbers of the groups that the points have, one point after the other, and how many each has."""
+        shape, shown = self._shape, found.shown
+        edges = np.searchsorted(found.keys[0].values[shown], np.arange(points + 1))
+        if not shape.order and not shape.distinct and shape.limit is None and not shape.offset:
+            return shown, np.diff(edges)
+        of_point = replace(found, keys=found.keys[1:])
+        listed = [
+            in_answer_order(shape, replace(of_point, shown=shown[begin:end]))
+            for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        ]
+        return np.concatenate(listed), np.array([len(one) for one in listed], dtype=np.int64)
+
+    def _shown_points(
+        self, some: range, found: ComputedGroups, numbers: Integers, counts: Integers
+    ) -> Iterator[Point]:
+        """Yield some of the points, given the numbers of their groups."""
+        of_point = replace(found, keys=found.keys[1:])
+        columns = [
+            (output.name, of_point.computed(output.expression, numbers))
+            for output in self._shape.outputs
+        ]
+        begin = 0
+        for place, count in zip(some, counts.tolist(), strict=True):
+            now_us, rows = self._asked_us[place], slice(begin, begin + count)
+            shown = tuple([(name, column.part(rows)) for name, column in columns])
+            begin_us, end_us = self._window.bind(now_us)
+            complete_us = complete_from(self._snapshot, now_us)
+            yield Point(now_us, begin_us, end_us, complete_us, count, shown)
+            begin += count
+
+
+def series_too_large(rows_max: int) -> AnswerTooLargeError:
+    """Return the refusal of a series that has more rows than are answered."""
+    return AnswerTooLargeError(
+        f"The points of the series have more than {rows_max:,} rows together: ask for fewer points, or narrow the "
+        "query by LIMIT or by its conditions.",
+        limit=rows_max,
+    )
+
+
+def _around(spans: Sequence[DatedRows]) -> DatedRows:
+    """Return a span that holds all of these, of rows of one stream."""
+    begins = [one.begin_us for one in spans if one.begin_us is not None]
+    begin_us = min(begins) if len(begins) == len(spans) else None
+    return replace(spans[0], begin_us=begin_us, end_us=max(one.end_us for one in spans))
+
+
+def _rows_of(tuples: Tuples) -> RowsToAggregate:
+    times = tuples.times
+    return RowsToAggregate(columns_of((tuples,)), len(times), times, tuples.tuple_ids)
+
+
+def _batches(
+    panes: PartialRun, coarse: PartialRun, ranges: Integers
+) -> Iterator[tuple[range, list[list[Partial]]]]:
+    """Yield points, and of each the partials of its panes: so many points that they have GROUPS_AT_ONCE, or one."""
+    begun, size = 0, 0
+    parts: list[list[Partial]] = []
+    for place, (first, past) in enumerate(ranges.tolist()):
+        some = _parts(panes, coarse, first, past)
+        groups = sum(part.count for part in some)
+        if parts and size + groups > GROUPS_AT_ONCE:
+            yield range(begun, place), parts
+            begun, size, parts = place, 0, []
+        parts.append(some)
+        size += groups
+    yield range(begun, len(ranges)), parts
+
+
+def _parts(panes: PartialRun, coarse: PartialRun, first: int, past: int) -> list[Partial]:
+    """Return partials that are together those of the panes `[first, past)`."""
+    begin, end = -(-first // COARSER), min(past // COARSER, coarse.past)
+    if begin >= end:
+        return [panes.part(first, past)]
+    return [
+        panes.part(first, begin * COARSER),
+        coarse.part(begin, end),
+        panes.part(end * COARSER, past),
+    ]
+
+
+def _computed(shape: Shape, groups: AggregatedGroups) -> ComputedGroups:
+    """Return groups whose first key is the number of a point, those that HAVING lets through as shown."""
+    results = dict(zip(shape.aggregates, groups.results, strict=True))
+    found = ComputedGroups(
+        groups.keys,
+        {call: result.column for call, result in results.items()},
+        np.arange(groups.count, dtype=np.int64),
+        tuple([call for call, result in results.items() if result.overflowed]),
+    )
+    if shape.having is None:
+        return found
+    holds = replace(found, keys=found.keys[1:]).computed(shape.having, found.shown)
+    passes = holds.values if holds.valid is None else holds.values & holds.valid
+    return replace(found, shown=found.shown[passes])
