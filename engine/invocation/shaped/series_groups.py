@@ -41,6 +41,7 @@ from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
 Integers = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 COARSER: Final = 32
 """Panes that are merged ahead."""
@@ -100,7 +101,7 @@ class SeriesGroups(StreamFinding):
         return self.settled(lambda: self._points(rows_max))
 
     def _points(self, rows_max: int) -> tuple[list[Point], tuple[AggregateCall, ...]]:
-        tuples = self._read()
+        tuples = self._read_of(self.visible())
         begins = np.array(
             [_ALWAYS_US if one.begin_us is None else one.begin_us for one in self._spans]
         )
@@ -109,14 +110,13 @@ class SeriesGroups(StreamFinding):
         past = np.maximum(first, past)
         edges = np.unique(np.concatenate(([0, len(tuples.times)], first, past)))
         panes = self._panes(tuples, edges)
-        coarse = panes.coarser(COARSER)
-        ranges = np.array((np.searchsorted(edges, first), np.searchsorted(edges, past))).T
+        states, ranges = self._states(panes, np.searchsorted(edges, (first, past)))
         points: list[Point] = []
         overflowed: dict[AggregateCall, None] = {}
         left = rows_max
-        for some, parts in _batches(panes, coarse, ranges):
+        for some in _batches(ranges):
             checkpoint()
-            found = self._merged(parts)
+            found = self._merged(states, ranges[some.start : some.stop])
             overflowed |= dict.fromkeys(found.overflowed)
             numbers, counts = self._numbers(found, len(some))
             left -= len(numbers)
@@ -125,11 +125,11 @@ class SeriesGroups(StreamFinding):
             points += self._shown_points(some, found, numbers, counts)
         return points, tuple(overflowed)
 
-    def _read(self) -> Tuples:
-        """Return the rows that any of the windows shows, in order of their times, with what aggregates read of them."""
+    def _read_of(self, rows: Rows) -> Tuples:
+        """Return rows with the columns that keys and aggregates read of them."""
         reading = self._reading
         names = sorted({*reading.key_names[0], *reading.value_names[0]})
-        (tuples,) = self.tuples(self.visible(), (tuple(names),))
+        (tuples,) = self.tuples(rows, (tuple(names),))
         return tuples
 
     def _panes(self, tuples: Tuples, edges: Integers) -> PartialRun:
@@ -140,26 +140,45 @@ class SeriesGroups(StreamFinding):
         assert run is not None, "each pane has as many groups as rows at most, or one"
         return run
 
-    def _merged(self, parts: Sequence[Sequence[Partial]]) -> ComputedGroups:
-        """Return the groups of points, in order of these and of their keys; the point's number is the first key."""
-        grouping = self._grouping
-        if not grouping.keys:  # one group, also of no rows
-            nothing = partial_of(grouping, _rows_of(self._nothing()))
-            parts = [(nothing, *some) for some in parts]
-        flat = [part for some in parts for part in some]
-        every = together(flat or [partial_of(grouping, _rows_of(self._nothing()))])
-        sizes = [sum(part.count for part in some) for some in parts]
-        numbers = Column(ColumnType.INT64, np.repeat(np.arange(len(parts)), sizes))
-        groups = grouped((numbers, *every.keys), every.count)
-        labels, count = groups.labels, groups.count
-        states = tuple([state.regrouped(labels, count) for state in every.states])
-        return _computed(self._shape, finished(grouping, Partial(count, groups.keys, states)))
+    def _states(self, panes: PartialRun, reach: Integers) -> tuple[Partial, Integers]:
+        """Return the groups of panes, and (n, k, 2) which runs of them those of each point are.
 
-    def _nothing(self) -> Tuples:
-        """Return no rows."""
-        names = {*self._reading.key_names[0], *self._reading.value_names[0]}
-        (tuples,) = self.tuples(self.no_rows(), (tuple(sorted(names)),))
-        return tuples
+        Args:
+            panes: with their groups.
+            reach: (2, n) the first pane of each point, and the one behind its last.
+        """
+        coarse = panes.coarser(COARSER)
+        nothing = partial_of(self._grouping, _rows_of(self._read_of(self.no_rows())))
+        first, past = reach
+        begin, end = -(-first // COARSER), np.minimum(past // COARSER, coarse.past)
+        merged = begin < end
+        begin, end = np.where(merged, (begin, end), 0)
+        ahead, behind = np.where(merged, (begin * COARSER, end * COARSER), past)
+        of_coarse = panes.partial.count + coarse.edges
+        runs = [
+            (panes.edges[first], panes.edges[ahead]),
+            (of_coarse[begin], of_coarse[end]),
+            (panes.edges[behind], panes.edges[past]),
+        ]
+        if not self._grouping.keys:  # one group, also of no rows
+            last = np.full(len(first), panes.partial.count + coarse.partial.count)
+            runs.append((last, last + 1))
+        states = together([panes.partial, coarse.partial, nothing])
+        return states, np.array(runs).transpose(2, 0, 1)
+
+    def _merged(self, states: Partial, ranges: Integers) -> ComputedGroups:
+        """Return the groups of points, in order of these and of their keys; the point's number is the first key."""
+        sizes = ranges[..., 1] - ranges[..., 0]
+        behind = np.cumsum(sizes.ravel())
+        places = np.repeat(ranges[..., 1].ravel() - behind, sizes.ravel())
+        places += np.arange(len(places))
+        some = states.take(places)
+        points = np.repeat(np.arange(len(ranges)), sizes.sum(axis=1))
+        groups = grouped((Column(ColumnType.INT64, points), *some.keys), some.count)
+        labels, count = groups.labels, groups.count
+        regrouped = tuple([state.regrouped(labels, count) for state in some.states])
+        found = finished(self._grouping, Partial(count, groups.keys, regrouped))
+        return _computed(self._shape, found)
 
     def _numbers(self, found: ComputedGroups, points: int) -> tuple[Integers, Integers]:
         """Return the numbers of the groups that the points have, one point after the other, and how many each has."""
@@ -214,33 +233,15 @@ def _rows_of(tuples: Tuples) -> RowsToAggregate:
     return RowsToAggregate(columns_of((tuples,)), len(times), times, tuples.tuple_ids)
 
 
-def _batches(
-    panes: PartialRun, coarse: PartialRun, ranges: Integers
-) -> Iterator[tuple[range, list[list[Partial]]]]:
-    """Yield points, and of each the partials of its panes: so many points that they have GROUPS_AT_ONCE, or one."""
-    begun, size = 0, 0
-    parts: list[list[Partial]] = []
-    for place, (first, past) in enumerate(ranges.tolist()):
-        some = _parts(panes, coarse, first, past)
-        groups = sum(part.count for part in some)
-        if parts and size + groups > GROUPS_AT_ONCE:
-            yield range(begun, place), parts
-            begun, size, parts = place, 0, []
-        parts.append(some)
-        size += groups
-    yield range(begun, len(ranges)), parts
-
-
-def _parts(panes: PartialRun, coarse: PartialRun, first: int, past: int) -> list[Partial]:
-    """Return partials that are together those of the panes `[first, past)`."""
-    begin, end = -(-first // COARSER), min(past // COARSER, coarse.past)
-    if begin >= end:
-        return [panes.part(first, past)]
-    return [
-        panes.part(first, begin * COARSER),
-        coarse.part(begin, end),
-        panes.part(end * COARSER, past),
-    ]
+def _batches(ranges: Integers) -> Iterator[range]:
+    """Yield points one after the other: so many that they have GROUPS_AT_ONCE groups of panes, or one."""
+    behind = np.cumsum((ranges[..., 1] - ranges[..., 0]).sum(axis=1))
+    begin = 0
+    while begin < len(behind):
+        before = int(behind[begin - 1]) if begin else 0
+        past = int(np.searchsorted(behind, before + GROUPS_AT_ONCE, side="right"))
+        yield range(begin, max(past, begin + 1))
+        begin = max(past, begin + 1)
 
 
 def _computed(shape: Shape, groups: AggregatedGroups) -> ComputedGroups:
