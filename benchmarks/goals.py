@@ -16,6 +16,7 @@ from benchmarks import (
     bench_invoke as invoke,
     bench_pubsub as pubsub,
     bench_register as register,
+    bench_series as series,
     bench_windows as windows,
     joins_inequality as inequality,
     joins_sharing as sharing,
@@ -150,6 +151,8 @@ GOALS: Sequence[Goal] = (
     Goal(
         "A4", f"{_BY_SYMBOL}, invoked again", _RATIO, "answers-groups-again", 50, aggregates.DUCKDB
     ),
+    Goal("A5", "an average at 1,000 instants", _RATIO, "series", 100, series.PREPARED),
+    Goal("A5", "an average at 1,000 instants", _RATIO, "series", 3, series.FUNCTION),
     Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 2_000, inequality.COUNT_STAR),
     Goal("10", _JOIN_COUNT, _RATIO, "joins-count-65536", 30, inequality.BY_VALUE),
     Goal("10", _JOIN_PAIRS, _RATIO, "joins-pairs", 5, inequality.SELECT),

@@ -40,6 +40,7 @@ from psoup.engine.query.values.value_set import Interval, ValueSet
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.results.contract import ResultsReader
 from psoup.engine.results.live import LiveResults
+from psoup.engine.series import Series, series
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId, StreamSchema
@@ -155,6 +156,16 @@ class Node:
     def forget_answers(self) -> None:
         """Forget what invocations have left: the next one of each query is its first, but for its text."""
         self._cache = InvocationCache(self._bound)
+
+    def series(self, query_id: QueryId, instants: Sequence[int]) -> Series:
+        """Invoke a query at a sequence of instants."""
+        return series(
+            self.results,
+            self.engine.source,
+            query_id=query_id,
+            instants=lambda _: instants,
+            cache=self._cache,
+        )
 
     def count(self, query_id: QueryId) -> int:
         """Return how many rows a query answers."""

@@ -216,7 +216,7 @@ class QuerySuspendedError(EngineError):
 
 
 class AnswerTooLargeError(EngineError):
-    """The answer of a join that is found when it is asked for is over a bound; extra `limit`."""
+    """The answer of a join that is found when it is asked for, or a series, is over a bound; extra `limit`."""
 
     code = "answer-too-large"
 

@@ -221,6 +221,12 @@ PAGE_BYTES_MAX: Final = 16 * MIB
 """A page ends before its body gets larger."""
 PAGES_LISTED_MAX: Final = 10_000
 """Pages of one answer that are listed at once: a list of about 3 MB, and more than a cluster reads side by side."""
+SERIES_POINTS_DEFAULT: Final = 60
+"""Steps of a series where none is asked for: a chart has some hundred pixels for each."""
+SERIES_POINTS_MAX: Final = 10_000
+"""More than a screen has columns."""
+SERIES_ROWS_MAX: Final = 100_000
+"""Of all points of a series together: as many as a page has, for a series has no pages."""
 LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000

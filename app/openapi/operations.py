@@ -112,6 +112,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         " position and instant. `_id` is a row's identity, `_x` the instant at which it leaves the window. With `wait` it"
         " is answered when something has changed since `cursor`, or when the time is over.",
     ),
+    "invoke_series": Operation(
+        _RESULTS,
+        "Answers what a query's window shows at each of a sequence of instants, all at one position: what a chart draws."
+        " Of a query with groups it reads the rows once, however many points there are. Rows have no `_id` and `_x`.",
+    ),
     "invoke_queries": Operation(
         _RESULTS,
         "Answers the first page of many queries, all at one position and one instant. A handle that nobody"

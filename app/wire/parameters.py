@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from psoup.app.errors import UnknownFieldError
 from psoup.app.wire.control import nearest
+from psoup.app.wire.scalars import DURATION_FORMS, parse_duration
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
 from psoup.engine.query.time_literals import INSTANT_FORMS, parse_instant
@@ -173,6 +174,47 @@ def instant(text: str) -> int:
     return read
 
 
+class Moment(NamedTuple):
+    """An instant as a client gives it: in microseconds since the epoch, or `from_now`: since the query's NOW."""
+
+    us: int
+    from_now: bool
+
+    def at(self, now_us: int | None) -> int | None:
+        """Return the instant where NOW is `now_us`; None = there is none yet to count from."""
+        if not self.from_now:
+            return self.us
+        return None if now_us is None else now_us + self.us
+
+
+def moment(text: str) -> Moment:
+    """Return an instant as `instant` reads one, or one that lies a duration from the query's NOW: `now`, `-1h`."""
+    if text == "now":
+        return Moment(0, from_now=True)
+    us = _signed_duration(text)
+    if us is not None:
+        return Moment(us, from_now=True)
+    try:
+        return Moment(instant(text), from_now=False)
+    except ValueError:
+        raise ValueError(
+            f"expected an instant: {INSTANT_FORMS}, integer microseconds, now, or a duration from it: -1h, -30m"
+        ) from None
+
+
+def step(text: str) -> int:
+    """Return the microseconds of a duration with a sign or without, other than 0: `1m`, `-1h`."""
+    us = _signed_duration(text)
+    if not us:
+        raise ValueError(f"expected {DURATION_FORMS}; with a minus before it, to go back; not 0")
+    return us
+
+
+def _signed_duration(text: str) -> int | None:
+    us = parse_duration(text.removeprefix("-"))
+    return -us if us is not None and text.startswith("-") else us
+
+
 def text_up_to(length: int, *, least: int = 1) -> Callable[[str], str]:
     """Return a reader of texts of `least` to `length` characters."""
 
@@ -248,6 +290,25 @@ NOW = Parameter(
     "Another instant to answer for, as in SQL (a date is its midnight, UTC) or in integer microseconds: up to NOW,"
     " inside retention.",
 )
+FROM = Parameter(
+    "from",
+    moment,
+    {"type": "string", "examples": ["-1h", "2026-11-21T09:00:00Z"]},
+    "The first instant: as `now`, or a duration from the query's NOW. By default where the window begins at `to`.",
+)
+TO = Parameter(
+    "to",
+    moment,
+    {"type": "string", "default": "now", "examples": ["now", "2026-11-21T10:00:00Z"]},
+    "The last instant, likewise: no point lies behind it.",
+)
+EVERY = Parameter(
+    "every",
+    step,
+    {"type": "string", "examples": ["1m", "-1h"]},
+    f"From one instant to the next; negative: back from `from` to `to`. By default the hop of the query, else a"
+    f" {limits.SERIES_POINTS_DEFAULT}th of the way. At most {limits.SERIES_POINTS_MAX} points.",
+)
 ROWS_LIMIT = Parameter(
     "limit",
     integer(least=1),
@@ -280,6 +341,12 @@ FORMAT = Parameter(
     one_of("json", "ndjson", "csv", "arrow"),
     {"type": "string", "enum": ["json", "ndjson", "csv", "arrow"]},
     "The representation; goes before Accept.",
+)
+SERIES_FORMAT = Parameter(
+    "format",
+    one_of("json", "ndjson"),
+    {"type": "string", "enum": ["json", "ndjson"]},
+    "The representation; goes before Accept. NDJSON has one point a line.",
 )
 META = Parameter(
     "meta",

@@ -44,6 +44,10 @@ class ExactSums:
         """Return the numbers of a slice, as a view."""
         return ExactSums(self.unit, self.digits[some])
 
+    def take(self, places: Integers) -> "ExactSums":
+        """Return the numbers at these places."""
+        return ExactSums(self.unit, self.digits[places])
+
     def regrouped(self, labels: Integers, count: int) -> "ExactSums":
         """Return the sums of the numbers with equal labels, `count` of them."""
         digits = np.zeros((count, self.digits.shape[1]), dtype=np.int64)

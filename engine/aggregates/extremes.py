@@ -57,6 +57,10 @@ class Extremes:
         """Return the groups of a slice, as a view."""
         return Extremes(self.column.part(some), self.least)
 
+    def take(self, places: Integers) -> "Extremes":
+        """Return the groups at these places."""
+        return Extremes(self.column.take(places), self.least)
+
     def regrouped(self, labels: Integers, count: int) -> "Extremes":
         """Return `count` groups, made of those with equal labels."""
         column = self.column

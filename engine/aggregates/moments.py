@@ -73,6 +73,12 @@ class Moments:
         squares = None if self.squares is None else self.squares.part(some)
         return Moments(self.counts[some], sums, squares, self.whole)
 
+    def take(self, places: Integers) -> "Moments":
+        """Return the groups at these places."""
+        sums = None if self.sums is None else self.sums.take(places)
+        squares = None if self.squares is None else self.squares.take(places)
+        return Moments(self.counts[places], sums, squares, self.whole)
+
     def regrouped(self, labels: Integers, count: int) -> "Moments":
         """Return `count` groups, made of those with equal labels."""
         counts = ExactSums(0, self.counts[:, None]).regrouped(labels, count).digits[:, 0]

@@ -42,6 +42,11 @@ class Partial:
         keys = tuple([key.part(some) for key in self.keys])
         return Partial(past - begin, keys, tuple([state.part(some) for state in self.states]))
 
+    def take(self, places: Integers) -> "Partial":
+        """Return the groups at these places, in that order; one may be there more than once."""
+        keys = tuple([key.take(places) for key in self.keys])
+        return Partial(len(places), keys, tuple([state.take(places) for state in self.states]))
+
 
 @value_type
 class PartialRun:

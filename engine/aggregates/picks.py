@@ -69,6 +69,12 @@ class Picks:
         held = self.held[some]
         return Picks(self.column.part(some), by, self.backwards, self.when[:, some], held)
 
+    def take(self, places: Integers) -> "Picks":
+        """Return the groups at these places."""
+        by = None if self.by is None else self.by.take(places)
+        held = self.held[places]
+        return Picks(self.column.take(places), by, self.backwards, self.when[:, places], held)
+
     def regrouped(self, labels: Integers, count: int) -> "Picks":
         """Return `count` groups, made of those with equal labels."""
         rows = np.flatnonzero(self.held)

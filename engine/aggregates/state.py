@@ -47,6 +47,10 @@ class State(Protocol):
         """Return the groups of a slice, as a view."""
         ...
 
+    def take(self, places: Integers) -> Self:
+        """Return the groups at these places, in that order; one may be there more than once."""
+        ...
+
     def regrouped(self, labels: Integers, count: int) -> Self:
         """Return `count` groups; `labels` (g,) says to which of them each group belongs. Cost: O(g + count)."""
         ...

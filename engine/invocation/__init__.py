@@ -17,5 +17,6 @@ Reading order:
     answering: what both kinds have in common, the select list first.
     distinct, row_digest: DISTINCT, and what its rows are known by.
     shaped: groups, rows in an order of their own, and the first of either.
+    series_points: the points of a series of instants.
     cache: what a process keeps between invocations.
 """

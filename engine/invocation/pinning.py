@@ -89,12 +89,7 @@ def instant(snapshot: Snapshot, asked_us: int | None) -> int | None:
 
 def _check_kept(snapshot: Snapshot, asked_us: int, newest_us: int | None) -> None:
     """Raise unless a query can be answered at an instant, not rounded: NOW is `newest_us`."""
-    window = snapshot.query.window
-    oldest_us = latest(one.complete_from_us for one in snapshot.streams)
-    if oldest_us is not None:
-        oldest_us = window.at_hop(oldest_us)
-        if newest_us is not None:  # whatever was forgotten, NOW can be asked for
-            oldest_us = min(oldest_us, window.rounded(newest_us))
+    oldest_us = oldest(snapshot)
     if newest_us is not None and asked_us > newest_us:
         raise NowOutOfRangeError(
             "now= lies after the query's NOW: ask for an instant up to `newest`.",
@@ -107,6 +102,21 @@ def _check_kept(snapshot: Snapshot, asked_us: int, newest_us: int | None) -> Non
             oldest=oldest_us,
             newest=newest_us,
         )
+
+
+def oldest(snapshot: Snapshot) -> int | None:
+    """Return the first instant that may be asked for; None = retention has dropped nothing."""
+    oldest_us, newest_us = (
+        latest(one.complete_from_us for one in snapshot.streams),
+        newest(snapshot),
+    )
+    if oldest_us is None:
+        return None
+    window = snapshot.query.window
+    oldest_us = window.at_hop(oldest_us)
+    if newest_us is None:
+        return oldest_us
+    return min(oldest_us, window.rounded(newest_us))  # whatever was forgotten, NOW can be asked for
 
 
 def newest(snapshot: Snapshot) -> int | None:

@@ -51,12 +51,6 @@ SELECT sym FROM trades BEGIN ('2014-01-05') END ('2014-01-06') EVERY 60
 --> SELECT sym FROM trades BEGIN (TIMESTAMP '2014-01-05 00:00:00') END (TIMESTAMP '2014-01-06 00:00:00') EVERY INTERVAL '1' MINUTE
 --> snapshot: sym string
 
-SELECT sym, COUNT(*) AS n FROM trades WHERE px > 40 GROUP BY sym HAVING n > 2 ORDER BY n DESC LIMIT 3 BEGIN (NOW - 60) END (NOW) EVERY 60
---> SELECT sym, COUNT(*) AS n FROM trades WHERE px > 40.0 GROUP BY sym HAVING COUNT(*) > 2 ORDER BY n DESC LIMIT 3 BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW) EVERY INTERVAL '1' MINUTE
---> sliding: sym string, n int64
---> delta replace
---> factor px in (40.0, ..)
-
 SELECT sym AS every, px AS align FROM trades AS every BEGIN (NOW - 60) END (NOW) EVERY 60 -- names, and the word
 --> SELECT sym AS every, px AS align FROM trades BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW) EVERY INTERVAL '1' MINUTE
 --> sliding: every string, align float64

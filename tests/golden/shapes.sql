@@ -331,3 +331,9 @@ SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE t.px = NULL
 --> warning never-true
 --> warning join-unbounded
 --> warning join-not-kept
+
+SELECT sym, COUNT(*) AS n FROM trades WHERE px > 40 GROUP BY sym HAVING n > 2 ORDER BY n DESC LIMIT 3 BEGIN (NOW - 60) END (NOW) EVERY 60
+--> SELECT sym, COUNT(*) AS n FROM trades WHERE px > 40.0 GROUP BY sym HAVING COUNT(*) > 2 ORDER BY n DESC LIMIT 3 BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW) EVERY INTERVAL '1' MINUTE
+--> sliding: sym string, n int64
+--> delta replace
+--> factor px in (40.0, ..)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.results import invoke_many
+from psoup.app.routes.results import invoke_many, series
 from psoup.app.routes.results.caching import (
     NO_CACHE,
     cache_headers,
@@ -357,4 +357,5 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         from_memory=True,
     ),
     *invoke_many.ENDPOINTS,
+    *series.ENDPOINTS,
 )

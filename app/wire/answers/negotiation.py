@@ -23,8 +23,10 @@ _ENCODERS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 """In the order of preference where a client has none."""
 
 
-def choose_format(wanted: str | None, accept: str | None) -> str:
-    """Return one of FORMATS: what `format=` names, else the best of Accept, else json.
+def choose_format(
+    wanted: str | None, accept: str | None, formats: Mapping[str, str] = FORMATS
+) -> str:
+    """Return one of the formats: what `format=` names, else the best of Accept, else json.
 
     Raises:
         NotAcceptableError: Accept allows none of them.
@@ -35,13 +37,13 @@ def choose_format(wanted: str | None, accept: str | None) -> str:
         return "json"
     weights = _weights(accept)
     best, best_weight = "", 0.0
-    for name, media_type in FORMATS.items():
+    for name, media_type in formats.items():
         weight = _weight_of(media_type, weights)
         if weight > best_weight:
             best, best_weight = name, weight
     if not best:
         raise NotAcceptableError(
-            "No representation of the answer is acceptable.", supported=list(FORMATS.values())
+            "No representation of the answer is acceptable.", supported=list(formats.values())
         )
     return best
 

@@ -25,6 +25,7 @@ from psoup.engine.errors import BadPageError
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Since
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.shape import Shape
+from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.tuples.batch import empty_column
 
 OVERFLOW_WARNING: Final = "overflow"
@@ -261,13 +262,19 @@ def _ending(
     }
 
 
+def overflow_warnings(overflowed: Sequence[AggregateCall]) -> list[dict[str, str]]:
+    """Return the warnings of an answer in which these aggregates are NULL somewhere because they overflow."""
+    if not overflowed:
+        return []
+    aggregates = ", ".join(sql_expression(call) for call in overflowed)
+    detail = f"NULL stands where the value is out of range: {aggregates}. Cast what is added up to DOUBLE."
+    return [{"code": OVERFLOW_WARNING, "detail": detail}]
+
+
 def _warnings(answer: Answer) -> dict[str, Any]:
     """Return the member `warnings` where there are some."""
-    if not answer.overflowed:
-        return {}
-    aggregates = ", ".join(sql_expression(call) for call in answer.overflowed)
-    detail = f"NULL stands where the value is out of range: {aggregates}. Cast what is added up to DOUBLE."
-    return {"warnings": [{"code": OVERFLOW_WARNING, "detail": detail}]}
+    warnings = overflow_warnings(answer.overflowed)
+    return {"warnings": warnings} if warnings else {}
 
 
 def _id_texts(ids: RowIds | None) -> list[str] | None:

@@ -113,6 +113,8 @@ _QUERIES: Final = (
     Step("invoke_query", "columns", "Names once", "GET", RESULTS, 200, query={"shape": "columns"}),
     Step("invoke_query", "count", "How many", "GET", RESULTS, 200, query={"count": "only"}),
     Step("invoke_query", "csv", "As CSV", "GET", RESULTS, 200, query={"format": "csv"}),
+    Step("invoke_series", "every second", "Each second, back from NOW", "GET", "/v1/queries/{query}/series", 200,
+         query={"from": "now", "to": "-2s", "every": "-1s"}),
     Step("append_rows", "later", "", "POST", ROWS, 200, body=[trade(7, "ACME", 45.0)], is_shown=False),
     Step("invoke_query", "changes", "What has changed since", "GET", RESULTS, 200,
          query={"cursor": "{cursor}"}),

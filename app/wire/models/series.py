@@ -1,0 +1,115 @@
+"""Series as they travel: the points of a query at a sequence of instants, in one envelope or one a line."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from pydantic import BaseModel, Field
+
+from psoup.app.wire.answers.encoding import RowSet, json_arrays, json_rows
+from psoup.app.wire.models.invocations import Presentation, WindowAt, overflow_warnings
+from psoup.app.wire.models.warnings import FewWarnings
+from psoup.app.wire.scalars import format_duration, format_instant
+from psoup.engine import limits
+from psoup.engine.errors import AnswerTooLargeError
+from psoup.engine.series import Point, Series
+
+_ESTIMATE_FACTOR: Final = 2
+"""Rows are not written at all where their size is estimated at so many times the bound."""
+
+
+class PointAnswer(BaseModel):
+    """What the query answers at one instant."""
+
+    now: str = Field(description="The instant; of a query that hops its last hop.")
+    window: WindowAt
+    count: int
+    complete_from: str | None
+    rows: list[Any] | None = Field(
+        default=None, description="Objects, or arrays, without `_id` and `_x`; not with count=only."
+    )
+
+
+class SeriesAnswer(BaseModel):
+    """What a query answers at each of a sequence of instants, all at one position."""
+
+    query: str
+    gen: int
+    seq: int
+    now: str | None = Field(description="The query's NOW; null: there is none yet.")
+    first: str | None = Field(alias="from", description="The first instant; null: no points.")
+    to: str | None = Field(
+        description="The last instant at which there is a point; null: no points."
+    )
+    every: str | None = Field(description="From one to the next; null where there is one, or none.")
+    columns: list[str] | None = Field(default=None, description="With shape=columns: the names.")
+    points: list[PointAnswer]
+    warnings: FewWarnings = None
+
+
+def encode_series(found: Series, shown: Presentation) -> bytes:
+    """Return the body.
+
+    Raises:
+        AnswerTooLargeError: it would have more bytes than a page.
+    """
+    rows = [RowSet(point.columns, point.count) for point in found.points]
+    body = b""
+    if sum(one.estimate_bytes() for one in rows) <= _ESTIMATE_FACTOR * limits.PAGE_BYTES_MAX:
+        points = [_point(*pair, shown) for pair in zip(found.points, rows, strict=True)]
+        if shown.format == "ndjson":
+            body = b"".join(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in points)
+        else:
+            body = orjson.dumps(_envelope(found, shown, points))
+        if len(body) <= limits.PAGE_BYTES_MAX:
+            return body
+    raise AnswerTooLargeError(
+        f"The series has more than {limits.PAGE_BYTES_MAX // limits.MIB} MiB: ask for fewer points, or select less.",
+        limit=limits.PAGE_BYTES_MAX,
+    )
+
+
+def series_headers(found: Series) -> Mapping[str, str]:
+    """Return the headers that tell the position of the points, in every format."""
+    headers = {"Psoup-Gen": str(found.cut.gen), "Psoup-Seq": str(found.cut.seq)}
+    now = format_instant(found.now_us)
+    warnings = overflow_warnings(found.overflowed)
+    if now is not None:
+        headers["Psoup-Now"] = now
+    if warnings:
+        headers["Psoup-Warnings"] = ", ".join(one["code"] for one in warnings)
+    return headers
+
+
+def _envelope(found: Series, shown: Presentation, points: list[dict[str, Any]]) -> dict[str, Any]:
+    asked_us = found.asked_us
+    envelope: dict[str, Any] = {
+        "query": found.query.query_id,
+        "gen": found.cut.gen,
+        "seq": found.cut.seq,
+        "now": format_instant(found.now_us),
+        "from": format_instant(asked_us[0]) if asked_us else None,
+        "to": format_instant(asked_us[-1]) if asked_us else None,
+        "every": _format_step(asked_us[1] - asked_us[0]) if len(asked_us) > 1 else None,
+    }
+    if shown.shape == "columns" and not shown.count_only:
+        envelope["columns"] = list(found.names)
+    envelope["points"] = points
+    warnings = overflow_warnings(found.overflowed)
+    return envelope | {"warnings": warnings} if warnings else envelope
+
+
+def _point(point: Point, rows: RowSet, shown: Presentation) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "now": format_instant(point.now_us),
+        "window": {"begin": format_instant(point.begin_us), "end": format_instant(point.end_us)},
+        "count": point.count,
+        "complete_from": format_instant(point.complete_from_us),
+    }
+    if not shown.count_only:
+        answer["rows"] = json_arrays(rows) if shown.shape == "columns" else json_rows(rows)
+    return answer
+
+
+def _format_step(us: int) -> str:
+    return f"{'-' if us < 0 else ''}{format_duration(abs(us))}"
