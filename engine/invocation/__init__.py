@@ -10,6 +10,7 @@ Reading order:
     stream_invocation: one query over one stream, counted or a page of its rows.
     stream_finding: its rows, and those that differ from an earlier position.
     stream_aggregates: the aggregates of its rows, from partials of whole chunks.
+    dated_hits: its hits by the times of their tuples.
     finding, matching: its hits by spans of rows; read where they are kept, evaluated where they are not.
     join_invocation: one query over several streams.
     join_finding, composite_dates, composite_hits: its composite tuples; those of one clause out of its group's pages.

@@ -4,7 +4,7 @@
 What is read belongs to one snapshot; what was dropped while it was read is noticed, and refused.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -17,8 +17,9 @@ from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
 from psoup.engine.invocation.answer import PagePosition, PartPosition, Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.cache import FirstDated, InvocationCache
+from psoup.engine.invocation.dated_hits import DatedHits, joined
 from psoup.engine.invocation.finding import Finding
-from psoup.engine.invocation.pinning import earliest, is_empty, span_of
+from psoup.engine.invocation.pinning import span_of
 from psoup.engine.invocation.spans import (
     entered_spans,
     forgotten_spans,
@@ -29,7 +30,6 @@ from psoup.engine.invocation.spans import (
     upcoming_span,
 )
 from psoup.engine.kernels.gather import ascends
-from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
@@ -65,7 +65,6 @@ class StreamFinding:
         "_at",
         "_cache",
         "_hits",
-        "_lowest_row",
         "_reading",
         "_results",
         "_shown",
@@ -91,11 +90,10 @@ class StreamFinding:
         self._reading = reading
         self._at = at
         self._cache = cache
-        self._hits = Finding(results, source, snapshot, reading.clause, cache)
         self._window = snapshot.query.window
         self._shown = span_of(snapshot, at, 0, self._window)
-        self._lowest_row = at.first_row(0)
-        """The smallest row that was looked at."""
+        hits = Finding(results, source, snapshot, reading.clause, cache)
+        self._hits = DatedHits(source, hits, at.first_row(0))
 
     def settled(self, look: Callable[[], Found]) -> Found:
         """Return what `look` finds here, and remember the hits that were read, also where a checkpoint ends it.
@@ -118,7 +116,7 @@ class StreamFinding:
 
     def rows(self) -> Rows:
         """Return the visible rows, ascending."""
-        return _joined(self._in(self._shown))
+        return joined(self._hits.rows(self._shown))
 
     def listed(self) -> tuple[Rows, int | None]:
         """Return the visible rows, ascending, and when the clock brings the next one."""
@@ -135,19 +133,19 @@ class StreamFinding:
     @property
     def whole_row(self) -> int:
         """Return below which row chunks are whole, and what is found in them may be remembered."""
-        return self._hits.whole_row
+        return self._hits.finding.whole_row
 
     def spans(self) -> Sequence[RowSpan]:
         """Return where visible rows lie. Raises PageExpiredError if they are not all held any more."""
-        return self._reach(self._shown)
+        return self._hits.reach(self._shown)
 
     def hits(self, first_row: int, past_row: int) -> Rows:
         """Return the hits in `[first_row, past_row)`, ascending."""
-        return _joined(self._hits.rows(first_row, past_row))
+        return joined(self._hits.finding.rows(first_row, past_row))
 
     def dated(self, rows: Rows) -> Rows:
         """Return those of some rows that are dated inside of the window."""
-        ((found, _, dated),) = self._dated([rows], self._shown)
+        ((found, _, dated),) = self._hits.dated([rows], self._shown)
         return found[dated]
 
     def numbers(self) -> Numbers:
@@ -156,13 +154,13 @@ class StreamFinding:
         Cost: O(segments), and O(hits) of the chunks that an end of the window cuts.
         """
         total, oldest_row, newest_row = 0, None, None
-        for first_row, past_row, inside in self._reach(self._shown):
+        for first_row, past_row, inside in self._hits.reach(self._shown):
             if inside:
-                count, oldest, newest = self._hits.count(first_row, past_row)
+                count, oldest, newest = self._hits.finding.count(first_row, past_row)
             else:
                 count, oldest, newest = 0, None, None
-                parts = self._hits.rows(first_row, past_row)
-                for part, _, dated in self._dated(parts, self._shown):
+                parts = self._hits.finding.rows(first_row, past_row)
+                for part, _, dated in self._hits.dated(parts, self._shown):
                     rows = part[dated]
                     if len(rows):
                         oldest = rows.item(0) if oldest is None else oldest
@@ -185,14 +183,14 @@ class StreamFinding:
             return None
         shown, known = self._shown, self._cache.first_dated(self._snapshot)
         if known is None or not known.is_first_in(shown):
-            least_us = self._least_us(replace(shown, first_row=oldest_row))
+            least_us = self._hits.least_us(replace(shown, first_row=oldest_row))
             assert least_us is not None, "a visible row has a time"
             self._remember_first_dated(least_us)
         elif known.past_row == shown.past_row:
             least_us = known.time_us
         else:
             fresh = replace(shown, first_row=known.past_row, end_us=known.time_us - 1)
-            earlier_us = self._least_us(fresh)
+            earlier_us = self._hits.least_us(fresh)
             least_us = known.time_us if earlier_us is None else earlier_us
             self._remember_first_dated(least_us)
         interval = self._window.interval(least_us)
@@ -211,7 +209,7 @@ class StreamFinding:
         """
         shown_us = shown_until(self._window, since.now_us)
         spans = entered_spans(self._shown, since.parts[0], shown_us, by_clock=by_clock)
-        rows = _joined([part for span in spans for part in self._in(span)])
+        rows = joined([part for span in spans for part in self._hits.rows(span)])
         return self._ordered(np.sort(rows) if len(spans) > 1 else rows)
 
     def have_entered(self, rows: Rows, since: Since) -> NDArray[np.bool_]:
@@ -238,9 +236,9 @@ class StreamFinding:
         former = former_span(self._snapshot, self._at, 0, self._window, part)
         try:
             spans = forgotten_spans(former, self._shown)
-            return _joined([rows for span in spans for rows in self._in(span)])
+            return joined([rows for span in spans for rows in self._hits.rows(span)])
         except PageExpiredError:
-            self._lowest_row = self._at.first_row(0)
+            self._hits.lowest_row = self._at.first_row(0)
             return None
 
     def enters_us(self, since: Since | None = None) -> int | None:
@@ -258,7 +256,7 @@ class StreamFinding:
         if span is not None and self._window.skips:
             _, enters_us = self._coming_in(span)
             return int(enters_us.min()) if len(enters_us) else None
-        least_us = None if span is None else self._least_us(span)
+        least_us = None if span is None else self._hits.least_us(span)
         return None if least_us is None else self._window.first_shown(least_us)
 
     def coming(self) -> tuple[Rows, Rows]:
@@ -268,7 +266,7 @@ class StreamFinding:
 
     def _coming_in(self, span: DatedRows) -> tuple[Rows, Rows]:
         """Return the rows of a span that the window will show, and the instants at which they enter."""
-        rows = _joined(self._in(span))
+        rows = joined(self._hits.rows(span))
         enters_us, leaves_us = self._instants(rows)
         if leaves_us is None or not self._window.skips:
             return rows, enters_us
@@ -291,7 +289,7 @@ class StreamFinding:
         if shown is None:
             return None
         spans = forgotten_spans(shown, reached)
-        rows = _joined([rows for span in spans for rows in self._in(span)])
+        rows = joined([rows for span in spans for rows in self._hits.rows(span)])
         if not self._window.skips:
             return rows
         enters_us, leaves_us = self._instants(rows)
@@ -322,92 +320,18 @@ class StreamFinding:
         """Return the tuples of rows, with these columns: one, of the only source."""
         return (self._source.tuples(self._shown.stream_id, names[0], rows),)
 
-    def _least_us(self, span: DatedRows) -> int | None:
-        """Return the smallest time of the hits in a span; None = there is none.
-
-        Cost: O(chunks) up to the first one that has hits; its hits, where tuples arrive about in the order of their
-        times.
-        """
-        least_us: int | None = None
-        rest: DatedRows | None = span
-        while rest is not None:
-            rest = self._rest_below(rest)
-            if rest is not None:
-                least_us = rest.end_us + 1
-        return least_us
-
-    def _rest_below(self, span: DatedRows) -> DatedRows | None:
-        """Return where hits of a span may lie that are dated before its first ones; None = it has no hits.
-
-        These are the hits of one chunk: others may only lie behind it.
-        """
-        for first_row, past_row, _ in self._reach(span):
-            for begin, past in _by_chunk(first_row, past_row):
-                least_us: int | None = None
-                for _, times, dated in self._dated(self._hits.rows(begin, past), span):
-                    if dated.any():
-                        least_us = earliest(least_us, int(times[dated].min()))
-                if least_us is not None:
-                    begin_us = span.begin_us
-                    return DatedRows(span.stream_id, past, span.past_row, begin_us, least_us - 1)
-        return None
-
-    def _in(self, span: DatedRows) -> list[Rows]:
-        """Return the hits in a span, ascending, in parts."""
-        found: list[Rows] = []
-        for first_row, past_row, inside in self._reach(span):
-            parts = self._hits.rows(first_row, past_row)
-            found += (
-                parts if inside else [rows[dated] for rows, _, dated in self._dated(parts, span)]
-            )
-        return found
-
-    def _reach(self, span: DatedRows) -> Sequence[RowSpan]:
-        """Return where the rows of a span lie. Raises PageExpiredError if they are not all held any more."""
-        if is_empty(span):
-            return ()
-        self._lowest_row = min(self._lowest_row, span.first_row)
-        return self._source.reach(
-            span.stream_id, span.first_row, span.past_row, span.begin_us, span.end_us
-        )
-
     def _ordered(self, rows: Rows) -> Rows:
         """Return rows, which ascend, in the order of answers: of their times, and of their numbers where equal."""
         times = self._source.times(self._shown.stream_id, rows)
         return rows if ascends(times) else rows[np.argsort(times, kind="stable")]
 
-    def _dated(
-        self, parts: list[Rows], span: DatedRows
-    ) -> Iterator[tuple[Rows, Rows, NDArray[np.bool_]]]:
-        """Yield rows, their times, and which of them are dated as the span has it, part by part."""
-        for rows in parts:
-            times = self._source.times(span.stream_id, rows)
-            inside = times <= span.end_us
-            if span.begin_us is not None:
-                inside &= times >= span.begin_us
-            yield rows, times, inside
-
     def _settle(self) -> None:
         """Remember what was found; refuse it if part of it may have been dropped while it was looked for."""
-        if not self._hits.looked:
+        if not self._hits.finding.looked:
             return
         at, before, cut = self._at, self._snapshot.cut, self._results.cut()
         if (cut.gen, cut.seq) != (before.gen, before.seq):
             later = self._results.snapshot(self._snapshot.query.query_id)
-            if later.cut.gen != at.gen or later.streams[0].dropped_row > self._lowest_row:
+            if later.cut.gen != at.gen or later.streams[0].dropped_row > self._hits.lowest_row:
                 raise PageExpiredError
-        self._hits.remember()
-
-
-def _by_chunk(first_row: int, past_row: int) -> Iterator[tuple[int, int]]:
-    """Yield the rows `[first_row, past_row)` chunk by chunk."""
-    while first_row < past_row:
-        past = min((first_row // CHUNK_ROWS + 1) * CHUNK_ROWS, past_row)
-        yield first_row, past
-        first_row = past
-
-
-def _joined(parts: list[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate(parts) if parts else NO_ROWS
+        self._hits.finding.remember()
