@@ -111,3 +111,24 @@ def test_left_join_is_not_complete_when_retention_has_passed_the_second_stream_a
 
 def instant(second: int) -> str:
     return f"TIMESTAMP '{written(EPOCH_US + second * SECOND_US)}'"
+
+
+@pytest.mark.parametrize("window", ["", "[ROWS 3]", "[PARTITION BY t ROWS 2]", "[RANGE 0.000004]"])
+def test_left_of_a_left_join_may_stand_an_inner_join_naive_twin(window):
+    """Each composite of it beside its partners, or beside NULLs: its id has an empty part at the end."""
+    world = world_of()
+    query_id = world.register(
+        f"SELECT x.ts, z.a, y.a AS b FROM s AS x {window} JOIN s AS z {window} ON x.t = z.t AND x.ts < z.ts "
+        f"LEFT JOIN r AS y {window} ON y.a = z.a AND y.t = x.t WHERE y.a IS NULL OR y.a < 3"
+    )
+    seen = set()
+    for at in range(12):
+        for name, kinds in (("s", 4), ("r", 5)):
+            row = {"ts": at * 5 % 12, "a": at % kinds, "t": [None, "x", "y"][at % 3]}
+            world.append(name, [row])
+        expected = Reference.fold(world.history).invoke(
+            query_id, server_now_us=world.clock.now_us()
+        )
+        assert expected == world.invoke(query_id)
+        seen |= {row_id.endswith("-") for row_id, *_ in expected.rows}
+    assert True in seen
