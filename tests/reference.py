@@ -280,12 +280,11 @@ class Reference:
                 if row.enters_us is not None
             ]
         if shape.left_join is not None:
-            right = self.streams[asked.bound.clause.sources[1].stream_id].schema
+            right = self.streams[asked.bound.clause.sources[-1].stream_id].schema
             pairs = combined(asked.coming, factors)
+            lefts = combined(asked.coming[:-1], shape.left_join.alone)
             stretches = asked.stretches
-            alone = alone_rows(
-                shape.left_join, asked.coming[0], stretches, pairs, right=right, now_us=asked.now_us
-            )
+            alone = alone_rows(lefts, stretches, pairs, right=right, now_us=asked.now_us)
             found += [one for one in alone if one.enters_us is None or shape.keys is not None]
             found = [row for row in found if passes(shape.left_join, row)]
         return shaped(shape, found)

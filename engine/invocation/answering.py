@@ -85,11 +85,7 @@ def answer_at(
         state = (*state, "complete")
     stands: Since | None = None
     if following is None and not of_past:
-        stands = since
-        if not whole.unchanged:
-            stands = Since(
-                at.gen, at.seq, at.now_us, at.parts, whole.changes_us, whole.count, whole.content
-            )
+        stands = since if whole.unchanged else _standing(at, whole)
     return Answer(
         cut if cut.seq == at.seq else replace(cut, seq=at.seq),
         snapshot.query,
@@ -117,6 +113,12 @@ def answer_at(
         whole.content,
         snapshot,
     )
+
+
+def _standing(at: PagePosition, whole: Whole) -> Since:
+    """Return where the client of an answer stands."""
+    position = at.gen, at.seq, at.now_us, at.parts
+    return Since(*position, whole.changes_us, whole.count, whole.content)
 
 
 def full_whole(

@@ -49,7 +49,7 @@ def is_complete(snapshot: Snapshot, at: PagePosition, *, left_join: bool) -> boo
 
     Two things alone promise that. Either time has passed the END of every stream, which is constant, and tuples are
     dated by their arrival: the log has given a time past END, and those times never decrease. Or retention has passed
-    the END of one of them: what is dated up to there is dropped, and so is what arrives. (Of the second stream of a
+    the END of one of them: what is dated up to there is dropped, and so is what arrives. (Of the last stream of a
     LEFT JOIN that promises nothing: rows beside NULLs may still come.) A stream that dates tuples by a column may get
     one that is late by any time, until retention has passed it.
 
@@ -60,13 +60,17 @@ def is_complete(snapshot: Snapshot, at: PagePosition, *, left_join: bool) -> boo
     if not query.window.is_fixed:  # RANGE slides as well
         return False
     closed = at.complete_from_us is None
-    windows = windows_of(query.window, query.ranges, len(streams))
+    windows, last = windows_of(query.window, query.ranges, len(streams)), len(streams) - 1
     for place, (stream, window, part) in enumerate(zip(streams, windows, at.parts, strict=True)):
         if window.end is None or window.end.moving:
             closed = False
             continue
         end_us = window.end.us
-        if part.floor_us is not None and part.floor_us > end_us and not (left_join and place):
+        if (
+            part.floor_us is not None
+            and part.floor_us > end_us
+            and not (left_join and place == last)
+        ):
             return True
         closed &= (
             stream.schema.time is None

@@ -145,7 +145,8 @@ class JoinFinding:
             refuse_suspended(later)
             if later.cut.gen != at.gen or any(
                 stream.dropped_row > lowest_row
-                for stream, lowest_row in zip(later.streams, self._lowest_rows, strict=True)
+                # Composites left of a LEFT JOIN are of the first streams alone.
+                for stream, lowest_row in zip(later.streams, self._lowest_rows, strict=False)
             ):
                 raise PageExpiredError
         if self._grown is not None:

@@ -188,7 +188,8 @@ def _sql_from(
     none = (None,) * len(sources)
     listed = map(_sql_source, sources, ranges or none, row_windows or none)
     if left_join is not None:
-        return f"FROM {' LEFT JOIN '.join(listed)} ON {sql_expression(left_join.on)}"
+        *lefts, right = listed
+        return f"FROM {', '.join(lefts)} LEFT JOIN {right} ON {sql_expression(left_join.on)}"
     return f"FROM {', '.join(listed)}"
 
 

@@ -22,6 +22,7 @@ class Reading:
     __slots__ = (
         "_group_names",
         "_key_names",
+        "_left",
         "_made",
         "_names",
         "_order_names",
@@ -44,6 +45,7 @@ class Reading:
         self._partition_names: Names | None = None
         self._plan: JoinPlan | None = None
         self._made: dict[Callable[[Shape], Any], Any] = {}
+        self._left: Reading | None = None
 
     @property
     def names(self) -> Names:
@@ -79,11 +81,15 @@ class Reading:
         return self._group_names
 
     @property
-    def left_clause(self) -> StandingQueryClause:
-        """Return what LEFT JOIN asks of the first source, with partners or without."""
-        left_join = self.shape.left_join
-        assert left_join is not None, "the query has a LEFT JOIN"
-        return StandingQueryClause("", self.clause.sources[:1], left_join.alone)
+    def left(self) -> "Reading":
+        """Return the same of the sources before that of a LEFT JOIN, and of what is asked of these alone."""
+        if self._left is None:
+            left_join = self.shape.left_join
+            assert left_join is not None, "the query has a LEFT JOIN"
+            clause = StandingQueryClause("", self.clause.sources[:-1], left_join.alone)
+            windows = self.shape.row_windows[:-1]
+            self._left = Reading(clause, Shape((), row_windows=windows if any(windows) else ()))
+        return self._left
 
     @property
     def left_names(self) -> Names:

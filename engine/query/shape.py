@@ -55,7 +55,7 @@ class Shape:
         limit: most rows of the answer; None = all.
         offset: rows of the answer that are left out before the first.
         row_windows: by source, the windows that count rows; () where there is none.
-        left_join: of the second source to the first; None = joins are inner ones.
+        left_join: of the last source to those before it; None = joins are inner ones.
     """
 
     outputs: tuple[Output, ...]

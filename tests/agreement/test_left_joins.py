@@ -76,8 +76,9 @@ def test_oracle_left_joins_of_drawn_programs_equal_duckdb_naive_twin(data: Any):
     partition = [] if counted is None or data.draw(st.booleans()) else ["t"]
     by = f"PARTITION BY {', '.join(partition)} " if partition else ""
     row_window = "" if counted is None else f"[{by}ROWS {counted}]"
+    inner = data.draw(st.sampled_from(["", "JOIN s AS z ON x.t = z.t AND x.ts <= z.ts"]))
     query_id = world.register(
-        f"SELECT {SHOWN} FROM s AS x LEFT JOIN r AS y {row_window} ON {on} {where} {window}",
+        f"SELECT {SHOWN} FROM s AS x {inner} LEFT JOIN r AS y {row_window} ON {on} {where} {window}",
         materialize=data.draw(st.sampled_from(list(Materialize))),
     )
     found = world.invoke(query_id)
@@ -99,16 +100,16 @@ def test_oracle_left_joins_of_drawn_programs_equal_duckdb_naive_twin(data: Any):
             oracle.keep_newest(
                 name, newest, partition if name == "r" else [], begin_us=begin_us, end_us=last_us
             )
-        select = f"SELECT {SHOWN} FROM s AS x LEFT JOIN r AS y ON {on} {where}"
-        expected: list[Any] = oracle.join(select, [(None, None), (None, None)])
+        select = f"SELECT {SHOWN} FROM s AS x {inner} LEFT JOIN r AS y ON {on} {where}"
+        expected: list[Any] = oracle.join(select, [(None, None)] * (3 if inner else 2))
     expected.sort(key=_place)
     assert [
-        (f"{left}-{'' if right is None else right}", values)
-        for (left, right), _, values in expected
+        ("-".join("" if part is None else str(part) for part in ids), values)
+        for ids, _, values in expected
     ] == [(row_id, values) for row_id, _, values in found.rows]
 
 
 def _place(row: Any) -> tuple[int, ...]:
     """Return where a row stands: by the earliest time of its parts, then by their ids."""
-    (left, right), _, (at, _, met, *_) = row
-    return (at, left, -1) if met is None else (min(at, met), left, right)
+    (*lefts, right), _, (at, _, met, *_) = row  # the first of two of the left is the earlier
+    return (at, *lefts, -1) if met is None else (min(at, met), *lefts, right)

@@ -332,6 +332,26 @@ SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE t.px = NULL
 --> warning join-unbounded
 --> warning join-not-kept
 
+SELECT t.px, s.lot FROM trades t JOIN Quotes q ON q.sym = t.sym AND q.px > 1 LEFT JOIN symbols s ON t.sym = s.id AND s.lot > q.qty WHERE t.px > 2 AND s.lot IS NULL
+--> SELECT trades.px, symbols.lot FROM trades, Quotes LEFT JOIN symbols ON Quotes.qty < symbols.lot AND symbols.id = trades.sym WHERE Quotes.px > 1.0 AND Quotes.sym = trades.sym AND symbols.lot IS NULL AND trades.px > 2.0
+--> none: px float64, lot int64
+--> delta replace
+--> factor trades.px in (2.0, ..)
+--> factor Quotes.px in (1.0, ..)
+--> factor equal trades.sym = Quotes.sym
+--> factor equal trades.sym = symbols.id
+--> factor band Quotes.qty less symbols.lot in (.., 0) exactly
+--> warning join-unbounded
+
+SELECT t.px FROM trades t [ROWS 5], Quotes q LEFT JOIN symbols s [ROWS 2] ON t.sym = s.id WHERE t.px = q.px
+--> SELECT trades.px FROM trades [ROWS 5], Quotes LEFT JOIN symbols [ROWS 2] ON symbols.id = trades.sym WHERE Quotes.px = trades.px
+--> none: px float64
+--> delta replace
+--> factor equal trades.px = Quotes.px
+--> factor equal trades.sym = symbols.id
+--> warning join-unbounded
+
+-- hops
 SELECT sym, COUNT(*) AS n FROM trades WHERE px > 40 GROUP BY sym HAVING n > 2 ORDER BY n DESC LIMIT 3 BEGIN (NOW - 60) END (NOW) EVERY 60
 --> SELECT sym, COUNT(*) AS n FROM trades WHERE px > 40.0 GROUP BY sym HAVING COUNT(*) > 2 ORDER BY n DESC LIMIT 3 BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW) EVERY INTERVAL '1' MINUTE
 --> sliding: sym string, n int64

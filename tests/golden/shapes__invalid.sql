@@ -586,17 +586,17 @@ SELECT t.px FROM trades t LEFT JOIN symbols s USING (sym)
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.px > 5
 --> unsupported-sql 1:50:8 t.px > 5
---> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> The ON of a LEFT JOIN has no comparison of its stream with one before it.
 --> compare the streams by = or by a span, not within OR: ON a.x = b.y
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id OR s.lot > 5
 --> unsupported-sql 1:50:25 t.sym = s.id OR s.lot > 5
---> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> The ON of a LEFT JOIN has no comparison of its stream with one before it.
 --> compare the streams by = or by a span, not within OR: ON a.x = b.y
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON FALSE
 --> unsupported-sql 1:50:5 FALSE
---> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> The ON of a LEFT JOIN has no comparison of its stream with one before it.
 --> compare the streams by = or by a span, not within OR: ON a.x = b.y
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE COUNT(*) > 5
@@ -606,18 +606,18 @@ SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE COUNT(*) > 5
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id LEFT JOIN Quotes q ON q.sym = s.id
 --> unsupported-sql 1:63:4 LEFT
---> A LEFT JOIN is of two streams: FROM has no third beside it.
---> write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own
+--> A LEFT JOIN stands last in FROM: no stream is joined behind it.
+--> write inner joins before it: FROM a JOIN c ON a.x = c.x LEFT JOIN b ON a.x = b.y
 
-SELECT t.px FROM trades t JOIN Quotes q ON q.sym = t.sym LEFT JOIN symbols s ON t.sym = s.id
---> unsupported-sql 1:58:4 LEFT
---> A LEFT JOIN is of two streams: FROM has no third beside it.
---> write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own
+SELECT t.px FROM trades t, Quotes q LEFT JOIN symbols s ON t.sym = s.id AND q.sym = s.id
+--> unsupported-sql 1:28:6 Quotes
+--> Nothing joins 'q' to 't'.
+--> compare columns of both, not within OR: WHERE t.column = q.column; without that every stream needs a condition of its own
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id, Quotes q
 --> unsupported-sql 1:62:1 ,
---> A LEFT JOIN is of two streams: FROM has no third beside it.
---> write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own
+--> A LEFT JOIN stands last in FROM: no stream is joined behind it.
+--> write inner joins before it: FROM a JOIN c ON a.x = c.x LEFT JOIN b ON a.x = b.y
 
 SELECT t.px FROM trades t LEFT JOIN arrivals a ON t.sym = a.sym
 --> unsupported-sql 1:37:8 arrivals
@@ -661,10 +661,20 @@ SELECT t.px FROM trades t LEFT JOIN LATERAL symbols s ON t.sym = s.id
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND s.lot = NULL
 --> unsupported-sql 1:50:29 t.sym = s.id AND s.lot = NULL
---> The ON of a LEFT JOIN has no comparison of a column of each stream.
+--> The ON of a LEFT JOIN has no comparison of its stream with one before it.
 --> compare the streams by = or by a span, not within OR: ON a.x = b.y
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19)) WHERE (s.id, s.lot) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
 --> query-too-complex 1:50:275 t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
 --> Boolean factors: 81; 64 are accepted.
 --> split the query into several
+
+SELECT t.px FROM trades t JOIN Quotes q ON q.sym = t.sym LEFT JOIN symbols s ON q.sym = t.sym
+--> unsupported-sql 1:81:13 q.sym = t.sym
+--> The ON of a LEFT JOIN has no comparison of its stream with one before it.
+--> compare the streams by = or by a span, not within OR: ON a.x = b.y
+
+SELECT a.px FROM trades a, trades b, trades c, trades d LEFT JOIN symbols s ON s.id = a.sym
+--> query-too-complex 1:67:7 symbols
+--> FROM has more than 4 streams.
+--> join fewer streams

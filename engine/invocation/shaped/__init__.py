@@ -1,9 +1,9 @@
 """Answers whose shape does more than select: groups, ORDER BY, LIMIT and OFFSET, at one position and instant.
 
 Reading order: `shaped_query` (what queries with shapes have in common), `row_windows` (the tuples that row windows
-show), `windowed_rows` (the hits that they leave), `left_joined_rows` (pairs, and tuples without any), `sorting` (ORDER
-BY), `extent` (which rows there are), `ordered_invocation` (rows in an order of their own, or the first of them),
-`grouping` (what is computed of groups), `visible_groups` (those of the visible rows, from partials), `groups_beside`
-(those of other rows), `group_changes` (the rows that touch groups since an earlier position), `grouped_invocation`
-(groups, page by page), `series_groups` (groups at many instants), `content` (equal answers have equal states).
+show), `windowed_rows` (the hits that they leave), `left_rows`, `left_joined_rows` (LEFT JOIN), `sorting` (ORDER BY),
+`extent` (which rows there are), `ordered_invocation` (rows in an order of their own, or the first of them), `grouping`
+(what is computed of groups), `visible_groups` (those of the visible rows, from partials), `groups_beside` (those of
+other rows), `group_changes` (the rows that touch groups since an earlier position), `grouped_invocation` (groups, page
+by page), `series_groups` (groups at many instants), `content` (equal answers have equal states).
 """

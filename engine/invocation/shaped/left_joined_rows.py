@@ -1,12 +1,12 @@
-"""The rows of a query with a LEFT JOIN: the pairs of an inner join, and the tuples of its first source without any.
+"""The rows of a query with a LEFT JOIN: the composites of an inner join, and the rows left of it without a partner.
 
-A row is a pair of row numbers, the second NO_PART where a tuple stands alone. A tuple of the first source stands alone
-at the instants at which it is visible and no pair of it is:
-    alone(a) = [in(a), out(a)) less the union of [in(p), out(p)) of its pairs p
-Pairs and tuples are found before WHERE is applied to either.
+A row has a row number for each source, the last one NO_PART where it stands alone. A row of the left stands alone at
+the instants at which it is visible and no composite of it is:
+    alone(a) = [in(a), out(a)) less the union of [in(p), out(p)) of its composites p
+Both are found before WHERE is applied to either.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,40 +17,21 @@ from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.changes import RowsToShape, first_of
 from psoup.engine.invocation.composite_hits import in_order
 from psoup.engine.invocation.shaped.grouping import NEVER_US, columns_of
-from psoup.engine.invocation.shaped.row_windows import DatedSource
+from psoup.engine.invocation.shaped.left_rows import LeftRows
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.query.values.evaluate import truth
 from psoup.engine.tuples.batch import Column
-from psoup.engine.tuples.schema import StreamId
 
 Rows = NDArray[np.int64]
-Until = Callable[[Rows], Rows]
-"""From rows of the first source to until when its row window shows them; -NEVER_US for those that it does not."""
 
 
 class LeftJoinedRows:
     """The rows of a query with a LEFT JOIN at a position. Used by one thread, once."""
 
-    __slots__ = (
-        "_coming",
-        "_lefts",
-        "_pairs",
-        "_reading",
-        "_right_id",
-        "_source",
-        "_until",
-        "_visible",
-    )
+    __slots__ = ("_coming", "_lefts", "_pairs", "_reading", "_source", "_visible")
 
     def __init__(
-        self,
-        source: TupleSource,
-        reading: Reading,
-        *,
-        pairs: RowsToShape,
-        lefts: DatedSource,
-        right_id: StreamId,
-        until: Until | None,
+        self, source: TupleSource, reading: Reading, *, pairs: RowsToShape, lefts: LeftRows
     ) -> None:
         """Read nothing yet.
 
@@ -58,16 +39,12 @@ class LeftJoinedRows:
             source: where tuples are held.
             reading: of the query.
             pairs: the rows of the inner join that its condition stands for, as row windows leave them.
-            lefts: the first source at the position.
-            right_id: the stream of the second source.
-            until: of the first source's row window; None = it has none.
+            lefts: the rows left of the LEFT JOIN, likewise.
         """
         self._source = source
         self._reading = reading
         self._pairs = pairs
         self._lefts = lefts
-        self._right_id = right_id
-        self._until = until
         self._visible: Rows | None = None
         self._coming: tuple[Rows, Rows] | None = None
 
@@ -78,16 +55,15 @@ class LeftJoinedRows:
     def visible(self) -> Rows:
         """Return the visible rows, in the order of answers.
 
-        Raises as the pairs do; PageExpiredError if a row of the first source is not held any more. Cost: that of the
-        pairs, and O(visible) of the first source.
+        Raises as `pairs` and `lefts` do. Cost: that of both, and a sort of the pairs where the left is of several
+        sources.
         """
-        pairs = self._visible_pairs()
-        rows = np.concatenate(
-            [pairs, _alone(np.setdiff1d(self._visible_lefts(), pairs[0]))], axis=1
-        )
+        pairs, lefts = self._visible_pairs(), self._lefts.visible()
+        of_lefts, of_pairs = _numbered(lefts, pairs[:-1])
+        rows = np.concatenate([pairs, _alone(lefts[:, ~np.isin(of_lefts, of_pairs)])], axis=1)
         rows = rows[:, self._passes(rows)]
-        times = [tuples.times for tuples in self.tuples(rows, ((), ()))]
-        order = in_order(np.minimum(*times), rows)
+        times = [tuples.times for tuples in self.tuples(rows, ((),) * len(rows))]
+        order = in_order(np.minimum.reduce(times), rows)
         return rows if order is None else rows.take(order, axis=1)
 
     def enters_us(self) -> int | None:
@@ -97,35 +73,38 @@ class LeftJoinedRows:
     def coming(self) -> tuple[Rows, Rows]:
         """Return the rows that the clock brings though nothing arrives, and the instants at which they enter.
 
-        Of a tuple that will stand alone several times, the first.
+        Of a row that will stand alone several times, the first.
         """
         pairs, enters_us = self._coming_pairs()
         lefts, ends_us = self._parting()
-        alone = ends_us < self._left_leaves(lefts)
-        rows = np.concatenate([pairs, _alone(lefts[alone])], axis=1)
+        leaves_us = self._lefts.leaves(lefts)
+        alone = ends_us < (NEVER_US if leaves_us is None else leaves_us)
+        rows = np.concatenate([pairs, _alone(lefts[:, alone])], axis=1)
         enters_us = np.concatenate([enters_us, ends_us[alone]])
         passing = self._passes(rows)
         return rows[:, passing], enters_us[passing]
 
     def leaves(self, rows: Rows) -> Rows | None:
         """Return the instants at which rows leave; None = they never do. One that stands alone does with a partner."""
-        alone = rows[1] == NO_PART
+        alone = rows[-1] == NO_PART
         leaves_us = np.full(rows.shape[1], NEVER_US, dtype=np.int64)
         of_pairs = self._pairs.leaves(rows[:, ~alone])
         if of_pairs is not None:
             leaves_us[~alone] = of_pairs
-        lefts = rows[0, alone]
-        until_us = self._left_leaves(lefts)
+        lefts = rows[:-1, alone]
+        of_lefts = self._lefts.leaves(lefts)
+        until_us = np.full(lefts.shape[1], NEVER_US, dtype=np.int64)
+        if of_lefts is not None:
+            until_us = np.minimum(until_us, of_lefts)
         pairs, enters_us = self._coming_pairs()
-        ordered = np.argsort(lefts)
-        places, found = _places(lefts[ordered], pairs[0])
-        np.minimum.at(until_us, ordered[places], enters_us[found])
+        places, found = _places(lefts, pairs[:-1])
+        np.minimum.at(until_us, places, enters_us[found])
         leaves_us[alone] = until_us
         return None if (leaves_us == NEVER_US).all() else leaves_us
 
     def ids(self, rows: Rows) -> Rows:
         """Return the tuple ids of rows, shaped as they are; NO_PART for none."""
-        return np.array([tuples.tuple_ids for tuples in self.tuples(rows, ((), ()))])
+        return np.array([tuples.tuple_ids for tuples in self.tuples(rows, ((),) * len(rows))])
 
     def values(self, rows: Rows) -> Sequence[Column]:
         """Return the select list computed for rows."""
@@ -134,11 +113,14 @@ class LeftJoinedRows:
 
     def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
         """Return the tuples of rows, by source, with these columns of each; NULL, and later than all, for none."""
-        left, right = rows
-        held = right != NO_PART
-        lefts = self._source.tuples(self._lefts.shown.stream_id, names[0], left)
-        rights = self._source.tuples(self._right_id, names[1], right[held])
-        return lefts, rights if held.all() else _spread(rights, held)
+        held = rows[-1] != NO_PART
+        parts = [*rows[:-1], rows[-1, held]]
+        sources = self._reading.clause.sources
+        found = [
+            self._source.tuples(source.stream_id, some, part)
+            for source, some, part in zip(sources, names, parts, strict=True)
+        ]
+        return found if held.all() else [*found[:-1], _spread(found[-1], held)]
 
     def _visible_pairs(self) -> Rows:
         """Return the visible pairs, whatever WHERE says of them; found once."""
@@ -152,52 +134,30 @@ class LeftJoinedRows:
             self._coming = self._pairs.coming()
         return self._coming
 
-    def _visible_lefts(self) -> Rows:
-        """Return the visible tuples of the first source, ascending."""
-        rows, _ = self._lefts.rows_of(self._lefts.shown, self._reading.left_clause)
-        return rows if self._until is None else rows[self._until(rows) > -NEVER_US]
-
-    def _left_leaves(self, lefts: Rows) -> Rows:
-        """Return until when tuples of the first source are visible, alone or not; -NEVER_US = they never are."""
-        lefts_of = self._lefts
-        leaves_us = np.full(len(lefts), NEVER_US, dtype=np.int64)
-        if lefts_of.window.slides:
-            found = lefts_of.window.leaves(self._source.times(lefts_of.shown.stream_id, lefts))
-            assert found is not None, "a window that slides lets tuples go"
-            leaves_us = found
-        return leaves_us if self._until is None else np.minimum(leaves_us, self._until(lefts))
-
     def _parting(self) -> tuple[Rows, Rows]:
-        """Return tuples of the first source that have partners now, or will enter, and when the last partner leaves.
+        """Return rows of the left that have partners now, or will enter, and when the last partner leaves.
 
         That is the end of the time in which one partner follows another; for those to enter without one, when they do.
         """
         pairs = self._visible_pairs()
         leaves_us = self._pairs.leaves(pairs)
-        if leaves_us is None and self._lefts.upcoming is None:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        matched, labels = np.unique(pairs[0], return_inverse=True)
-        ends_us = np.full(
-            len(matched), NEVER_US if leaves_us is None else -NEVER_US, dtype=np.int64
-        )
+        lefts, ends_us = self._lefts.coming()
         if leaves_us is not None:
-            np.maximum.at(ends_us, labels, leaves_us)
-        lefts = matched
-        if self._lefts.upcoming is not None:
-            later, times = self._lefts.rows_of(self._lefts.upcoming, self._reading.left_clause)
-            lefts = np.concatenate([lefts, later])
-            ends_us = np.concatenate([ends_us, self._lefts.window.enters(times)])
-            order = np.argsort(lefts)
-            lefts, ends_us = lefts[order], ends_us[order]
+            (labels,) = _numbered(pairs[:-1])
+            _, first, matched = np.unique(labels, return_index=True, return_inverse=True)
+            parted_us = np.full(len(first), -NEVER_US, dtype=np.int64)
+            np.maximum.at(parted_us, matched, leaves_us)
+            lefts = np.concatenate([pairs[:-1, first], lefts], axis=1)
+            ends_us = np.concatenate([parted_us, ends_us])
         self._follow(lefts, ends_us)
         return lefts, ends_us
 
     def _follow(self, lefts: Rows, ends_us: Rows) -> None:
-        """Move the ends of tuples, which ascend, behind those of the coming pairs that follow without a gap."""
+        """Move the ends of rows behind those of the coming pairs that follow without a gap."""
         pairs, enters_us = self._coming_pairs()
         if not pairs.shape[1]:
             return
-        places, found = _places(lefts, pairs[0])
+        places, found = _places(lefts, pairs[:-1])
         enters_us = enters_us[found]
         leaves_us = self._pairs.leaves(pairs[:, found])
         if leaves_us is None:
@@ -215,17 +175,28 @@ class LeftJoinedRows:
 
 
 def _alone(lefts: Rows) -> Rows:
-    """Return tuples of the first source as rows that stand alone."""
-    return np.stack([lefts, np.full(len(lefts), NO_PART, dtype=np.int64)])
+    """Return rows of the left as rows that stand alone."""
+    return np.concatenate([lefts, np.full((1, lefts.shape[1]), NO_PART, dtype=np.int64)])
 
 
-def _places(ascending: Rows, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the places in ascending rows of those rows that are among them, and the places of these."""
-    if not len(ascending):
+def _numbered(*parts: Rows) -> list[Rows]:
+    """Return for each of several sets of rows numbers that are equal iff rows are. Cost: a sort, none of one source."""
+    if len(parts[0]) == 1:
+        return [rows[0] for rows in parts]
+    _, numbers = np.unique(np.concatenate(parts, axis=1), axis=1, return_inverse=True)
+    edges = np.cumsum([rows.shape[1] for rows in parts])[:-1]
+    return np.split(numbers.reshape(-1), edges)
+
+
+def _places(lefts: Rows, rows: Rows) -> tuple[Rows, Rows]:
+    """Return the places among `lefts`, each of which is there once, of the rows that are there; and theirs."""
+    of_lefts, of_rows = _numbered(lefts, rows)
+    if not len(of_lefts):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    places = np.minimum(ascending.searchsorted(rows), len(ascending) - 1)
-    found = np.flatnonzero(ascending[places] == rows)
-    return places[found], found
+    order = np.argsort(of_lefts)
+    places = np.minimum(of_lefts[order].searchsorted(of_rows), len(order) - 1)
+    found = np.flatnonzero(of_lefts[order][places] == of_rows)
+    return order[places[found]], found
 
 
 def _spread(tuples: Tuples, held: NDArray[np.bool_]) -> Tuples:

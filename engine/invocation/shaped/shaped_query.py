@@ -1,8 +1,7 @@
 """One query whose shape does more than select, at one position: what rows and groups have in common."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 from psoup.engine.data.source import TupleSource
@@ -16,7 +15,8 @@ from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.extent import Extent
 from psoup.engine.invocation.shaped.group_changes import touching
 from psoup.engine.invocation.shaped.left_joined_rows import LeftJoinedRows
-from psoup.engine.invocation.shaped.row_windows import dated_sources
+from psoup.engine.invocation.shaped.left_rows import LeftRows, LeftTuples
+from psoup.engine.invocation.shaped.row_windows import DatedSource, dated_sources
 from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
@@ -73,14 +73,34 @@ class ShapedQuery(AnsweredQuery):
             windowed = WindowedRows(reading, at=at, dated=dated, finder_at=self._finder_at)
         if reading.shape.left_join is None:
             return windowed or finder
-        return LeftJoinedRows(
-            self._source,
-            reading,
-            pairs=windowed or finder,
-            lefts=dated[0],
-            right_id=dated[1].shown.stream_id,
-            until=None if windowed is None else partial(windowed.until, 0),
-        )
+        lefts: LeftRows
+        if len(dated) == 2:
+            lefts = LeftTuples(dated[0], reading.left.clause, windowed)
+        else:
+            lefts = self._composites_at(at, dated[:-1])
+        return LeftJoinedRows(self._source, reading, pairs=windowed or finder, lefts=lefts)
+
+    def _composites_at(self, at: PagePosition, dated: Sequence[DatedSource]) -> LeftRows:
+        """Return the composites of the sources before that of a LEFT JOIN, which are made when they are asked for."""
+        count, left = len(dated), self.reading.left
+        record = replace(self._snapshot.clause, join=None)  # nothing is kept of them
+        snapshot = replace(self._snapshot, clause=record, streams=self._snapshot.streams[:count])
+
+        def finder_at(position: PagePosition) -> SettledFinder:
+            return JoinChanges(
+                self._results,
+                self._source,
+                snapshot,
+                left,
+                self._cache,
+                at=position,
+                windows=[one.window for one in dated],
+            )
+
+        at = replace(at, parts=at.parts[:count], oldest_rows=at.oldest_rows[:count])
+        if not left.shape.row_windows:
+            return finder_at(at)
+        return WindowedRows(left, at=at, dated=dated, finder_at=finder_at)
 
     def _stands(self, since: Since) -> bool:
         """Return whether the answer is known to be the one of an earlier position without being computed.

@@ -74,8 +74,10 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     condition = where
     if syntax.sources[-1].left:
         lookup = in_conditions(scope.column, _by_name(shape.outputs))
-        left_join, condition = bind_left_join(syntax.sources[-1], where, lookup)
+        last = len(sources) - 1
+        left_join, condition = bind_left_join(syntax.sources[last], last, where, lookup)
         shape = replace(shape, left_join=left_join)
+        _check_connected(left_join.alone, syntax, scope.names[:last])
     canonical = sql_query(
         shape, sources, _or_none(where), ranges=windows.ranges, window=windows.query
     )
@@ -86,7 +88,7 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
         )
     factors = factors_of(condition)
     if len(sources) > 1:
-        _check_connected(factors, syntax, scope)
+        _check_connected(factors, syntax, scope.names)
     clause = StandingQueryClause(sql_condition(sources, _or_none(condition)), sources, factors)
     warnings = query_warnings(clause, windows, scope.schemas, shape.left_join)
     return BoundQuery(clause, shape, windows.query, canonical, warnings, windows.ranges)
@@ -160,12 +162,13 @@ def _where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output]) -> Expr
     return where
 
 
-def _check_connected(factors: tuple[BooleanFactor, ...], syntax: QuerySyntax, scope: Scope) -> None:
-    """Refuse a cross product."""
-    apart = unbound_source(factors, len(scope.sources))
+def _check_connected(
+    factors: tuple[BooleanFactor, ...], syntax: QuerySyntax, names: Sequence[str]
+) -> None:
+    """Refuse a cross product of the first sources, which have these names."""
+    apart = unbound_source(factors, len(names))
     if apart is None:
         return
-    names = scope.names
     raise Refused(
         UnsupportedSqlError,
         "Nothing joins this stream to the others.",

@@ -7,13 +7,11 @@ from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.size import check_size
-from psoup.engine.query.factor import BandFactor, EquiFactor
+from psoup.engine.query.factor import BandFactor, BooleanFactor, EquiFactor
 from psoup.engine.query.left_join import LeftJoin
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import SourceSyntax
 from psoup.engine.query.values.expression import Expression, sources_of
-
-_FIRST = frozenset({0})
 
 
 class BoundLeftJoin(NamedTuple):
@@ -23,31 +21,42 @@ class BoundLeftJoin(NamedTuple):
     condition: Expression
 
 
-def bind_left_join(source: SourceSyntax, where: Expression, lookup: Lookup) -> BoundLeftJoin:
+def bind_left_join(
+    source: SourceSyntax, place: int, where: Expression, lookup: Lookup
+) -> BoundLeftJoin:
     """Return the LEFT JOIN of a source.
 
     Args:
         source: the one that is joined.
-        where: WHERE in normal form.
+        place: where it stands in FROM.
+        where: WHERE in normal form, with what stands behind ON of inner joins.
         lookup: of the columns that ON reads.
 
     Raises:
-        Refused: as `bind_predicate`; `unsupported-sql` where ON has neither an equality nor a band of both streams.
+        Refused: as `bind_predicate`; `unsupported-sql` where ON has neither an equality nor a band of the source and
+            another; `query-too-complex`.
     """
     assert source.on is not None, "the grammar wants ON"
     on = form.where_form(bind_predicate(source.on, lookup))
     check_size(on, source.on.span)
-    if not any(isinstance(one, EquiFactor | BandFactor) for one in factors_of(on)):
+    if not any(_ties(one, place) for one in factors_of(on)):
         raise Refused(
             UnsupportedSqlError,
-            "The ON of a LEFT JOIN has no comparison of a column of each stream.",
+            "The ON of a LEFT JOIN has no comparison of its stream with one before it.",
             source.on.span,
             "compare the streams by = or by a span, not within OR: ON a.x = b.y",
         )
     conjuncts = form.conjuncts(where)
-    alone = form.conjunction(one for one in conjuncts if sources_of(one) <= _FIRST)
-    rest = form.conjunction(one for one in conjuncts if not sources_of(one) <= _FIRST)
+    alone = form.conjunction(one for one in conjuncts if place not in sources_of(one))
+    rest = form.conjunction(one for one in conjuncts if place in sources_of(one))
     # The texts of the query and of its condition are bound again.
     check_size(form.conjunction([on, where]), source.on.span)
     left_join = LeftJoin(on, factors_of(alone), None if rest == form.TRUE else rest)
     return BoundLeftJoin(left_join, form.where_form(form.conjunction([on, alone])))
+
+
+def _ties(factor: BooleanFactor, place: int) -> bool:
+    """Return whether a factor is an equality or a band of a source and another."""
+    if not isinstance(factor, EquiFactor | BandFactor):
+        return False
+    return place in sources_of(factor.left) | sources_of(factor.right)

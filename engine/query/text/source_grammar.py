@@ -1,14 +1,13 @@
 """FROM: streams separated by commas, or joined.
 
     from   := FROM source { , source | CROSS JOIN source | [INNER] JOIN source ON or }
-            | FROM source LEFT [OUTER] JOIN source ON or
+              [LEFT [OUTER] JOIN source ON or]
     source := name [window] [[AS] alias] [window]
     window := '[' RANGE reach ']' | '[' [PARTITION BY or {, or}] ROWS n ']'
 
 A comma and CROSS JOIN mean the same; the conditions behind ON are conjuncts of WHERE, but for that of LEFT JOIN.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from typing import NoReturn
@@ -50,7 +49,8 @@ def sources_syntax(reader: TokenReader) -> tuple[SourceSyntax, ...]:
         kind = _joined(reader)
         if kind is None:
             return tuple(found)
-        _check_left(found, kind, start)
+        if found[-1].left:
+            _refuse_behind_left(start)
         if len(found) == limits.QUERY_STREAMS_MAX:
             raise Refused(
                 QueryTooComplexError,
@@ -93,15 +93,13 @@ def _joined(reader: TokenReader) -> _Join | None:
     return _Join.INNER if reader.take_if("JOIN") else None
 
 
-def _check_left(found: Sequence[SourceSyntax], kind: _Join, start: Token) -> None:
-    """Refuse a LEFT JOIN beside other joins."""
-    if found[-1].left or (kind is _Join.LEFT and len(found) > 1):
-        raise Refused(
-            UnsupportedSqlError,
-            "A LEFT JOIN is of two streams: FROM has no third beside it.",
-            start.span,
-            "write inner joins, or register FROM a LEFT JOIN b ON a.x = b.y on its own",
-        )
+def _refuse_behind_left(joined: Token) -> NoReturn:
+    raise Refused(
+        UnsupportedSqlError,
+        "A LEFT JOIN stands last in FROM: no stream is joined behind it.",
+        joined.span,
+        "write inner joins before it: FROM a JOIN c ON a.x = c.x LEFT JOIN b ON a.x = b.y",
+    )
 
 
 def _source(reader: TokenReader) -> SourceSyntax:

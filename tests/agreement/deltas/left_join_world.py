@@ -34,6 +34,8 @@ class LeftJoinWorld(GroupWorld):
         if rng.random() < 0.3:
             one = rng.choice([one, *WINDOWS])
             other = rng.choice(WINDOWS)
+        if rng.random() < 0.3:
+            one += " JOIN s AS z ON x.a = z.a AND x.t = z.t"
         joined = f"s AS x {one} LEFT JOIN r AS y {other} ON {rng.choice(ON)}"
         return f"{listed} FROM {joined} {rng.choice(WHERE)} {rest}"
 

@@ -1,9 +1,17 @@
 """LEFT JOIN: whose hits it shares, when rows beside NULLs come and go by the clock, and what it leaves to WHERE."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from psoup.engine.errors import QuerySuspendedError
+from psoup.engine.invocation.answer import Request
+from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Materialize
+from psoup.engine.results.delta import JoinRecord, Suspension
+from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind
 from tests.engine.batches import schema_keeping
 from tests.engine.one_stream import ask
@@ -111,3 +119,53 @@ def test_left_join_is_not_complete_when_retention_has_passed_the_second_stream_a
 
 def instant(second: int) -> str:
     return f"TIMESTAMP '{written(EPOCH_US + second * SECOND_US)}'"
+
+
+@pytest.mark.parametrize("window", ["", "[ROWS 3]", "[PARTITION BY t ROWS 2]", "[RANGE 0.000004]"])
+def test_left_of_a_left_join_may_stand_an_inner_join_naive_twin(window):
+    """Each composite of it beside its partners, or beside NULLs: its id has an empty part at the end."""
+    world = world_of()
+    query_id = world.register(
+        f"SELECT x.ts, z.a, y.a AS b FROM s AS x {window} JOIN s AS z {window} ON x.t = z.t AND x.ts < z.ts "
+        f"LEFT JOIN r AS y {window} ON y.a = z.a AND y.t = x.t WHERE y.a IS NULL OR y.a < 3"
+    )
+    seen = set()
+    for at in range(12):
+        for name, kinds in (("s", 4), ("r", 5)):
+            row = {"ts": at * 5 % 12, "a": at % kinds, "t": [None, "x", "y"][at % 3]}
+            world.append(name, [row])
+        expected = Reference.fold(world.history).invoke(
+            query_id, server_now_us=world.clock.now_us()
+        )
+        assert expected == world.invoke(query_id)
+        seen |= {row_id.endswith("-") for row_id, *_ in expected.rows}
+    assert True in seen
+
+
+class Suspended:
+    """Published results of queries whose joins ran over a bound."""
+
+    def __init__(self, results: Any) -> None:
+        self._results = results
+
+    def snapshot(self, query_id: Any) -> Any:
+        snapshot = self._results.snapshot(query_id)
+        join = JoinRecord(snapshot.clause.clause_id, (0, 0), Suspension(Seq(7), "too many"))
+        return replace(snapshot, clause=replace(snapshot.clause, join=join))
+
+
+def test_left_join_whose_pairs_are_suspended_answers_as_a_join_does():
+    """Rows beside NULLs cannot be told from those whose partners are gone."""
+    world = world_of()
+    query_id = world.register(SQL)
+    world.append("s", [{"ts": 1, "a": 1, "t": "k"}])
+    results: Any = Suspended(world.store.results)
+    with pytest.raises(QuerySuspendedError) as refused:
+        invoke(
+            results,
+            world.engine.source,
+            query_id=query_id,
+            request=Request(limit=5),
+            cache=world.cache,
+        )
+    assert {"since_seq": 7, "reason": "too many"} == refused.value.extras
