@@ -35,7 +35,7 @@ from psoup.engine.invocation.shaped.grouping import ComputedGroups, columns_of, 
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.shape import Shape
-from psoup.engine.query.values.expression import AggregateCall
+from psoup.engine.query.values.expression import AggregateCall, column_refs
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -127,9 +127,8 @@ class SeriesGroups(StreamFinding):
 
     def _read_of(self, rows: Rows) -> Tuples:
         """Return rows with the columns that keys and aggregates read of them."""
-        reading = self._reading
-        names = sorted({*reading.key_names[0], *reading.value_names[0]})
-        (tuples,) = self.tuples(rows, (tuple(names),))
+        read = {ref.name for one in self._shape.over_rows for ref in column_refs(one)}
+        (tuples,) = self.tuples(rows, (tuple(sorted(read)),))
         return tuples
 
     def _panes(self, tuples: Tuples, edges: Integers) -> PartialRun:
