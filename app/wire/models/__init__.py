@@ -2,6 +2,6 @@
 
 Models that one route alone uses stand beside it. Reading order: `streams` (declarations), `queries` (registrations
 and descriptions), `batch_queries` (registrations as NDJSON), `invocations` (the envelope of an answer), `invoke_many`
-(many answers), `archive_answers` (jobs and who waits for them), `join_figures` (in `/v1/status`), `warnings`
-(accepted, and worth knowing), `problem` (members of every failure).
+(many answers), `series` (one query at many instants), `archive_answers` (jobs and who waits for them), `join_figures`
+(in `/v1/status`), `warnings` (accepted, and worth knowing), `problem` (members of every failure).
 """

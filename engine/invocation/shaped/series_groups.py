@@ -127,8 +127,7 @@ class SeriesGroups(StreamFinding):
 
     def _read_of(self, rows: Rows) -> Tuples:
         """Return rows with the columns that keys and aggregates read of them."""
-        reading = self._reading
-        (tuples,) = self.tuples(rows, reading.group_names)
+        (tuples,) = self.tuples(rows, self._reading.group_names)
         return tuples
 
     def _panes(self, tuples: Tuples, edges: Integers) -> PartialRun:

@@ -194,3 +194,16 @@ def test_events_and_sync_tell_of_a_row_at_its_hop(here: Site):
     assert 200 == status
     assert [7] == [one["qty"] for one in synced["results"][query]["rows"]]
     assert synced["results"][query]["now"].endswith(("000000Z", "500000Z"))
+
+
+@pytest.mark.anyio
+@pytest.mark.services
+async def test_answer_past_memory_is_asked_for_at_the_hop(api: Api):
+    """At NOW, and at an instant before what is kept: a job computes it at the last hop before either."""
+    await api.declare(retention={"time": "30s"})
+    query_id = await api.register(SQL)
+    await api.rows([row(second, qty=second) for second in range(0, 201, 20)])
+    path = f"/v1/queries/{query_id}/results"
+    for asked, hop in (({}, instant(3)), ({"now": instant(2, 30)}, instant(2))):
+        pending = await api.get(path, params={"history": "true", **asked})
+        assert (202, hop) == (pending.status_code, pending.headers["psoup-now"])

@@ -211,3 +211,15 @@ async def test_series_by_the_clock_of_the_service(api: Api):
     api.clock.advance(90_000_000)
     found = await points(api, f"/v1/queries/{query_id}/series", **{"from": "-90s", "every": "30s"})
     assert [1, 1, 1, 0] == [one["rows"][0]["n"] for one in found]
+
+
+@pytest.mark.services
+async def test_series_of_too_many_bytes_is_refused(api: Api, monkeypatch: pytest.MonkeyPatch):
+    """Whether that shows before its rows are written or behind them, in either format."""
+    path = await filled(api)
+    size = len((await api.get(path)).content)
+    for bytes_max in (size - 1, size // 8):
+        monkeypatch.setattr(limits, "PAGE_BYTES_MAX", bytes_max)
+        assert_problem(await api.get(path), "answer-too-large", limit=bytes_max)
+    lines = await api.get(path, params={"format": "ndjson"})
+    assert_problem(lines, "answer-too-large", limit=size // 8)
