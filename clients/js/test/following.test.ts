@@ -1,0 +1,361 @@
+/** Mirrors and one connection, over the real service, and through what cuts, delays, holds back and doubles. */
+
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { Mirror, PACE, Problem, type SyncOptions, memory, mirror, sync } from "../src/index.ts";
+import { Service } from "../src/service.ts";
+import { Between, serving } from "./between.ts";
+import { append, at, call, declare, drawing, register, sleep, until, url, wholeOf } from "./here.ts";
+
+const FAST: Partial<typeof PACE> = {
+  firstPauseMs: 5, lastPauseMs: 20, firstSilenceMs: 300, silenceMs: 300, quickMs: 150, pollingMs: 400, waitMs: 200,
+};
+
+/** Follow queries until the end of the test; `sent` are the requests that were made. */
+function following(t: TestContext, handles: string[], options: SyncOptions = {}, base = url) {
+  const sent: { path: string; body: any; accept: string }[] = [];
+  const errors: unknown[] = [];
+  const one = sync(base, handles, {
+    share: false,
+    onerror: (error) => errors.push(error),
+    fetch: (input, init) => {
+      const headers = new Headers(init?.headers);
+      const body = init?.body ? JSON.parse(init.body as string) : null;
+      sent.push({ path: String(input).slice(base.length), body, accept: headers.get("Accept") ?? "" });
+      return fetch(input, init);
+    },
+    ...options,
+  });
+  t.after(() => one.close());
+  return { ...one, sent, errors };
+}
+
+function numbers(one: Mirror): number[] {
+  return one.rows.map((row) => row["n"] as number);
+}
+
+/** Whether a mirror holds exactly what the query shows. */
+async function isRight(one: Mirror): Promise<boolean> {
+  const shown = (await wholeOf(one.handle)).rows;
+  const held = new Map(one.rows.map((row) => [row._id, row]));
+  return shown.length === held.size && shown.every((row) => JSON.stringify(held.get(row._id)) === JSON.stringify(row));
+}
+
+test("a mirror is brought up to date by what has changed, and by no byte where nothing has", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream} WHERE n > 1`);
+  const statuses: number[] = [];
+  const one = mirror(url, handle, {
+    fetch: async (input, init) => {
+      const reply = await fetch(input, init);
+      statuses.push(reply.status);
+      return reply;
+    },
+  });
+  await append(stream, [1, 2, 3].map((n) => ({ ts: at(n), n })));
+  await one.refresh();
+  assert.deepEqual(numbers(one), [2, 3]);
+  const { rows } = one;
+  await one.refresh();
+  await one.refresh();
+  assert.deepEqual(statuses, [200, 200, 304]);
+  assert.equal(one.rows, rows, "nothing is shown anew");
+  await append(stream, [{ ts: at(4), n: 4 }]);
+  await one.refresh();
+  assert.deepEqual(numbers(one), [2, 3, 4]);
+});
+
+test("a mirror reads pages, and begins anew where one has gone", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  await append(stream, Array.from({ length: 2_500 }, (_, n) => ({ ts: at(n), n })));
+  const gone = { status: 410, code: "page-expired", retryable: false };
+  let pages = 0;
+  const one = mirror(url, handle, {
+    fetch: async (input, init) => {
+      const isGone = String(input).includes("page=") && [2, 3].includes(++pages);
+      return isGone ? Response.json(gone, { status: 410 }) : fetch(input, init);
+    },
+  });
+  await one.refresh();
+  assert.deepEqual([one.rows.length, pages], [2_500, 5]);
+});
+
+test("rows that do not add up are asked for anew, and never with a cursor that they do not have", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  await append(stream, [{ ts: at(0), n: 0 }]);
+  const asked: (string | null)[] = [];
+  const one = mirror(url, handle, {
+    fetch: async (input, init) => {
+      asked.push(new URL(String(input)).searchParams.get("cursor"));
+      const answer = await (await fetch(input, init)).json();
+      return Response.json({ ...answer, count: 2 });
+    },
+  });
+  await assert.rejects(one.refresh(), /did not add up/);
+  assert.deepEqual(asked, ["", "", ""]);
+});
+
+test("a mirror goes on from its store, and without the network shows what is there", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  await append(stream, [{ ts: at(1), n: 1 }]);
+  const store = memory();
+  await mirror(url, handle, { store }).refresh();
+  const offline = mirror("http://127.0.0.1:1", handle, { store });
+  await assert.rejects(offline.refresh());
+  assert.deepEqual(numbers(offline), [1]);
+  await append(stream, [{ ts: at(2), n: 2 }]);
+  const told: number[] = [];
+  const again = mirror(url, handle, {
+    store,
+    fetch: async (input, init) => {
+      const reply = await fetch(input, init);
+      told.push((await reply.clone().json()).rows.length);
+      return reply;
+    },
+  });
+  await again.refresh();
+  assert.deepEqual([told, numbers(again)], [[1], [1, 2]]);
+});
+
+test("a store that another mirror has written is written whole", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  const store = memory();
+  const [one, other] = [mirror(url, handle, { store }), mirror(url, handle, { store })];
+  for (let n = 0; n < 6; n++) {
+    await append(stream, [{ ts: at(n), n }]);
+    await (n % 3 ? one : other).refresh();
+    const stored = await store.load(handle);
+    assert.deepEqual([...stored!.rows.values()].map((row) => row["n"]), Array.from({ length: n + 1 }, (_, i) => i));
+  }
+});
+
+test("a store that fails is told of, and nothing is lost by it", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  await append(stream, [{ ts: at(1), n: 1 }]);
+  const errors: unknown[] = [];
+  const fails = () => Promise.reject(new Error("full"));
+  const one = mirror(url, handle, { store: { load: fails, save: fails }, onerror: (error) => errors.push(error) });
+  await one.refresh();
+  assert.deepEqual(numbers(one), [1]);
+  await until(() => errors.length === 2, "both are told");
+});
+
+test("an integer past 2^53 is a BigInt, and a text of digits a text", async () => {
+  const name = await declare();
+  const handle = await register(`SELECT n, n / 3.0 AS third, '9007199254740993' AS t FROM ${name}`);
+  await call("POST", `/v1/streams/${name}/rows`, `[{"ts":"${at(0)}","n":-9007199254740993},{"ts":"${at(1)}","n":7}]`);
+  const one = mirror(url, handle);
+  await one.refresh();
+  assert.deepEqual(one.rows.map((row) => row["n"]), [-9007199254740993n, 7]);
+  assert.deepEqual(one.rows.map((row) => row["t"]), ["9007199254740993", "9007199254740993"]);
+  assert(one.rows.every((row) => typeof row["third"] === "number"));
+});
+
+test("rows leave by the clock, and a client whose clock is wrong is no worse off", async (t) => {
+  const stream = await declare("server");
+  const handle = await register(`SELECT n FROM ${stream} BEGIN (NOW - INTERVAL '1' SECOND) END (NOW)`);
+  t.mock.method(Date, "now", () => Math.round(performance.timeOrigin + performance.now()) + 3_600_000);
+  const { mirrors, subscribe, sent } = following(t, [handle], { pace: { graceMs: 0 } });
+  const counts: number[] = [];
+  subscribe((one) => counts.push(one.rows.length));
+  await append(stream, [{ ts: new Date(performance.timeOrigin + performance.now()).toISOString(), n: 1 }]);
+  await until(() => mirrors.get(handle)!.rows.length === 1, "the row is shown");
+  await until(() => counts.at(-1) === 0, "the row has left");
+  assert.equal(sent.length, 1);
+});
+
+test("three queries are followed by one connection", async (t) => {
+  const stream = await declare();
+  const sqls = [
+    `SELECT n FROM ${stream} WHERE n > 2`,
+    `SELECT n % 2 AS odd, COUNT(*) AS c FROM ${stream} GROUP BY odd`,
+    `SELECT n FROM ${stream} ORDER BY n DESC LIMIT 3`,
+  ];
+  const handles = await Promise.all(sqls.map(register));
+  const { mirrors, sent, errors } = following(t, handles);
+  for (let n = 0; n < 12; n++) {
+    await append(stream, [{ ts: at(n), n }]);
+    if (n % 4 === 3) {
+      await until(async () => (await Promise.all([...mirrors.values()].map(isRight))).every(Boolean), `${n} rows`);
+    }
+  }
+  assert.deepEqual(numbers(mirrors.get(handles[2]!)!), [11, 10, 9], "an answer that is sent whole has its order");
+  assert.deepEqual([sent.map(({ path }) => path), errors], [["/v1/sync"], []]);
+});
+
+test("an answer of many pages comes over the connection, and what follows after it", async (t) => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  await append(stream, Array.from({ length: 3_200 }, (_, n) => ({ ts: at(n), n })));
+  const { mirrors, errors } = following(t, [handle]);
+  await until(() => mirrors.get(handle)!.rows.length === 3_200, "all pages are there");
+  await append(stream, [{ ts: at(4_000), n: 4_000 }]);
+  await until(() => isRight(mirrors.get(handle)!), "the row behind them is there");
+  assert.deepEqual(errors, []);
+});
+
+test("a query that is removed ends, alone", async (t) => {
+  const stream = await declare();
+  const [goes, stays] = await Promise.all(["0", "1"].map((n) => register(`SELECT n FROM ${stream} WHERE n > ${n}`)));
+  const { mirrors } = following(t, [goes!, stays!]);
+  await until(() => mirrors.get(stays!)!.mark.version !== "", "both are followed");
+  await call("DELETE", `/v1/queries/${goes}`);
+  await until(() => mirrors.get(goes!)!.problem?.code === "not-found", "the end is told");
+  await append(stream, [{ ts: at(1), n: 5 }]);
+  await until(() => isRight(mirrors.get(stays!)!), "the other one goes on");
+});
+
+test("two that follow the same share one connection, and the second takes over", async (t) => {
+  const stream = await declare();
+  const [mine, both] = await Promise.all(["0", "1"].map((n) => register(`SELECT n FROM ${stream} WHERE n > ${n}`)));
+  await append(stream, [{ ts: at(1), n: 5 }]);
+  const share = `shared ${stream}`;
+  const first = following(t, [both!], { share });
+  await until(() => first.mirrors.get(both!)!.rows.length === 1, "the first one leads");
+  const second = following(t, [both!, mine!], { share });
+  await until(() => [...second.mirrors.values()].every((one) => one.rows.length === 1), "the second one is told");
+  await append(stream, [{ ts: at(2), n: 6 }]);
+  await until(() => [...second.mirrors.values()].every((one) => one.rows.length === 2), "and of what has changed");
+  assert.equal(second.sent.length, 0, "it has no connection");
+  assert.deepEqual(Object.keys(first.sent.at(-1)!.body.queries).sort(), [both, mine].sort());
+  first.close();
+  await until(() => second.sent.length > 0, "it has one now");
+  assert(Object.values<any>(second.sent[0]!.body.queries).every(({ cursor }) => cursor), "it goes on from its cursors");
+  await append(stream, [{ ts: at(3), n: 7 }]);
+  await until(() => isRight(second.mirrors.get(mine!)!), "it goes on");
+});
+
+test("who has the connection forgets what nobody follows any more", async (t) => {
+  const stream = await declare();
+  const [mine, other] = await Promise.all(["0", "1"].map((n) => register(`SELECT n FROM ${stream} WHERE n > ${n}`)));
+  const share = `shared ${stream}`;
+  const first = following(t, [mine!], { share });
+  await until(() => first.sent.length === 1, "the first one leads");
+  const second = following(t, [other!], { share });
+  await until(() => first.sent.length === 2, "it follows both");
+  second.close();
+  await until(() => first.sent.length === 3, "the second one has gone");
+  assert.deepEqual(first.sent.map(({ body }) => Object.keys(body.queries).length), [1, 2, 1]);
+});
+
+for (const [seed, mode] of [[7, "streams"], [11, "polls"]] as const) {
+  test(`a bad line, by ${mode}: what is held is right whenever it is good`, async (t) => {
+    const random = drawing(seed);
+    const between = new Between(random);
+    const base = await between.listen();
+    t.after(() => between.close());
+    const stream = await declare();
+    const few = await declare("high-water", { retention: { rows: 12 } });
+    const handles = await Promise.all([
+      register(`SELECT n FROM ${stream} WHERE n % 3 <> 0 BEGIN (NOW - INTERVAL '20' SECOND) END (NOW)`),
+      register(`SELECT n FROM ${stream} BEGIN (NOW - INTERVAL '18' SECOND) END (NOW - INTERVAL '6' SECOND)`),
+      register(`SELECT n % 4 AS k, SUM(n) AS s FROM ${stream} GROUP BY k BEGIN (NOW - 15) END (NOW)`),
+      register(`SELECT n FROM ${stream} ORDER BY n DESC LIMIT 4`),
+      register(`SELECT n FROM ${few} WHERE n % 3 <> 1`),
+    ]);
+    const pace = mode === "polls" ? { ...FAST, quickMs: Infinity, pollingMs: Infinity } : FAST;
+    const { mirrors, errors } = following(t, handles, { pace, random, store: memory() }, base);
+    const bad = between.next;
+    for (let turn = 0, n = 0; turn < 8; turn++) {
+      between.next = bad;
+      between.cut();
+      for (let batch = 0; batch < 8; batch++, n += 3) {
+        const rows = [0, 1, 2].map((i) => ({ ts: at(Math.max(0, n + i - Math.floor(random() * 6))), n: n + i }));
+        await append(random() < 0.7 ? stream : few, rows);
+        await sleep(random() * 40);
+        if (random() < 0.3) between.cut();
+      }
+      between.next = () => "none";
+      for (const one of mirrors.values()) await until(() => isRight(one), `turn ${turn}: ${one.handle}`);
+    }
+    assert(errors.length > 5 && between.done.size === 9, `${errors.length} errors, ${[...between.done]}`);
+    const polls = between.asked.filter((line) => line.startsWith("POST") && !line.includes("event-stream"));
+    assert(mode === "streams" || polls.length > 10, `${polls.length} polls`);
+  });
+}
+
+test("streams that end quickly three times give way to polls, and are tried again later", async (t) => {
+  const accepts: string[] = [];
+  const fake = await serving((request, reply) => {
+    accepts.push(request.headers.accept!.includes("event-stream") ? "stream" : "poll");
+    reply.writeHead(200, { "Content-Type": accepts.at(-1) === "stream" ? "text/event-stream" : "application/json" });
+    reply.end(accepts.at(-1) === "stream" ? "retry: 1\n\n" : '{"results":{},"gone":{},"more":false,"poll_after_ms":40}');
+  });
+  t.after(fake.close);
+  const { close } = following(t, ["q_1"], { pace: FAST }, fake.url);
+  await until(() => accepts.lastIndexOf("stream") > accepts.indexOf("poll") && accepts.includes("poll"), "both");
+  close();
+  assert.deepEqual(accepts.slice(0, 5), ["stream", "stream", "stream", "poll", "poll"]);
+});
+
+test("what knows no streams is answered by polls, and what it says counts", async (t) => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  const { mirrors } = following(t, [handle], {
+    pace: FAST,
+    fetch: (input, init) => fetch(input, { ...init, headers: { "Content-Type": "application/json" } }),
+  });
+  for (let n = 0; n < 5; n++) {
+    await append(stream, [{ ts: at(n), n }]);
+    await until(() => isRight(mirrors.get(handle)!), `row ${n}`);
+  }
+});
+
+test("a service that says when to come back is heard, and never by all at once", () => {
+  const pauses = [0, 0.5, 0.999].map((drawn) => {
+    const service = new Service(url, { random: () => drawn });
+    const asked = new Problem({ status: 503 }, 7_000);
+    return [...[0, 1, 20].map((failures) => service.pauseMs(failures, new TypeError())), service.pauseMs(0, asked)];
+  });
+  assert.deepEqual(pauses, [[0, 0, 0, 7_000], [250, 500, 15_000, 7_875], [499.5, 999, 29_970, 8_748.25]]);
+});
+
+test("Retry-After is read as seconds and as a date", async () => {
+  const date = new Date(Date.now() + 60_000).toUTCString();
+  const pauses = [];
+  for (const value of ["7", date, "soon", null]) {
+    const headers: Record<string, string> = value === null ? {} : { "Retry-After": value };
+    const reply = Response.json({ code: "overloaded", retryable: true }, { status: 503, headers });
+    const service = new Service(url, { fetch: () => Promise.resolve(reply) });
+    pauses.push(await service.send("/").catch((problem: Problem) => Math.round(problem.pauseMs / 10_000) || problem.pauseMs));
+  }
+  assert.deepEqual(pauses, [1, 6, 0, 0]);
+});
+
+test("a token is sent, and one that has expired is asked for anew", async (t) => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  const seen: (string | null)[] = [];
+  let tokens = 0;
+  const { mirrors } = following(t, [handle], {
+    pace: FAST,
+    token: async () => `t${++tokens}`,
+    fetch: (input, init) => {
+      seen.push(new Headers(init?.headers).get("Authorization"));
+      if (tokens > 1) return fetch(input, init);
+      const body = { status: 401, code: "unauthenticated", retryable: false };
+      return Promise.resolve(Response.json(body, { status: 401 }));
+    },
+  });
+  await until(() => mirrors.get(handle)!.mark.version !== "", "it is answered");
+  assert.deepEqual(seen, ["Bearer t1", "Bearer t2"]);
+});
+
+test("a refusal for good ends, and one that is none is tried again", async (t) => {
+  const replies = [
+    new Response("<html>", { status: 400 }), // of a proxy
+    Response.json({ status: 503, code: "overloaded", retryable: true }, { status: 503 }),
+    Response.json({ status: 401, code: "unauthenticated", retryable: false, detail: "no key" }, { status: 401 }),
+  ];
+  const { mirrors, errors } = following(t, ["q_1"], {
+    pace: FAST, token: "t", fetch: () => Promise.resolve(replies.shift() ?? Response.error()),
+  });
+  await until(() => mirrors.get("q_1")!.problem !== null, "it ends");
+  assert.deepEqual([mirrors.get("q_1")!.problem!.message, errors.length, replies.length], ["no key", 3, 0]);
+  assert(errors.every((error) => error instanceof Problem));
+});
