@@ -9,8 +9,8 @@ from tests.app.serving import served_application
 from tests.app.support import SETTINGS
 from tests.clients import nodes
 
-ALL = ("rule", "following", "tanstack")
-OVER_A_WORKER = ("following",)
+ALL = ("rule", "mirror", "following", "tanstack")
+OVER_A_WORKER = ("mirror", "following")
 """The rule is the same whoever answers: tests/conformance plays its worlds on each kind of service."""
 
 

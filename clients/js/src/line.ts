@@ -11,8 +11,8 @@ interface Told {
   poll_after_ms: number;
 }
 
-/** The cursors that a request has carried; undefined behind the first answer of a stream. */
-type Asked = Map<string, string | null | undefined>;
+/** The cursors that a request has carried. */
+type Asked = ReadonlyMap<string, string | null>;
 
 const QUICK_MAX = 3;
 const STREAM = "text/event-stream";
@@ -125,11 +125,8 @@ export class Line {
   async #hear(told: Told, asked: Asked, { signal }: Watch): Promise<void> {
     let again: Problem | null = null;
     for (const [handle, answer] of Object.entries(told.results)) {
-      const mirror = this.#mirrors.get(handle);
-      if (mirror && !(await mirror.take(answer, asked.get(handle), signal))) {
-        again = new Problem({ detail: `the rows of ${handle} do not add up to their count` });
-      }
-      asked.set(handle, undefined);
+      const isTaken = await this.#mirrors.get(handle)?.take(answer, asked.get(handle) ?? null, signal);
+      if (isTaken === false) again = new Problem({ detail: `the rows of ${handle} do not add up to their count` });
     }
     for (const [handle, body] of Object.entries(told.gone)) {
       const problem = new Problem(body);

@@ -73,7 +73,7 @@ export class Mirror {
   }
 
   /** Apply an answer and its further pages. False: it has to be asked for anew. */
-  async take(answer: Answer, asked: string | null | undefined, signal?: AbortSignal): Promise<boolean> {
+  async take(answer: Answer, asked: string | null, signal?: AbortSignal): Promise<boolean> {
     if (!this.#apply(answer, asked)) return true;
     for (let page = answer; page.next !== null; this.#apply(page, asked)) {
       try {
@@ -136,7 +136,7 @@ export class Mirror {
     return this.take(answer, asked);
   }
 
-  #apply(answer: Answer, asked: string | null | undefined): boolean {
+  #apply(answer: Answer, asked: string | null): boolean {
     const change = apply(this.#state, answer, asked, Date.now(), `${this.#name}.${++this.#changes}`);
     if (!change) return false;
     const { store, onerror } = this.#service.options;

@@ -60,7 +60,7 @@ export function nothing(): State {
 }
 
 /**
- * Apply the answer to a request that carried the cursor `asked` (undefined: it was sent unasked, behind others).
+ * Apply the answer to a request, or to a stream, that carried the cursor `asked`.
  *
  * Returns the change that was made to `mine`, named `version`; null: the answer is late, and nothing has changed.
  * The cursor is null afterwards where the rows do not add up to `count`: then the query is asked anew.
@@ -68,7 +68,7 @@ export function nothing(): State {
 export function apply(
   mine: State,
   answer: Answer,
-  asked: string | null | undefined,
+  asked: string | null,
   localMs: number,
   version: string,
 ): Change | null {

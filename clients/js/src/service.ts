@@ -31,6 +31,9 @@ export const PACE = {
   waitMs: 25_000,
   /** A row leaves so long after its `_x`: where a group only changes then, its new values come within. */
   graceMs: 500,
+  /** The tab that has the connection gives a sign so often; one that gives none for `frozenMs` loses it. */
+  beatMs: 20_000,
+  frozenMs: 120_000,
 };
 
 export interface ProblemBody {

@@ -15,9 +15,6 @@ interface Message {
   news?: News;
 }
 
-const BEAT_MS = 20_000;
-const SILENCE_MS = 120_000;
-
 export function canShare(): boolean {
   return typeof BroadcastChannel === "function" && !!globalThis.navigator?.locks;
 }
@@ -53,7 +50,7 @@ export class Tabs {
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => this.#hear(data);
     for (const mirror of mirrors.values()) this.#tellNewsOf(mirror);
-    const beat = setInterval(() => this.#beat(), BEAT_MS);
+    const beat = setInterval(() => this.#beat(), service.pace.beatMs);
     const gone = new Promise<void>((resolve) => ended.addEventListener("abort", () => resolve()));
     void navigator.locks.request(`${name} ${this.#me}`, () => {
       this.#sayFollows();
@@ -76,7 +73,9 @@ export class Tabs {
   }
 
   #tellNewsOf(mirror: Mirror): Mirror {
-    mirror.onnews = (news) => this.#leads && this.#say({ handle: mirror.handle, news });
+    mirror.onnews = (news) => {
+      if (this.#leads && this.#others.size > 0) this.#say({ handle: mirror.handle, news });
+    };
     return mirror;
   }
 
@@ -142,7 +141,7 @@ export class Tabs {
   }
 
   #beat(): void {
-    const isSilent = performance.now() - this.#heardMs > SILENCE_MS;
+    const isSilent = performance.now() - this.#heardMs > this.#service.pace.frozenMs;
     if (this.#leads) this.#say({});
     else if (isSilent && globalThis.document?.visibilityState !== "hidden") this.#stand(true);
   }

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { sleep, url } from "./here.ts";
 
 const FAULTS = ["refused", "lost", "cut", "late", "doubled", "old", "failed", "held back", "none"] as const;
+export type Reply = http.ServerResponse;
 export type Fault = (typeof FAULTS)[number];
 
 const LATE_MS = 30;
@@ -103,11 +104,14 @@ export class Between {
   }
 }
 
-/** A service that a test writes itself. */
-export async function serving(answer: (request: http.IncomingMessage, reply: http.ServerResponse) => void) {
-  const server = http.createServer((request, reply) => {
-    request.resume();
-    request.on("end", () => answer(request, reply));
+/** A service that a test writes itself: `answer` is given what was asked by each request. */
+export async function serving(answer: (queries: Record<string, object>, isStream: boolean, reply: Reply) => void) {
+  const server = http.createServer(async (request, reply) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const isStream = request.headers.accept!.includes("event-stream");
+    reply.setHeader("Content-Type", isStream ? "text/event-stream" : "application/json");
+    answer(JSON.parse(Buffer.concat(chunks).toString()).queries, isStream, reply);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const close = () => {

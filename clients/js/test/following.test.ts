@@ -1,11 +1,10 @@
-/** Mirrors and one connection, over the real service, and through what cuts, delays, holds back and doubles. */
+/** Many mirrors over one connection: by the real service, and through what cuts, delays, holds back and doubles. */
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { Mirror, PACE, Problem, type SyncOptions, memory, mirror, sync } from "../src/index.ts";
-import { Service } from "../src/service.ts";
+import { type PACE, Problem, type SyncOptions, memory, sync } from "../src/index.ts";
 import { Between, serving } from "./between.ts";
-import { append, at, call, declare, drawing, register, sleep, until, url, wholeOf } from "./here.ts";
+import { append, at, call, declare, drawing, isRight, numbers, register, sleep, until, url } from "./here.ts";
 
 const FAST: Partial<typeof PACE> = {
   firstPauseMs: 5, lastPauseMs: 20, firstSilenceMs: 300, silenceMs: 300, quickMs: 150, pollingMs: 400, waitMs: 200,
@@ -29,132 +28,6 @@ function following(t: TestContext, handles: string[], options: SyncOptions = {},
   t.after(() => one.close());
   return { ...one, sent, errors };
 }
-
-function numbers(one: Mirror): number[] {
-  return one.rows.map((row) => row["n"] as number);
-}
-
-/** Whether a mirror holds exactly what the query shows. */
-async function isRight(one: Mirror): Promise<boolean> {
-  const shown = (await wholeOf(one.handle)).rows;
-  const held = new Map(one.rows.map((row) => [row._id, row]));
-  return shown.length === held.size && shown.every((row) => JSON.stringify(held.get(row._id)) === JSON.stringify(row));
-}
-
-test("a mirror is brought up to date by what has changed, and by no byte where nothing has", async () => {
-  const stream = await declare();
-  const handle = await register(`SELECT n FROM ${stream} WHERE n > 1`);
-  const statuses: number[] = [];
-  const one = mirror(url, handle, {
-    fetch: async (input, init) => {
-      const reply = await fetch(input, init);
-      statuses.push(reply.status);
-      return reply;
-    },
-  });
-  await append(stream, [1, 2, 3].map((n) => ({ ts: at(n), n })));
-  await one.refresh();
-  assert.deepEqual(numbers(one), [2, 3]);
-  const { rows } = one;
-  await one.refresh();
-  await one.refresh();
-  assert.deepEqual(statuses, [200, 200, 304]);
-  assert.equal(one.rows, rows, "nothing is shown anew");
-  await append(stream, [{ ts: at(4), n: 4 }]);
-  await one.refresh();
-  assert.deepEqual(numbers(one), [2, 3, 4]);
-});
-
-test("a mirror reads pages, and begins anew where one has gone", async () => {
-  const stream = await declare();
-  const handle = await register(`SELECT n FROM ${stream}`);
-  await append(stream, Array.from({ length: 2_500 }, (_, n) => ({ ts: at(n), n })));
-  const gone = { status: 410, code: "page-expired", retryable: false };
-  let pages = 0;
-  const one = mirror(url, handle, {
-    fetch: async (input, init) => {
-      const isGone = String(input).includes("page=") && [2, 3].includes(++pages);
-      return isGone ? Response.json(gone, { status: 410 }) : fetch(input, init);
-    },
-  });
-  await one.refresh();
-  assert.deepEqual([one.rows.length, pages], [2_500, 5]);
-});
-
-test("rows that do not add up are asked for anew, and never with a cursor that they do not have", async () => {
-  const stream = await declare();
-  const handle = await register(`SELECT n FROM ${stream}`);
-  await append(stream, [{ ts: at(0), n: 0 }]);
-  const asked: (string | null)[] = [];
-  const one = mirror(url, handle, {
-    fetch: async (input, init) => {
-      asked.push(new URL(String(input)).searchParams.get("cursor"));
-      const answer = await (await fetch(input, init)).json();
-      return Response.json({ ...answer, count: 2 });
-    },
-  });
-  await assert.rejects(one.refresh(), /did not add up/);
-  assert.deepEqual(asked, ["", "", ""]);
-});
-
-test("a mirror goes on from its store, and without the network shows what is there", async () => {
-  const stream = await declare();
-  const handle = await register(`SELECT n FROM ${stream}`);
-  await append(stream, [{ ts: at(1), n: 1 }]);
-  const store = memory();
-  await mirror(url, handle, { store }).refresh();
-  const offline = mirror("http://127.0.0.1:1", handle, { store });
-  await assert.rejects(offline.refresh());
-  assert.deepEqual(numbers(offline), [1]);
-  await append(stream, [{ ts: at(2), n: 2 }]);
-  const told: number[] = [];
-  const again = mirror(url, handle, {
-    store,
-    fetch: async (input, init) => {
-      const reply = await fetch(input, init);
-      told.push((await reply.clone().json()).rows.length);
-      return reply;
-    },
-  });
-  await again.refresh();
-  assert.deepEqual([told, numbers(again)], [[1], [1, 2]]);
-});
-
-test("a store that another mirror has written is written whole", async () => {
-  const stream = await declare();
-  const handle = await register(`SELECT n FROM ${stream}`);
-  const store = memory();
-  const [one, other] = [mirror(url, handle, { store }), mirror(url, handle, { store })];
-  for (let n = 0; n < 6; n++) {
-    await append(stream, [{ ts: at(n), n }]);
-    await (n % 3 ? one : other).refresh();
-    const stored = await store.load(handle);
-    assert.deepEqual([...stored!.rows.values()].map((row) => row["n"]), Array.from({ length: n + 1 }, (_, i) => i));
-  }
-});
-
-test("a store that fails is told of, and nothing is lost by it", async () => {
-  const stream = await declare();
-  const handle = await register(`SELECT n FROM ${stream}`);
-  await append(stream, [{ ts: at(1), n: 1 }]);
-  const errors: unknown[] = [];
-  const fails = () => Promise.reject(new Error("full"));
-  const one = mirror(url, handle, { store: { load: fails, save: fails }, onerror: (error) => errors.push(error) });
-  await one.refresh();
-  assert.deepEqual(numbers(one), [1]);
-  await until(() => errors.length === 2, "both are told");
-});
-
-test("an integer past 2^53 is a BigInt, and a text of digits a text", async () => {
-  const name = await declare();
-  const handle = await register(`SELECT n, n / 3.0 AS third, '9007199254740993' AS t FROM ${name}`);
-  await call("POST", `/v1/streams/${name}/rows`, `[{"ts":"${at(0)}","n":-9007199254740993},{"ts":"${at(1)}","n":7}]`);
-  const one = mirror(url, handle);
-  await one.refresh();
-  assert.deepEqual(one.rows.map((row) => row["n"]), [-9007199254740993n, 7]);
-  assert.deepEqual(one.rows.map((row) => row["t"]), ["9007199254740993", "9007199254740993"]);
-  assert(one.rows.every((row) => typeof row["third"] === "number"));
-});
 
 test("rows leave by the clock, and a client whose clock is wrong is no worse off", async (t) => {
   const stream = await declare("server");
@@ -243,6 +116,22 @@ test("who has the connection forgets what nobody follows any more", async (t) =>
   assert.deepEqual(first.sent.map(({ body }) => Object.keys(body.queries).length), [1, 2, 1]);
 });
 
+test("a tab that is frozen with the connection loses it, and is told when it wakes", async (t) => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  await append(stream, [{ ts: at(1), n: 1 }]);
+  const share = `shared ${stream}`;
+  const frozen = navigator.locks.request(share, () => new Promise(() => {}));
+  const lost = assert.rejects(frozen, { name: "AbortError" });
+  const one = following(t, [handle], { share, pace: { beatMs: 20, frozenMs: 100 } });
+  await until(() => one.mirrors.get(handle)!.rows.length === 1, "it has taken the connection");
+  await lost;
+  await navigator.locks.request(share, { steal: true }, () => until(() => true, "another tab has had it"));
+  await append(stream, [{ ts: at(2), n: 2 }]);
+  await until(() => one.mirrors.get(handle)!.rows.length === 2, "it has it again");
+  assert.equal(one.sent.length, 2);
+});
+
 for (const [seed, mode] of [[7, "streams"], [11, "polls"]] as const) {
   test(`a bad line, by ${mode}: what is held is right whenever it is good`, async (t) => {
     const random = drawing(seed);
@@ -279,18 +168,39 @@ for (const [seed, mode] of [[7, "streams"], [11, "polls"]] as const) {
   });
 }
 
-test("streams that end quickly three times give way to polls, and are tried again later", async (t) => {
-  const accepts: string[] = [];
-  const fake = await serving((request, reply) => {
-    accepts.push(request.headers.accept!.includes("event-stream") ? "stream" : "poll");
-    reply.writeHead(200, { "Content-Type": accepts.at(-1) === "stream" ? "text/event-stream" : "application/json" });
-    reply.end(accepts.at(-1) === "stream" ? "retry: 1\n\n" : '{"results":{},"gone":{},"more":false,"poll_after_ms":40}');
+for (const [what, said] of Object.entries({ "end quickly": null, "say nothing": "", "fall silent": "retry: 1\n\n" })) {
+  test(`streams that ${what} three times give way to polls, and are tried again later`, async (t) => {
+    const asked: string[] = [];
+    const fake = await serving((_, isStream, reply) => {
+      asked.push(isStream ? "stream" : "poll");
+      if (!isStream) reply.end('{"results":{},"gone":{},"more":false,"poll_after_ms":40}');
+      else if (said === null) reply.end("retry: 1\n\n");
+      else reply.write(said), reply.flushHeaders();
+    });
+    t.after(fake.close);
+    const { close } = following(t, ["q_1"], { pace: FAST }, fake.url);
+    await until(() => asked.lastIndexOf("stream") > asked.indexOf("poll") && asked.includes("poll"), "both");
+    close();
+    assert.deepEqual(asked.slice(0, 5), ["stream", "stream", "stream", "poll", "poll"]);
+  });
+}
+
+test("rows of a stream that do not add up are asked for anew, without a cursor", async (t) => {
+  const asked: object[] = [];
+  const answer = {
+    gen: 1, seq: 1, now: null, reset: true, rows: [{ _id: "1", _x: null }], removed: [], keep: null,
+    changes_at: null, complete: false, cursor: "c1", next: null,
+  };
+  const fake = await serving((queries, _, reply) => {
+    asked.push(queries);
+    const told = { results: { q_1: { ...answer, count: asked.length === 1 ? 2 : 1 } }, gone: {}, more: false };
+    reply.write(`event: result\ndata: ${JSON.stringify(told)}\n\n`);
   });
   t.after(fake.close);
-  const { close } = following(t, ["q_1"], { pace: FAST }, fake.url);
-  await until(() => accepts.lastIndexOf("stream") > accepts.indexOf("poll") && accepts.includes("poll"), "both");
-  close();
-  assert.deepEqual(accepts.slice(0, 5), ["stream", "stream", "stream", "poll", "poll"]);
+  const { mirrors, errors } = following(t, ["q_1"], { pace: FAST }, fake.url);
+  await until(() => mirrors.get("q_1")!.mark.cursor === "c1", "the second answer adds up");
+  assert.deepEqual(asked, [{ q_1: {} }, { q_1: {} }]);
+  assert.match(String(errors), /^Error: the rows of q_1 do not add up to their count$/);
 });
 
 test("what knows no streams is answered by polls, and what it says counts", async (t) => {
@@ -304,27 +214,6 @@ test("what knows no streams is answered by polls, and what it says counts", asyn
     await append(stream, [{ ts: at(n), n }]);
     await until(() => isRight(mirrors.get(handle)!), `row ${n}`);
   }
-});
-
-test("a service that says when to come back is heard, and never by all at once", () => {
-  const pauses = [0, 0.5, 0.999].map((drawn) => {
-    const service = new Service(url, { random: () => drawn });
-    const asked = new Problem({ status: 503 }, 7_000);
-    return [...[0, 1, 20].map((failures) => service.pauseMs(failures, new TypeError())), service.pauseMs(0, asked)];
-  });
-  assert.deepEqual(pauses, [[0, 0, 0, 7_000], [250, 500, 15_000, 7_875], [499.5, 999, 29_970, 8_748.25]]);
-});
-
-test("Retry-After is read as seconds and as a date", async () => {
-  const date = new Date(Date.now() + 60_000).toUTCString();
-  const pauses = [];
-  for (const value of ["7", date, "soon", null]) {
-    const headers: Record<string, string> = value === null ? {} : { "Retry-After": value };
-    const reply = Response.json({ code: "overloaded", retryable: true }, { status: 503, headers });
-    const service = new Service(url, { fetch: () => Promise.resolve(reply) });
-    pauses.push(await service.send("/").catch((problem: Problem) => Math.round(problem.pauseMs / 10_000) || problem.pauseMs));
-  }
-  assert.deepEqual(pauses, [1, 6, 0, 0]);
 });
 
 test("a token is sent, and one that has expired is asked for anew", async (t) => {

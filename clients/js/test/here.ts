@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
+import type { Mirror } from "../src/index.ts";
 import type * as Rule from "../src/rule.ts";
 
 const given = process.env["PSOUP_URL"];
@@ -53,6 +54,17 @@ export async function wholeOf(handle: string): Promise<Rule.Answer> {
   const answer = await call("GET", `/v1/queries/${handle}/results`);
   for (let page = answer; page.next !== null; answer.rows.push(...page.rows)) page = await call("GET", page.next);
   return answer;
+}
+
+export function numbers(one: Mirror): number[] {
+  return one.rows.map((row) => row["n"] as number);
+}
+
+/** Whether a mirror holds exactly what the query shows. */
+export async function isRight(one: Mirror): Promise<boolean> {
+  const shown = (await wholeOf(one.handle)).rows;
+  const held = new Map(one.rows.map((row) => [row._id, row]));
+  return shown.length === held.size && shown.every((row) => JSON.stringify(held.get(row._id)) === JSON.stringify(row));
 }
 
 export function sleep(ms: number): Promise<void> {

@@ -124,7 +124,7 @@ export function fault({ apply, nothing }: Rule, { world, columns, moves }: Playe
     const place = `${world}, step ${step}: ${client}`;
     if (answer) {
       const before = mine.mark;
-      apply(mine, answer, asked, 0, `${step}`);
+      apply(mine, answer, asked!, 0, `${step}`);
       if (answer.next === null && mine.mark.cursor === null) return `${place} does not hold ${answer.count} rows`;
       if (!savesCursor) mine.mark = { ...mine.mark, cursor: before.cursor, at: null };
     }
