@@ -2,7 +2,7 @@
 
 import type { Mirror } from "./mirror.ts";
 import type { Answer } from "./rule.ts";
-import { Problem, type ProblemBody, type Service, events, read } from "./service.ts";
+import { LONGEST_TIMER_MS, Problem, type ProblemBody, type Service, events, read } from "./service.ts";
 
 interface Told {
   results: Record<string, Answer>;
@@ -44,7 +44,7 @@ export class Line {
 
   /** Keep the mirrors up to date until `ended` is aborted. */
   async run(ended: AbortSignal): Promise<void> {
-    const { options } = this.#service;
+    const { token } = this.#service.options;
     ended.addEventListener("abort", () => this.kick());
     while (!ended.aborted) {
       const turn = (this.#turn = new AbortController());
@@ -52,8 +52,8 @@ export class Line {
         await this.#connect(turn.signal);
       } catch (error) {
         if (turn.signal.aborted) continue;
-        options.onerror?.(error);
-        const mayRenew = error instanceof Problem && error.status === 401 && typeof options.token === "function";
+        this.#service.report(error);
+        const mayRenew = error instanceof Problem && error.status === 401 && typeof token === "function";
         if (error instanceof Problem && !error.retryable && !mayRenew) this.#end(error);
         else await pause(this.#service.pauseMs(this.#failures++, error), turn.signal);
       }
@@ -63,6 +63,7 @@ export class Line {
   /** Connect once, by what comes through, and return when that has ended. */
   async #connect(turn: AbortSignal): Promise<void> {
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.loaded));
+    if (turn.aborted) return;
     const open = [...this.#mirrors.values()].filter((one) => !one.problem && !one.mark.complete);
     if (open.length === 0) return pause(Infinity, turn);
     const asked: Asked = new Map(open.map((one) => [one.handle, one.mark.cursor]));
@@ -176,7 +177,7 @@ class Watch {
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
-    const timer = ms < Infinity ? setTimeout(resolve, ms) : undefined;
+    const timer = ms < Infinity ? setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS)) : undefined;
     signal.addEventListener("abort", () => {
       clearTimeout(timer);
       resolve();

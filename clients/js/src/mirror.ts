@@ -1,10 +1,9 @@
 /** A copy of what one query shows, that is brought up to date by what has changed. */
 
 import { type Answer, type Change, type Mark, type Row, apply, nothing, patch, whole } from "./rule.ts";
-import { type Options, Problem, type ProblemBody, Service, read } from "./service.ts";
+import { LONGEST_TIMER_MS, type Options, Problem, type ProblemBody, Service, read } from "./service.ts";
 
 const TRIES = 3;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A mirror of a query: it shows what was saved, and what has changed after each `refresh`. */
 export function mirror(url: string, handle: string, options: Options = {}): Mirror {
@@ -120,7 +119,7 @@ export class Mirror {
       this.#state = stored;
       this.#changed();
     } catch (error) {
-      this.#service.options.onerror?.(error);
+      this.#service.report(error);
     }
   }
 
@@ -139,8 +138,8 @@ export class Mirror {
   #apply(answer: Answer, asked: string | null): boolean {
     const change = apply(this.#state, answer, asked, Date.now(), `${this.#name}.${++this.#changes}`);
     if (!change) return false;
-    const { store, onerror } = this.#service.options;
-    store?.save(this.handle, change, () => this.whole()).catch((error) => onerror?.(error));
+    const saving = this.#service.options.store?.save(this.handle, change, () => this.whole());
+    saving?.catch((error) => this.#service.report(error));
     this.onnews({ change });
     if (change.from && !change.cleared && change.drop.length + change.put.length === 0) this.#arm();
     else this.#changed();
@@ -157,7 +156,13 @@ export class Mirror {
 
   #changed(): void {
     this.#until = "";
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener();
+      } catch (error) {
+        this.#service.report(error); // a page that cannot show rows is no reason to lose the connection
+      }
+    }
     this.#arm();
   }
 

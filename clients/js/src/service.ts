@@ -7,7 +7,7 @@ export interface Options {
   store?: Store;
   /** The bearer token, or what gives the one of the moment. */
   token?: string | (() => string | Promise<string>);
-  /** Told of what went wrong, though it is tried again: a network that is lost, a store that is full. */
+  /** Told of what went wrong, though it is tried again: a lost network, a full store. By itself `console.warn`. */
   onerror?: (error: unknown) => void;
   /** In place of `fetch`, `Math.random` and the times of `PACE`. */
   fetch?: typeof fetch;
@@ -43,6 +43,9 @@ export interface ProblemBody {
   retryable?: boolean;
 }
 
+/** A timer that is set for longer would ring at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** A refusal (RFC 9457). `code` is that of docs/http_api.md; "" where something else has answered. */
 export class Problem extends Error {
   readonly body: ProblemBody;
@@ -71,6 +74,10 @@ export class Service {
     this.#url = url.replace(/\/+$/, "");
     this.options = options;
     this.pace = { ...PACE, ...options.pace };
+  }
+
+  report(error: unknown): void {
+    (this.options.onerror ?? console.warn)(error);
   }
 
   random(): number {

@@ -1,4 +1,4 @@
-/** What stands between a client and the service: it refuses, cuts, delays, holds back, doubles and serves old answers. */
+/** A bad line to the service: it refuses, cuts, delays, holds back, doubles and serves old answers. */
 
 import http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,19 +13,30 @@ const LATE_MS = 30;
 const CUT_BYTES = 3_000;
 
 export class Between {
-  /** What happens to the next request. */
-  next: () => Fault;
+  /** No fault happens any more, until it is false again. */
+  isGood = false;
   readonly done = new Map<Fault, number>();
   /** Requests as they came: the path, and the type that was asked for. */
   readonly asked: string[] = [];
   readonly #random: () => number;
+  #faults: Fault[] = [];
   readonly #old = new Map<string, { status: number; type: string; body: Buffer }[]>();
   readonly #sockets = new Set<http.ServerResponse>();
   readonly #server = http.createServer((request, reply) => void this.#answer(request, reply));
 
   constructor(random: () => number) {
     this.#random = random;
-    this.next = () => FAULTS[Math.floor(random() * FAULTS.length)]!;
+  }
+
+  /** Whether all faults have happened. */
+  get isThrough(): boolean {
+    return this.done.size === FAULTS.length;
+  }
+
+  /** Each fault in turn, in an order that is drawn each time. */
+  #draw(): Fault {
+    if (this.#faults.length === 0) this.#faults = [...FAULTS];
+    return this.#faults.splice(Math.floor(this.#random() * this.#faults.length), 1)[0]!;
   }
 
   async listen(): Promise<string> {
@@ -44,7 +55,7 @@ export class Between {
   }
 
   async #answer(request: http.IncomingMessage, reply: http.ServerResponse): Promise<void> {
-    const fault = this.next();
+    const fault = this.isGood ? "none" : this.#draw();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { psoupCollectionOptions } from "../src/tanstack.ts";
 import { append, at, call, declare, register, until, url, wholeOf } from "./here.ts";
 
-/** A collection: rows that are written twice, or missed, are errors, and nothing is written outside of a transaction. */
+/** A collection: rows written twice, or missed, are errors, and nothing is written outside of a transaction. */
 class Collection {
   readonly rows = new Map<string, any>();
   readonly done: string[] = [];
@@ -46,7 +46,8 @@ class Collection {
 
 test("a collection holds what the query shows, through inserts, updates, deletes and a new beginning", async (t) => {
   const stream = await declare();
-  const handle = await register(`SELECT n % 2 AS odd, MAX(n) AS n FROM ${stream} GROUP BY odd BEGIN (NOW - 10) END (NOW)`);
+  const groups = "GROUP BY odd BEGIN (NOW - 10) END (NOW)";
+  const handle = await register(`SELECT n % 2 AS odd, MAX(n) AS n FROM ${stream} ${groups}`);
   const options = psoupCollectionOptions({ url, handle, share: false });
   const collection = new Collection();
   t.after(options.sync.sync(collection.parameters));
