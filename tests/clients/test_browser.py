@@ -207,6 +207,25 @@ def test_the_store_holds_rows_and_cursor_of_one_answer(site):
     context.close()
 
 
+def test_who_closes_at_once_leaves_nothing_behind(site):
+    """Neither a lock that other tabs would wait for, nor a request."""
+    context = site.context()
+    tab = site.open(context)
+    site.asked.clear()
+    held = tab.evaluate(
+        """async (url) => {
+          psoup.sync(url, ["q_0000000000000000000000"], { share: "at once" }).close();
+          await new Promise((resolve) => setTimeout(resolve, 200));
+          const { held, pending } = await navigator.locks.query();
+          return [...held, ...pending].map(({ name }) => name).filter((name) => name.startsWith("at once"));
+        }""",
+        site.service,
+    )
+    assert [] == held
+    assert [] == site.asked
+    context.close()
+
+
 def test_the_example_follows_three_queries(site):
     """Forty lines, and each table shows its query."""
     site.declare("example")

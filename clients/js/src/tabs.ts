@@ -53,6 +53,7 @@ export class Tabs {
     const beat = setInterval(() => this.#beat(), service.pace.beatMs);
     const gone = new Promise<void>((resolve) => ended.addEventListener("abort", () => resolve()));
     void navigator.locks.request(`${name} ${this.#me}`, () => {
+      if (ended.aborted) return;
       this.#sayFollows();
       this.#stand();
       return gone;
