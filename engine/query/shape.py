@@ -91,16 +91,3 @@ class Shape:
     def looks_past_hits(self) -> bool:
         """Return whether which rows are shown depends on tuples that are part of no hit."""
         return bool(self.row_windows) or self.left_join is not None
-
-    @property
-    def over_rows(self) -> tuple[Expression, ...]:
-        """Return the expressions that are evaluated for each row."""
-        if self.keys is None:
-            outputs = [output.expression for output in self.outputs]
-            return (*outputs, *(entry.expression for entry in self.order))
-        read = list(self.keys)
-        for call in self.aggregates:
-            read += call.arguments
-            if call.filter is not None:
-                read.append(call.filter)
-        return tuple(read)
