@@ -145,7 +145,7 @@ class Frames(Way):
 
     def __init__(self, some: Trades, *, grouped: bool, cut: int = 0) -> None:
         """Make the frame, symbols as categories."""
-        import polars as pl
+        import polars as pl  # type: ignore[import-not-found,unused-ignore]
 
         symbols = pl.Series("sym", list(some.symbols))[some.codes].cast(pl.Categorical)
         self._frame = pl.DataFrame({"px": some.prices}).with_columns(symbols.alias("sym"))[cut:]
@@ -158,9 +158,9 @@ class Frames(Way):
     def run(self, state: None) -> Found:
         """Collect the rows."""
         del state
-        if not self._grouped:
-            return self._frame.select(self._expressions).rows()
-        return self._frame.group_by("sym").agg(self._expressions).rows()
+        frame = self._frame.group_by("sym").agg if self._grouped else self._frame.select
+        found: Found = frame(self._expressions).rows()
+        return found
 
     def answer(self, outcome: Found) -> bytes:
         """Return the rows, put in order here."""

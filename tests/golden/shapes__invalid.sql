@@ -490,13 +490,13 @@ SELECT sym FROM trades [ROWS 1.5]
 
 SELECT sym FROM trades [ROWS 1000000001]
 --> query-too-complex 1:30:10 1000000001
---> ROWS is more than 1000000000.
---> write a smaller number, or leave the window out
+--> ROWS is more than 1000000000: no answer has so many rows.
+--> leave ROWS out, or write a smaller number
 
 SELECT sym FROM trades [ROWS 99999999999999999999999999]
 --> query-too-complex 1:30:26 99999999999999999999999999
---> ROWS is more than 1000000000.
---> write a smaller number, or leave the window out
+--> ROWS is more than 1000000000: no answer has so many rows.
+--> leave ROWS out, or write a smaller number
 
 SELECT sym FROM trades [ROWS 1 PRECEDING]
 --> sql-syntax 1:32:9 PRECEDING

@@ -92,9 +92,12 @@ class ComputedGroups:
 
 
 def computed_groups(shape: Shape, groups: AggregatedGroups) -> ComputedGroups:
-    """Return the groups of visible rows, each of which has one but for the only group of a query without keys."""
-    # The last result is that of FIRST_TO_LEAVE.
-    results = dict(zip(shape.aggregates, groups.results[:-1], strict=True))
+    """Return groups with the aggregates of a shape, shown where HAVING lets them through.
+
+    Each group has a row, but for the only one of a query without keys. Behind the results of the shape's aggregates
+    that of FIRST_TO_LEAVE may stand.
+    """
+    results = dict(zip(shape.aggregates, groups.results, strict=False))
     found = ComputedGroups(
         groups.keys,
         {call: result.column for call, result in results.items()},

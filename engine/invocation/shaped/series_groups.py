@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
+from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import grouped
 from psoup.engine.aggregates.partial import (
     Partial,
@@ -31,7 +31,12 @@ from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.pinning import complete_from, dated_span
 from psoup.engine.invocation.series_points import Point
-from psoup.engine.invocation.shaped.grouping import ComputedGroups, columns_of, in_answer_order
+from psoup.engine.invocation.shaped.grouping import (
+    ComputedGroups,
+    columns_of,
+    computed_groups,
+    in_answer_order,
+)
 from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.shape import Shape
@@ -116,9 +121,9 @@ class SeriesGroups(StreamFinding):
         left = rows_max
         for some in _batches(ranges):
             checkpoint()
-            found = self._merged(states, ranges[some.start : some.stop])
+            found, places = self._merged(states, ranges[some.start : some.stop])
             overflowed |= dict.fromkeys(found.overflowed)
-            numbers, counts = self._numbers(found, len(some))
+            numbers, counts = self._numbers(found, places, len(some))
             left -= len(numbers)
             if left < 0:
                 raise series_too_large(rows_max)
@@ -164,8 +169,8 @@ class SeriesGroups(StreamFinding):
         states = together([panes.partial, coarse.partial, nothing])
         return states, np.array(runs).transpose(2, 0, 1)
 
-    def _merged(self, states: Partial, ranges: Integers) -> ComputedGroups:
-        """Return the groups of points, in order of these and of their keys; the point's number is the first key."""
+    def _merged(self, states: Partial, ranges: Integers) -> tuple[ComputedGroups, Integers]:
+        """Return the groups of points, in order of these and of their keys, and the place of the point of each."""
         sizes = ranges[..., 1] - ranges[..., 0]
         behind = np.cumsum(sizes.ravel())
         places = np.repeat(ranges[..., 1].ravel() - behind, sizes.ravel())
@@ -173,20 +178,21 @@ class SeriesGroups(StreamFinding):
         some = states.take(places)
         points = np.repeat(np.arange(len(ranges)), sizes.sum(axis=1))
         groups = grouped((Column(ColumnType.INT64, points), *some.keys), some.count)
-        labels, count = groups.labels, groups.count
+        labels, count, (points_of, *keys) = groups.labels, groups.count, groups.keys
         regrouped = tuple([state.regrouped(labels, count) for state in some.states])
-        found = finished(self._grouping, Partial(count, groups.keys, regrouped))
-        return _computed(self._shape, found)
+        found = finished(self._grouping, Partial(count, tuple(keys), regrouped))
+        return computed_groups(self._shape, found), points_of.values
 
-    def _numbers(self, found: ComputedGroups, points: int) -> tuple[Integers, Integers]:
+    def _numbers(
+        self, found: ComputedGroups, places: Integers, points: int
+    ) -> tuple[Integers, Integers]:
         """Return the numbers of the groups that the points have, one point after the other, and how many each has."""
         shape, shown = self._shape, found.shown
-        edges = np.searchsorted(found.keys[0].values[shown], np.arange(points + 1))
+        edges = np.searchsorted(places[shown], np.arange(points + 1))
         if not shape.order and not shape.distinct and shape.limit is None and not shape.offset:
             return shown, np.diff(edges)
-        of_point = replace(found, keys=found.keys[1:])
         listed = [
-            in_answer_order(shape, replace(of_point, shown=shown[begin:end]))
+            in_answer_order(shape, replace(found, shown=shown[begin:end]))
             for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
         ]
         return np.concatenate(listed), np.array([len(one) for one in listed], dtype=np.int64)
@@ -195,9 +201,8 @@ class SeriesGroups(StreamFinding):
         self, some: range, found: ComputedGroups, numbers: Integers, counts: Integers
     ) -> Iterator[Point]:
         """Yield some of the points, given the numbers of their groups."""
-        of_point = replace(found, keys=found.keys[1:])
         columns = [
-            (output.name, of_point.computed(output.expression, numbers))
+            (output.name, found.computed(output.expression, numbers))
             for output in self._shape.outputs
         ]
         begin = 0
@@ -240,19 +245,3 @@ def _batches(ranges: Integers) -> Iterator[range]:
         past = int(np.searchsorted(behind, before + GROUPS_AT_ONCE, side="right"))
         yield range(begin, max(past, begin + 1))
         begin = max(past, begin + 1)
-
-
-def _computed(shape: Shape, groups: AggregatedGroups) -> ComputedGroups:
-    """Return groups whose first key is the number of a point, those that HAVING lets through as shown."""
-    results = dict(zip(shape.aggregates, groups.results, strict=True))
-    found = ComputedGroups(
-        groups.keys,
-        {call: result.column for call, result in results.items()},
-        np.arange(groups.count, dtype=np.int64),
-        tuple([call for call, result in results.items() if result.overflowed]),
-    )
-    if shape.having is None:
-        return found
-    holds = replace(found, keys=found.keys[1:]).computed(shape.having, found.shown)
-    passes = holds.values if holds.valid is None else holds.values & holds.valid
-    return replace(found, shown=found.shown[passes])

@@ -7,7 +7,7 @@ Reading order:
     parameter_values: the literals that parameters stand for.
     expression_grammar, call_grammar, aggregate_grammar: what stands in SELECT and WHERE; functions, CASE and CAST, and
         aggregates in it. source_grammar, row_window_grammar: FROM.
-    shape_grammar: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET. window_grammar: BEGIN-END.
+    counts, shape_grammar: GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET. window_grammar: BEGIN-END.
     syntax: the tree they build, each node with its span of the text. syntax_parts: what lies below a node.
     refusal: from a span to line, column, excerpt and caret.
 """

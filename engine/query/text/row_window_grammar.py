@@ -9,18 +9,16 @@ from typing import Final
 
 from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.query.text.counts import row_count
 from psoup.engine.query.text.expression_grammar import expression
 from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown
 from psoup.engine.query.text.refusal import Refused
-from psoup.engine.query.text.scanner import TokenKind
 from psoup.engine.query.text.syntax import ExpressionSyntax, RowsSyntax
 
 ROW_WINDOW_WORDS: Final = frozenset({"PARTITION", "ROWS"})
 """The words behind the bracket that tell a window that counts rows."""
 
 _HINT: Final = "write [ROWS 100], or [PARTITION BY a, b ROWS 1]"
-_DIGITS_MAX: Final = 18
-"""Far above the limit; keeps int() away from texts of thousands of digits."""
 
 
 def row_window_syntax(reader: TokenReader) -> RowsSyntax:
@@ -58,33 +56,13 @@ def _keys(reader: TokenReader) -> tuple[ExpressionSyntax, ...]:
 
 
 def _count(reader: TokenReader) -> int:
-    token = reader.token
-    if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
-        raise Refused(
-            SqlSyntaxError if token.keyword == "]" else UnsupportedSqlError,
-            f"Expected a whole number after ROWS, found {kind_of(token)}.",
-            token.span,
-            _HINT,
-            quoting=f"Expected a whole number after ROWS, found {shown(token)}.",
-        )
-    reader.take()
-    digits = token.text.lstrip("0")
-    if not digits:
+    count, span = row_count(reader, "ROWS", most=limits.QUERY_WINDOW_ROWS_MAX, hint=_HINT)
+    if not count:
         raise Refused(
             UnsupportedSqlError,
             "A window of 0 rows shows nothing.",
-            token.span,
+            span,
             "write a number from 1 on",
-        )
-    count = int(digits) if len(digits) < _DIGITS_MAX else 10**_DIGITS_MAX
-    if count > limits.QUERY_WINDOW_ROWS_MAX:
-        raise Refused(
-            QueryTooComplexError,
-            f"ROWS is more than {limits.QUERY_WINDOW_ROWS_MAX}.",
-            token.span,
-            "write a smaller number, or leave the window out",
-            limit=limits.QUERY_WINDOW_ROWS_MAX,
-            actual=count,
         )
     return count
 

@@ -10,16 +10,14 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from psoup.engine import limits
-from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
+from psoup.engine.errors import QueryTooComplexError, UnsupportedSqlError
+from psoup.engine.query.text.counts import row_count
 from psoup.engine.query.text.expression_grammar import expression
-from psoup.engine.query.text.parameter_values import unfit
-from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown
+from psoup.engine.query.text.reader import TokenReader, expect
 from psoup.engine.query.text.refusal import Refused
-from psoup.engine.query.text.scanner import TokenKind
 from psoup.engine.query.text.syntax import (
     NO_SHAPE,
     ExpressionSyntax,
-    NumberSyntax,
     OrderSyntax,
     ShapeSyntax,
 )
@@ -27,8 +25,6 @@ from psoup.engine.query.text.syntax import (
 _Entry = TypeVar("_Entry")
 _FIRST: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _SETS: Final = frozenset({"CUBE", "ROLLUP", "GROUPING"})
-_DIGITS_MAX: Final = 18
-"""Far above the limit; keeps int() away from texts of thousands of digits."""
 _LIMIT_HINT = "LIMIT and OFFSET take whole numbers: LIMIT 10 OFFSET 20"
 
 
@@ -117,7 +113,8 @@ def _limits(reader: TokenReader) -> tuple[int | None, int]:
     found: dict[str, int] = {}
     while (word := reader.token).keyword in ("LIMIT", "OFFSET") and word.keyword not in found:
         reader.take()
-        found[word.keyword] = _count(reader, word.keyword)
+        most = limits.QUERY_LIMIT_MAX
+        found[word.keyword], _ = row_count(reader, word.keyword, most=most, hint=_LIMIT_HINT)
         if reader.at(","):
             raise Refused(
                 UnsupportedSqlError,
@@ -126,37 +123,3 @@ def _limits(reader: TokenReader) -> tuple[int | None, int]:
                 "write LIMIT 10 OFFSET 20: ten rows behind the first twenty",
             )
     return found.get("LIMIT"), found.get("OFFSET", 0)
-
-
-def _count(reader: TokenReader, keyword: str) -> int:
-    """Return the whole number that stands next, or that a parameter gives."""
-    token, digits = reader.token, reader.token.text
-    span = token.span
-    if token.kind is TokenKind.PARAMETER:
-        constant = reader.take_constant()
-        span = constant.span
-        if not isinstance(constant, NumberSyntax) or not constant.text.isdigit():
-            raise unfit(constant, "a whole number", f"give {keyword} a number like 10")
-        digits = constant.text
-    elif token.kind is TokenKind.NUMBER and digits.isdigit():
-        reader.take()
-    else:
-        raise Refused(
-            SqlSyntaxError if token.kind is TokenKind.END else UnsupportedSqlError,
-            f"Expected a whole number after {keyword}, found {kind_of(token)}.",
-            span,
-            _LIMIT_HINT,
-            quoting=f"Expected a whole number after {keyword}, found {shown(token)}.",
-        )
-    digits = digits.lstrip("0") or "0"
-    count = int(digits) if len(digits) < _DIGITS_MAX else 10**_DIGITS_MAX
-    if count > limits.QUERY_LIMIT_MAX:
-        raise Refused(
-            QueryTooComplexError,
-            f"{keyword} is more than {limits.QUERY_LIMIT_MAX}: no answer has so many rows.",
-            span,
-            f"leave {keyword} out, or write a smaller number",
-            limit=limits.QUERY_LIMIT_MAX,
-            actual=count,
-        )
-    return count
