@@ -37,6 +37,7 @@ EXPOSED_HEADERS: Final = (
     "Psoup-Complete",
     "Psoup-Complete-From",
     "Psoup-Poll-After-Ms",
+    "Psoup-Warnings",
     "Psoup-Durability",
 )
 """Headers that scripts of allowed origins may read, beside those that browsers always show."""

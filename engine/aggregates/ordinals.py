@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from psoup.engine.checkpoint import checkpoint
 from psoup.engine.kernels.grouping import (
     TOO_MANY_STEPS,
     look_up,
@@ -23,6 +26,8 @@ Integers = NDArray[np.int64]
 
 _TABLE_SPAN_MIN: Final = 65_536
 """Values of a span up to this are looked up in a table, however few they are."""
+_TEXTS_MANY: Final = 16_384
+"""From so many texts on they are sorted without holding other threads up: fewer are sorted in some milliseconds."""
 
 
 @value_type
@@ -122,10 +127,23 @@ def _of_texts(codes: NDArray[np.int32], dictionary: Sequence[str]) -> Ordinals:
 
 def _ranked(texts: list[str]) -> tuple[list[str], Integers | None]:
     """Return texts in order of their code points, and the place of each among them; None = they were in order."""
-    by_text = sorted(range(len(texts)), key=texts.__getitem__)
-    places = np.array(by_text, dtype=np.int64)
+    places = _order_of(texts)
     if (places[1:] > places[:-1]).all():
         return texts, None
     ranks = np.empty(len(texts), dtype=np.int64)
     ranks[places] = np.arange(len(texts))
-    return [texts[place] for place in by_text], ranks
+    return [texts[place] for place in places.tolist()], ranks
+
+
+def _order_of(texts: list[str]) -> Integers:
+    """Return the places of texts in order of their code points, which is that of their UTF-8.
+
+    Other threads go on while many are sorted.
+    """
+    if len(texts) < _TEXTS_MANY:
+        return np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
+    checkpoint()
+    arrow = pa.array(texts, pa.large_string())
+    checkpoint()
+    order: Integers = pc.sort_indices(arrow).to_numpy().astype(np.int64)
+    return order

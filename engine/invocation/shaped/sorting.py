@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.aggregates.ordinals import ordinals
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -92,12 +93,10 @@ def text_ranks(column: Column) -> NDArray[np.int64]:
 
     Cost: a sort of the distinct texts that occur.
     """
-    codes = column.values if column.valid is None else column.values[column.valid]
-    used = np.unique(codes)
-    dictionary = column.dictionary or ()
-    texts = [dictionary[code] for code in used.tolist()]
-    ranks = np.zeros(len(texts) + 1, dtype=np.int64)
-    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
-    places = used.searchsorted(column.values)
-    found: NDArray[np.int64] = ranks[np.minimum(places, len(texts))]
-    return found
+    codes = column.values
+    if column.valid is not None:
+        some = codes[column.valid]
+        if not len(some):
+            return np.zeros(len(codes), dtype=np.int64)
+        codes = np.where(column.valid, codes, some[0])
+    return ordinals(Column(column.type, codes, None, column.dictionary)).keys
