@@ -212,7 +212,7 @@ def test_strategies_draw_joins_that_find_something():
         world = World()
         for name, schema in schemas.items():
             world.declare(schema)
-            world.append(name, data.draw(strategies_streams.batches(schema, min_size=4)))
+            world.append(name, data.draw(strategies_streams.batches(schema, min_size=5)))
         shown = len(world.invoke(world.register(drawn.sql)).rows)
         twin = Reference.fold(world.history)
         held = [twin.streams[world.streams[name][0]].tuples for name in drawn.streams]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import OverloadedError
+from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
 from tests.app.faults import FaultyStore
@@ -108,7 +110,8 @@ async def test_many_submitted_count_as_one_with_the_bytes_of_all(
     monkeypatch.setattr(limits, "APPENDS_IN_FLIGHT_BYTES_MAX", 10)
     store.plain.log.append(declare("a"))
     applied.advance(Seq(99))
-    many = [rows(1, body=b"1234"), register(1, 1, sql="123"), rows(1, body=b"1")]
+    query = replace(register(1, 1, sql="12"), text=RegisteredText("1", {}))
+    many = [rows(1, body=b"1234"), query, rows(1, body=b"1")]
     with store.waiting("log", "append_many") as reached:
         first = asyncio.create_task(submission.submit_many(many, deadline_s=WAIT_S))
         assert await asyncio.to_thread(reached.wait, WAIT_S)

@@ -69,7 +69,7 @@ async def test_join_registered_is_described(joins: Api):
         ("SELECT * FROM flights f, weather w", "unsupported-sql", None),
         ("SELECT * FROM flights f, weather w WHERE f.flight = 1", "unsupported-sql", None),
         ("SELECT * FROM flights, flights WHERE flight = 1", "unsupported-sql", None),
-        (SQL.replace(", weather AS w", " LEFT JOIN weather AS w ON f.flight = w.visib"), "unsupported-sql", "LEFT"),
+        (SQL.replace(", weather AS w", " RIGHT JOIN weather AS w ON f.flight = w.visib"), "unsupported-sql", "RIGHT"),
         ("SELECT * FROM flights f NATURAL JOIN weather w", "unsupported-sql", "NATURAL"),
         ("SELECT f.hour, count(*) FROM flights f, weather w WHERE f.hour = w.hour", "unsupported-sql", "f.hour"),
         ("SELECT * FROM flights f, untimed u WHERE f.flight = u.flight", "unsupported-sql", None),
