@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from psoup.engine.tuples.arrow import arrow_schema
 from tests.agreement.shapes.drawn import SECOND_US, STREAM, Drawn, drawn_query, drawn_rows
 from tests.oracle_duckdb import ARROW, ID
 from tests.reference_values import Row
@@ -104,3 +105,35 @@ def test_order_of_arrival_and_cuts_change_no_bit_of_an_answer():
         text = drawn_query(rng).text
         first, *others = [repr(answer(world, text)) for world in worlds]
         assert [first, first] == others, text
+
+
+def test_oracle_duckdb_answers_a_hundred_thousand_groups_alike():
+    """More groups than a page has rows, and than partials are kept of."""
+    count = 100_000
+    rng = Random(7)
+    numbers = [*range(count), *(rng.randrange(count) for _ in range(20_000))]
+    rng.shuffle(numbers)
+    cells = [
+        range(EPOCH_US, EPOCH_US + len(numbers)),
+        numbers,
+        [number * 0.1 for number in numbers],
+        [str(number % 7) for number in numbers],
+        [None] * len(numbers),
+    ]
+    schema = arrow_schema(STREAM)
+    arrays = [pa.array(one, field.type) for one, field in zip(cells, schema, strict=True)]
+    table = pa.table(arrays, schema=schema)
+    world = World()
+    world.declare(STREAM)
+    for start in range(0, len(numbers), 50_000):
+        world.append_table("s", table.slice(start, 50_000))
+    text = "SELECT i, COUNT(*) AS n, SUM(f) AS total, MAX(t) AS most FROM s GROUP BY i"
+    with duckdb.connect() as connection:
+        connection.register("s", table)
+        theirs = connection.execute(f"{text} ORDER BY i").fetchall()
+    query_id = world.register(text)
+    assert len(theirs) == count
+    for _ in range(2):
+        answered = world.invoke(query_id, limit=40_000)
+        ours = [values for _, _, values in answered.rows]
+        assert all(all(map(agrees, *pair)) for pair in zip(theirs, ours, strict=True))
