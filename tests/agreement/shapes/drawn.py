@@ -1,5 +1,6 @@
-"""Drawn shapes over one stream, in psoup's words and in DuckDB's."""
+"""Drawn shapes over one stream, in the words of psoup, of DuckDB and of Spark SQL."""
 
+import re
 from dataclasses import dataclass
 from random import Random
 
@@ -36,13 +37,41 @@ CONDITIONS = ["i > 0", "t = 'a'", "b", "f IS NOT NULL", "t IN ('a', 'B') OR i < 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A query: its text, and what DuckDB is asked. `{where}` there is its condition and its window."""
+    """A query: its text, its condition and its window, and what DuckDB is asked, `{where}` in place of both."""
 
     text: str
     oracle: str
     where: str
     length_s: int | None
     delay_s: int
+
+    def duckdb(self, now_us: int | None) -> str:
+        """Return the text for DuckDB, at an instant."""
+        where = self.where
+        if self.length_s is not None and now_us is not None:
+            first, last = now_us - self.length_s * SECOND_US, now_us - self.delay_s * SECOND_US
+            shown = f"epoch_us(ts) BETWEEN {first} AND {last}"
+            where = f" WHERE {shown}" if not where else f" WHERE ({where[7:]}) AND {shown}"
+        return self.oracle.format(where=where)
+
+    def spark(self, now_us: int | None) -> str:
+        """Return the text for Spark SQL, at an instant."""
+        text = self.duckdb(now_us)
+        for ours, theirs in _OF_SPARK.items():
+            text = text.replace(ours, theirs)
+        return text
+
+
+_OF_SPARK = {
+    "arg_min_null(": "min_by(",
+    "arg_max_null(": "max_by(",
+    "arg_min(": "min_by(",
+    "arg_max(": "max_by(",
+    "row(": "struct(",
+    "epoch_us(": "unix_micros(",
+    "QUANTILE_CONT(": "percentile(",
+}
+"""What Spark calls what DuckDB calls otherwise."""
 
 
 def drawn_rows(rng: Random, count: int, start_us: int) -> list[Row]:
@@ -64,13 +93,12 @@ def drawn_query(rng: Random) -> Drawn:
     where = f" WHERE {rng.choice(CONDITIONS)}" if rng.random() < 0.5 else ""
     length_s, delay_s = rng.choice([(None, 0), (0, 0), (10, 0), (200, 0), (200, 5)])
     begin = "" if length_s is None else f" BEGIN (NOW - {length_s}) END (NOW - {delay_s})"
-    shown, asked, then, then_asked = (_groups if rng.random() < 0.75 else _rows)(rng)
-    text = f"SELECT {shown} FROM s{where}{then}{begin}"
-    return Drawn(text, f"SELECT {asked} FROM s{{where}}{then_asked}", where, length_s, delay_s)
+    shown, then, oracle = (_groups if rng.random() < 0.75 else _rows)(rng)
+    return Drawn(f"SELECT {shown} FROM s{where}{then}{begin}", oracle, where, length_s, delay_s)
 
 
-def _groups(rng: Random) -> tuple[str, str, str, str]:
-    """Return select list and what stands behind WHERE, in both words."""
+def _groups(rng: Random) -> tuple[str, str, str]:
+    """Return select list, what stands behind WHERE, and the whole of what DuckDB is asked."""
     keys = rng.sample(KEYS, rng.choice([0, 1, 1, 2, 3]))
     listed = [f"{key} AS k{place}" for place, key in enumerate(keys)]
     calls = [_aggregate(rng) for _ in range(rng.randrange(1, 5))]
@@ -78,29 +106,36 @@ def _groups(rng: Random) -> tuple[str, str, str, str]:
         ", ".join([*listed, *[f"{call[words]} AS a{place}" for place, call in enumerate(calls)]])
         for words in (0, 1)
     )
-    names = ", ".join(f"k{place}" for place in range(len(keys)))
+    names = [f"k{place}" for place in range(len(keys))]
     grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
     having = rng.choice(["", "", "", " HAVING COUNT(*) > 2", " HAVING SUM(i) > 0"])
     limit = rng.choice(
         ["", "", f" LIMIT {rng.randrange(6)}", f" LIMIT 3 OFFSET {rng.randrange(4)}"]
     )
-    ties = f", {names}" if names else ""
-    order = f" ORDER BY COUNT(*) DESC{ties}" if rng.random() < 0.5 else ""
-    by_keys = f" ORDER BY {names}" if names else ""
     head = f"{grouped}{having}"
-    return shown, asked, f"{head}{order}{limit}", f"{head}{order or by_keys}{limit}"
+    order, first = "", []
+    if rng.random() < 0.5:
+        order, first = f" ORDER BY {', '.join(['COUNT(*) DESC', *names])}", ["row_count DESC"]
+    # Spark sorts by an aggregate where a subquery names it.
+    answer = [*names, *[f"a{place}" for place in range(len(calls))]]
+    groups = f"SELECT {asked}, COUNT(*) AS row_count FROM s{{where}}{head}"
+    sorted_by = ", ".join([*first, *[f"{name} NULLS LAST" for name in names]]) or "row_count"
+    oracle = f"SELECT {', '.join(answer)} FROM ({groups}) AS g ORDER BY {sorted_by}{limit}"
+    return shown, f"{head}{order}{limit}", oracle
 
 
-def _rows(rng: Random) -> tuple[str, str, str, str]:
+def _rows(rng: Random) -> tuple[str, str, str]:
     """The same over rows."""
     columns = rng.sample(["i", "f", "t", "b", "ts", "UPPER(t)", "i * 2"], 3)
     is_distinct = rng.random() < 0.3
     listed = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
     shown = f"DISTINCT {listed}" if is_distinct else listed
     order = rng.choice(["c0", "c1 DESC", "c2 NULLS FIRST, c0 DESC", "2"])
-    ties = "c0, c1, c2" if is_distinct else f"ts, {ID}"
+    last = re.sub(r"(c\d|2)( DESC)?(?! NULLS| DESC)", r"\g<0> NULLS LAST", order)
+    ties = "c0 NULLS LAST, c1 NULLS LAST, c2 NULLS LAST" if is_distinct else f"ts, {ID}"
     limit = rng.choice(["", " LIMIT 7", " LIMIT 5 OFFSET 3"])
-    return shown, shown, f" ORDER BY {order}{limit}", f" ORDER BY {order}, {ties}{limit}"
+    oracle = f"SELECT {shown} FROM s{{where}} ORDER BY {last}, {ties}{limit}"
+    return shown, f" ORDER BY {order}{limit}", oracle
 
 
 def _aggregate(rng: Random) -> tuple[str, str]:
@@ -112,15 +147,15 @@ def _aggregate(rng: Random) -> tuple[str, str]:
     if kind == 0:
         name = rng.choice(["FIRST", "LAST"])
         by = {"FIRST": "arg_min_null", "LAST": "arg_max_null"}[name]
-        return f"{name}({any_column}){kept}", f"{by}({any_column}, (ts, {ID})){kept}"
+        return f"{name}({any_column}){kept}", f"{by}({any_column}, row(ts, {ID})){kept}"
     if kind == 1:
         name = rng.choice(["ARG_MIN", "ARG_MAX"])
-        earliest = f"(i, ts, {ID})" if name == "ARG_MIN" else f"(i, -epoch_us(ts), -{ID})"
+        earliest = f"i, ts, {ID}" if name == "ARG_MIN" else f"i, -epoch_us(ts), -{ID}"
         there = f"i IS NOT NULL AND {any_column} IS NOT NULL"
         there = there if only is None else f"({only}) AND {there}"
         return (
             f"{name}({any_column}, i){kept}",
-            f"{name}({any_column}, {earliest}) FILTER (WHERE {there})",
+            f"{name.lower()}({any_column}, row({earliest})) FILTER (WHERE {there})",
         )
     calls = {
         2: ["COUNT(*)", f"COUNT({any_column})", f"COUNT(DISTINCT {any_column})"],

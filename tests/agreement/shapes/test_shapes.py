@@ -1,8 +1,5 @@
 """Drawn groups, orders and limits answer as DuckDB does, and the same bit for bit however rows came in."""
 
-import math
-from collections.abc import Sequence
-from datetime import datetime, timedelta
 from random import Random
 
 import duckdb
@@ -10,53 +7,20 @@ import pyarrow as pa
 import pytest
 
 from psoup.engine.tuples.arrow import arrow_schema
-from tests.agreement.shapes.drawn import SECOND_US, STREAM, Drawn, drawn_query, drawn_rows
-from tests.oracle_duckdb import ARROW, ID
+from tests.agreement.shapes.compared import (
+    answer,
+    assert_alike,
+    in_micros,
+    newest_us,
+    table_of,
+    world_of,
+)
+from tests.agreement.shapes.drawn import SECOND_US, STREAM, drawn_query, drawn_rows
 from tests.reference_values import Row
 from tests.strategies import EPOCH_US
 from tests.world import World
 
-Values = list[tuple[object, ...]]
 QUERIES = 60
-EPOCH, MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)  # noqa: DTZ001 (UTC)
-
-
-def world_of(rows: Sequence[Row], cuts: Sequence[int]) -> World:
-    """Return a world that has taken the rows in batches that end at these places."""
-    world = World()
-    world.declare(STREAM)
-    for first, last in zip([0, *cuts], [*cuts, len(rows)], strict=True):
-        if last > first:
-            world.append("s", rows[first:last])
-    return world
-
-
-def answer(world: World, text: str) -> Values:
-    """Return the values of an answer."""
-    return [values for _, _, values in world.invoke(world.register(text)).rows]
-
-
-def expected(connection: duckdb.DuckDBPyConnection, query: Drawn, now_us: int | None) -> Values:
-    """Return what DuckDB answers, instants in microseconds."""
-    where = query.where
-    if query.length_s is not None and now_us is not None:
-        first, last = now_us - query.length_s * SECOND_US, now_us - query.delay_s * SECOND_US
-        shown = f"epoch_us(ts) BETWEEN {first} AND {last}"
-        where = f" WHERE {shown}" if not where else f" WHERE ({where[7:]}) AND {shown}"
-    found = connection.execute(query.oracle.format(where=where)).fetchall()
-    return [tuple(map(in_micros, row)) for row in found]
-
-
-def in_micros(value: object) -> object:
-    """Return an instant in microseconds since 1970, anything else as it is."""
-    return (value - EPOCH) // MICROSECOND if isinstance(value, datetime) else value
-
-
-def agrees(one: object, other: object) -> bool:
-    """Return whether two values are the same but for the last bits of a DOUBLE: DuckDB rounds at each step."""
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return one == other
 
 
 @pytest.mark.parametrize(
@@ -67,25 +31,15 @@ def test_oracle_duckdb_answers_drawn_shapes_alike(seed: int, count: int):
     rng = Random(seed)
     rows = drawn_rows(rng, count, EPOCH_US)
     world = world_of(rows, sorted(rng.sample(range(count), min(3, count))))
-    table = {
-        column.name: pa.array(
-            [row[column.name] for row in rows],
-            pa.int64() if column.name == "ts" else ARROW[column.type],
-        ).cast(ARROW[column.type])
-        for column in STREAM.columns
-    }
-    table[ID] = pa.array(range(1, count + 1), pa.int64())
-    now_us = max((int(row["ts"] or 0) for row in rows), default=None)
-    compared = 0
+    now_us, compared = newest_us(rows), 0
     with duckdb.connect() as connection:
-        connection.register("loading", pa.table(table))
+        connection.register("loading", table_of(rows))
         connection.execute("CREATE TABLE s AS SELECT * FROM loading")
         for _ in range(QUERIES):
             query = drawn_query(rng)
-            theirs, ours = expected(connection, query, now_us), answer(world, query.text)
-            assert len(theirs) == len(ours), query.text
-            for one, other in zip(theirs, ours, strict=True):
-                assert all(map(agrees, one, other)), (query.text, one, other)
+            theirs = in_micros(connection.execute(query.duckdb(now_us)).fetchall())
+            ours = answer(world, query.text)
+            assert_alike(theirs, ours, query.text)
             compared += len(ours)
     assert compared > QUERIES or count < 2
 
@@ -135,5 +89,4 @@ def test_oracle_duckdb_answers_a_hundred_thousand_groups_alike():
     assert len(theirs) == count
     for _ in range(2):
         answered = world.invoke(query_id, limit=40_000)
-        ours = [values for _, _, values in answered.rows]
-        assert all(all(map(agrees, *pair)) for pair in zip(theirs, ours, strict=True))
+        assert_alike(theirs, [values for _, _, values in answered.rows], text)
