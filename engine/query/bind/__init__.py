@@ -5,6 +5,7 @@ Reading order:
     scope: the names that FROM brings.
     expression_binder, coercion: names and types of expressions; constants take the type of what they stand beside.
     comparison_binder, arithmetic_binder, call_binder: comparisons, sums and calls of sides that are bound.
+    in_binder: lists and rows behind IN.
     normal_form, size: expressions that mean the same become the same value; the largest that is accepted.
     factoring, band: WHERE to boolean factors; bounds on a difference between two sources.
     select_list, shape_binder, shape_names: SELECT; with GROUP BY, HAVING, ORDER BY and LIMIT to a shape; their names.

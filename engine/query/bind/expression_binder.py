@@ -18,13 +18,13 @@ from psoup.engine.query.bind.arithmetic_binder import (
 )
 from psoup.engine.query.bind.call_binder import bound_call, bound_case, bound_cast, interval_us
 from psoup.engine.query.bind.coercion import (
-    alike,
     bound_number,
     constant_instant,
     described,
     kind_of,
 )
 from psoup.engine.query.bind.comparison_binder import Side, compared
+from psoup.engine.query.bind.in_binder import bound_in
 from psoup.engine.query.bind.size import check_repeated, check_size, too_complex
 from psoup.engine.query.functions.function import Takes
 from psoup.engine.query.functions.table import FUNCTIONS
@@ -110,6 +110,10 @@ def over_rows(column: Callable[[ColumnSyntax], Expression], detail: str, remedy:
     return found
 
 
+def _side(syntax: ExpressionSyntax, lookup: Lookup) -> Side:
+    return bind_expression(syntax, lookup), syntax.span
+
+
 def _leaf(syntax: Leaf, lookup: Lookup) -> Expression:
     return lookup(syntax)
 
@@ -153,7 +157,7 @@ def _logical(syntax: LogicalSyntax, lookup: Lookup) -> Expression:
 
 
 def _negate(syntax: NegateSyntax, lookup: Lookup) -> Expression:
-    return bound_negation((bind_expression(syntax.operand, lookup), syntax.operand.span))
+    return bound_negation(_side(syntax.operand, lookup))
 
 
 def _call(syntax: CallSyntax, lookup: Lookup) -> Expression:
@@ -161,38 +165,33 @@ def _call(syntax: CallSyntax, lookup: Lookup) -> Expression:
     return bound_call(
         syntax,
         [
-            (
-                interval_us(one)
-                if function.taken(place) is Takes.INTERVAL
-                else bind_expression(one, lookup),
-                one.span,
-            )
+            (interval_us(one), one.span)
+            if function.taken(place) is Takes.INTERVAL
+            else _side(one, lookup)
             for place, one in enumerate(syntax.arguments)
         ],
     )
 
 
 def _cast(syntax: CastSyntax, lookup: Lookup) -> Expression:
-    return bound_cast(bind_expression(syntax.operand, lookup), syntax.operand.span, syntax.type)
+    return bound_cast(*_side(syntax.operand, lookup), syntax.type)
 
 
 def _case(syntax: CaseSyntax, lookup: Lookup) -> Expression:
     operand: Side | None = None
     if syntax.operand is not None:
-        operand = bind_expression(syntax.operand, lookup), syntax.operand.span
+        operand = _side(syntax.operand, lookup)
         check_repeated(operand[0], len(syntax.branches), operand[1])
     branches = []
     for when, then in syntax.branches:
         if operand is None:
             condition = bind_predicate(when, lookup)
         else:
-            condition = compared(
-                _EQ, operand, (bind_expression(when, lookup), when.span), when.span
-            )
-        branches.append((condition, (bind_expression(then, lookup), then.span)))
+            condition = compared(_EQ, operand, _side(when, lookup), when.span)
+        branches.append((condition, _side(then, lookup)))
     default: Side = form.UNKNOWN, syntax.span
     if syntax.default is not None:
-        default = bind_expression(syntax.default, lookup), syntax.default.span
+        default = _side(syntax.default, lookup)
     found = bound_case(branches, default)
     check_size(found, syntax.span)
     return found
@@ -212,7 +211,7 @@ def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
     if isinstance(moved, IntervalSyntax) and op is ArithmeticOp.ADD:
         moved, by = by, moved
     if isinstance(by, IntervalSyntax) and op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT):
-        return bound_move(op, (bind_expression(moved, lookup), moved.span), by.us)
+        return bound_move(op, _side(moved, lookup), by.us)
     if isinstance(moved, IntervalSyntax) or isinstance(by, IntervalSyntax):
         raise Refused(
             TypeMismatchError,
@@ -220,22 +219,20 @@ def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Expression:
             syntax.op_span,
             "write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR",
         )
-    left, right = bind_expression(moved, lookup), bind_expression(by, lookup)
-    return bound_arithmetic(op, (left, moved.span), (right, by.span))
+    return bound_arithmetic(op, _side(moved, lookup), _side(by, lookup))
 
 
 def _compare(syntax: CompareSyntax, lookup: Lookup) -> Expression:
-    left, right = bind_expression(syntax.left, lookup), bind_expression(syntax.right, lookup)
-    return compared(syntax.op, (left, syntax.left.span), (right, syntax.right.span), syntax.op_span)
+    left, right = _side(syntax.left, lookup), _side(syntax.right, lookup)
+    return compared(syntax.op, left, right, syntax.op_span)
 
 
 def _between(syntax: BetweenSyntax, lookup: Lookup) -> Expression:
-    side = bind_expression(syntax.operand, lookup), syntax.operand.span
-    low, high = syntax.low, syntax.high
+    side = _side(syntax.operand, lookup)
     found = form.conjunction(
         [
-            compared(_GE, side, (bind_expression(low, lookup), low.span), syntax.op_span),
-            compared(_LE, side, (bind_expression(high, lookup), high.span), syntax.op_span),
+            compared(_GE, side, _side(syntax.low, lookup), syntax.op_span),
+            compared(_LE, side, _side(syntax.high, lookup), syntax.op_span),
         ]
     )
     # The operand stands twice in what BETWEEN means: nested ones would double at every level.
@@ -244,66 +241,7 @@ def _between(syntax: BetweenSyntax, lookup: Lookup) -> Expression:
 
 
 def _in(syntax: InSyntax, lookup: Lookup) -> Expression:
-    if len(syntax.options) > limits.QUERY_IN_LIST_MAX:
-        past = syntax.options[limits.QUERY_IN_LIST_MAX].span
-        raise too_complex(
-            "Constants of one IN list", len(syntax.options), limits.QUERY_IN_LIST_MAX, past
-        )
-    if isinstance(syntax.operand, RowSyntax):
-        return _row_in(syntax, syntax.operand, lookup)
-    operand = bind_expression(syntax.operand, lookup)
-    side = operand, syntax.operand.span
-    options: list[Constant] = []
-    apart: list[Expression] = []
-    for part in syntax.options:
-        option = _option(part, operand, lookup)
-        equal = compared(_EQ, side, (option, part.span), part.span)
-        if option.value is None or option.type is operand.type:
-            options.append(option)
-        else:  # a DOUBLE beside BIGINTs: equal to none, or beyond what a DOUBLE tells apart
-            apart.append(equal)
-    if options:
-        apart.append(form.membership(operand, options))
-    found = form.disjunction(apart)
-    return form.negation(found) if syntax.negated else found
-
-
-def _row_in(syntax: InSyntax, row: RowSyntax, lookup: Lookup) -> Expression:
-    """Return (a, b) IN ((1, 2), ...) as what it means: a = 1 AND b = 2 OR ..."""
-    sides = [(bind_expression(one, lookup), one.span) for one in row.operands]
-    for one, span in sides:
-        check_repeated(one, len(syntax.options), span)
-    found = []
-    for option in syntax.options:
-        if not isinstance(option, RowSyntax) or len(option.operands) != len(sides):
-            raise Refused(
-                TypeMismatchError,
-                f"Expected a row of {len(sides)} constants.",
-                option.span,
-                "write (a, b) IN ((1, 2), (3, 4))",
-            )
-        pairs = zip(sides, option.operands, strict=True)
-        found.append(
-            form.conjunction(
-                compared(_EQ, side, (_option(part, side[0], lookup), part.span), part.span)
-                for side, part in pairs
-            )
-        )
-    joined = form.disjunction(found)
-    check_size(joined, syntax.span)
-    return form.negation(joined) if syntax.negated else joined
-
-
-def _option(part: ExpressionSyntax, operand: Expression, lookup: Lookup) -> Constant:
-    option = alike(bind_expression(part, lookup), part.span, operand.type)
-    if not isinstance(option, Constant):
-        raise Refused(
-            UnsupportedSqlError,
-            "An IN list holds constants.",
-            part.span,
-            "write a = b OR a = c",
-        )
-    return option
+    return bound_in(syntax, lambda part: _side(part, lookup))
 
 
 def _like(syntax: LikeSyntax, lookup: Lookup) -> Expression:
@@ -347,8 +285,7 @@ def _like(syntax: LikeSyntax, lookup: Lookup) -> Expression:
 
 def _distinct(syntax: DistinctSyntax, lookup: Lookup) -> Expression:
     """Return whether both sides are NULL, or both are not and equal: never unknown."""
-    left = bind_expression(syntax.left, lookup), syntax.left.span
-    right = bind_expression(syntax.right, lookup), syntax.right.span
+    left, right = _side(syntax.left, lookup), _side(syntax.right, lookup)
     for side, other in ((left, right), (right, left)):
         if form.is_null(side[0]):
             found = form.fold(IsNull(other[0]))
