@@ -51,7 +51,7 @@ WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
 """A century in microseconds, as for retention."""
 BOUND_BYTES_MAX: Final = 384 * 1_048_576
 """Bound queries kept, so that a text is read once: about 140,000 as they are registered, 240,000 once invoked."""
-SHAPES_KEPT_MAX: Final = 1_000
+SKELETONS_KEPT_MAX: Final = 1_000
 """Skeletons of queries known, so that their likes are bound quickly: programs write far fewer."""
-SHAPE_LENGTH_MAX: Final = 4_096
+SKELETON_LENGTH_MAX: Final = 4_096
 """Characters of a text whose skeleton is looked at, and of its canonical text: bounds what is kept of skeletons."""

@@ -55,7 +55,7 @@ class Skeletons:
     def __init__(
         self,
         *,
-        skeletons_max: int = limits.SHAPES_KEPT_MAX,
+        skeletons_max: int = limits.SKELETONS_KEPT_MAX,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Begin empty.
@@ -110,13 +110,13 @@ class Skeletons:
         for (head, tail, *pieces), _ in self._templates.pairs():
             assert len(pieces) > 1, "a skeleton has holes"
             length = sum(map(len, (head, tail, *pieces)))
-            assert length < limits.SHAPE_LENGTH_MAX, "and a bounded length"
+            assert length < limits.SKELETON_LENGTH_MAX, "and a bounded length"
 
 
 def _cut(text: str) -> tuple[_Skeleton, list[str]]:
     """Return a text's skeleton and the numbers in its holes; no numbers where no skeleton is looked for."""
     where = _WHERE.search(text)
-    if where is None or len(text) > limits.SHAPE_LENGTH_MAX:
+    if where is None or len(text) > limits.SKELETON_LENGTH_MAX:
         return (), []
     past = where.end()
     behind = _BEHIND.search(text, past)

@@ -141,7 +141,7 @@ def template_of(
     exact = syntax.sources[0].stream.text == source.stream  # whatever else is declared
     if syntax.where is None or not exact or len(columns) < len(query.clause.factors):
         return None
-    if len(query.canonical) > limits.SHAPE_LENGTH_MAX:
+    if len(query.canonical) > limits.SKELETON_LENGTH_MAX:
         return None  # of the others none comes near QUERY_TEXT_BYTES_MAX, however long its numbers
     compared = list(_compared(syntax.where))
     if [number.span for _, _, number in compared] != holes:

@@ -300,7 +300,7 @@ def test_skeletons_over_their_bound_forget_the_oldest():
 def test_long_texts_are_left_to_the_binder():
     """No skeleton of theirs is kept, and none is simple that has a long canonical text."""
     known = Skeletons()
-    text = f"SELECT * FROM s WHERE i > 1 {' ' * limits.SHAPE_LENGTH_MAX}"
+    text = f"SELECT * FROM s WHERE i > 1 {' ' * limits.SKELETON_LENGTH_MAX}"
     assert bind(text, STREAMS) == known.bind(text, STREAMS)
     assert 0 == known.statistics().skeletons
     columns = [ColumnSchema(f"c{n:0126}", ColumnType.INT64) for n in range(40)]
