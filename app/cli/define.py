@@ -129,8 +129,8 @@ def register(
     token: Token = None,
 ) -> None:
     """Register a standing query and print its handle."""
-    from psoup.app.cli.actions.define import labels_of, register_query
-    from psoup.app.cli.actions.parameters import parameters_of
+    from psoup.app.cli.actions.define import register_query
+    from psoup.app.cli.actions.pairs import labels_of, parameters_of
     from psoup.pipeline.client import PsoupClient
 
     params, labels = parameters_of(param or ()), labels_of(label or ())

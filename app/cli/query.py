@@ -69,7 +69,7 @@ def query(
     token: Token = None,
 ) -> None:
     """Register a query, invoke it and print the answer; remove it again unless --keep."""
-    from psoup.app.cli.actions.parameters import parameters_of
+    from psoup.app.cli.actions.pairs import parameters_of
     from psoup.app.cli.actions.query import View, register_and_show
     from psoup.pipeline.client import PsoupClient, RetryPolicy
 

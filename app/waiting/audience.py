@@ -13,18 +13,17 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import structlog
 
 from psoup.app.waiting.room import SHED_AT_ONCE, WOKEN_AT_ONCE, WaitingRoom
 from psoup.app.waiting.standing import Standing
-from psoup.app.waiting.watch import On, Wake
+from psoup.app.waiting.watch import On, Waiter, Wake, release
 from psoup.engine.errors import EngineError
 from psoup.engine.invocation.answer import Since
 from psoup.engine.log.operation import QueryId
 
-Result = TypeVar("Result")
 _LOG = structlog.get_logger("psoup.waiting")
 
 
@@ -65,7 +64,7 @@ class Listener(Protocol):
         ...
 
 
-Listeners = Sequence[tuple[Listener, asyncio.Future[Wake]]]
+Listeners = Sequence[tuple[Listener, Waiter]]
 """Each with what is done when he listens no more."""
 
 
@@ -100,7 +99,7 @@ class Audience:
         self._query_id = query_id
         self._manner = manner
         self._end = end
-        self._places: dict[Hashable, dict[Listener, asyncio.Future[Wake]]] = {}
+        self._places: dict[Hashable, dict[Listener, Waiter]] = {}
         self._telling: asyncio.Task[None] | None = None
         self._earlier: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when somebody has come who stands at an earlier place than `_from`."""
@@ -133,11 +132,11 @@ class Audience:
         if refusal is not None:
             return refusal
         loop = asyncio.get_running_loop()
-        ended: asyncio.Future[Wake] = loop.create_future()
-        timer = loop.call_later(left_s, _release, ended, Wake.TIMED_OUT)
+        ended: Waiter = loop.create_future()
+        timer = loop.call_later(left_s, release, ended, Wake.TIMED_OUT)
 
         def note_left(_: object) -> None:
-            _release(ended, Wake.LEFT)
+            release(ended, Wake.LEFT)
 
         leaving.add_done_callback(note_left)
         self._told_s = max(self._told_s, told_s)
@@ -145,7 +144,7 @@ class Audience:
         if self._telling is None:
             self._telling = loop.create_task(self._tell_on())
         elif self._from is not None and listener.standing.place < self._from.place:
-            _release(self._earlier, None)
+            release(self._earlier, None)
         try:
             why = await ended
             self._room.note_released(why)
@@ -156,7 +155,7 @@ class Audience:
             self._forget(listener)
 
     async def _tell_on(self) -> None:
-        """Wait and tell until nobody listens, who cancels this."""
+        """Wait and tell, until the last listener leaves and cancels this."""
         try:
             while await self._tell_next():
                 pass
@@ -227,7 +226,7 @@ class Audience:
                     listener.since, listener.standing = heard.since, heard.standing
                     self._places.setdefault(place_of(listener.since), {})[listener] = ended
                 if piece and not listener.hear(piece):
-                    _release(ended, Wake.CHANGED)
+                    release(ended, Wake.CHANGED)
             await asyncio.sleep(0)
 
     def _shed(self) -> None:
@@ -235,7 +234,7 @@ class Audience:
         oldest = list(islice(self._listeners(), SHED_AT_ONCE))
         _release_each(oldest, Wake.SHED)
 
-    def _listeners(self) -> Iterator[tuple[Listener, asyncio.Future[Wake]]]:
+    def _listeners(self) -> Iterator[tuple[Listener, Waiter]]:
         return chain.from_iterable(one.items() for one in self._places.values())
 
     def _remove(self, listener: Listener) -> None:
@@ -263,11 +262,6 @@ def place_of(since: Since) -> Hashable:
     return since.gen, since.parts, since.changes_us, since.count
 
 
-def _release(ended: asyncio.Future[Result], why: Result) -> None:
-    if not ended.done():
-        ended.set_result(why)
-
-
 def _release_each(listeners: Listeners, why: Wake) -> None:
     for _, ended in listeners:
-        _release(ended, why)
+        release(ended, why)

@@ -23,7 +23,7 @@ from psoup.app.waiting.lookout import Errand, Lookout, LookoutStatistics, Sighti
 from psoup.app.waiting.pace import Pace
 from psoup.app.waiting.single_flight import SingleFlight
 from psoup.app.waiting.standing import Standing
-from psoup.app.waiting.watch import On, Waiter, Wake, Watch
+from psoup.app.waiting.watch import On, Waiter, Wake, Watch, release
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import QueryId
@@ -184,7 +184,7 @@ class WaitingRoom:
         if audience is not None:
             self._audiences[waiter] = audience
         self._watched += len(watches)
-        timer = self._call_later(timeout_s, _end, waiter, Wake.TIMED_OUT)
+        timer = self._call_later(timeout_s, release, waiter, Wake.TIMED_OUT)
         note_left = functools.partial(self._note_left, waiter)
         try:
             for watch in watches:
@@ -213,7 +213,7 @@ class WaitingRoom:
         self._shed_s = now_s
         for waiter in list(itertools.islice(self._waiters, SHED_AT_ONCE)):
             self._shed += not waiter.done() and waiter not in self._audiences
-            _end(waiter, Wake.SHED)
+            release(waiter, Wake.SHED)
 
     def statistics(self) -> WaitingStatistics:
         """Return counters."""
@@ -282,7 +282,7 @@ class WaitingRoom:
 
     def _note_left(self, waiter: Waiter, _: object) -> None:
         self._left += not waiter.done() and waiter not in self._audiences
-        _end(waiter, Wake.LEFT)
+        release(waiter, Wake.LEFT)
 
     def _note_applied(self) -> None:
         """Take note that the applied position has moved."""
@@ -349,8 +349,3 @@ class WaitingRoom:
             watch.standing = sighting.standing
         self._alarms.set(watch.query_id, watch.alarm_us)
         return woken
-
-
-def _end(waiter: Waiter, why: Wake) -> None:
-    if not waiter.done():
-        waiter.set_result(why)

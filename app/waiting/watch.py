@@ -2,9 +2,12 @@
 
 import asyncio
 from enum import Enum, StrEnum, auto
+from typing import TypeVar
 
 from psoup.app.waiting.standing import Place, Standing
 from psoup.engine.log.operation import QueryId
+
+Result = TypeVar("Result")
 
 
 class On(StrEnum):
@@ -101,10 +104,7 @@ class Watch:
 
     def _wake(self, why: Wake, waiters: list[Waiter]) -> int:
         for waiter in waiters:
-            if (
-                not waiter.done()
-            ):  # another of the queries that he waits for may have changed as well
-                waiter.set_result(why)
+            release(waiter, why)
         return len(waiters)
 
     def check(self) -> None:
@@ -113,3 +113,9 @@ class Watch:
         done = any(waiter.done() for waiter in self._waiters)
         if done or not counted or self._entered > self._changed:
             raise AssertionError(f"{self.query_id}: {self._waiters}, {self._entered}")
+
+
+def release(waiter: asyncio.Future[Result], why: Result) -> None:
+    """End a wait, unless it has ended: another of the queries that are waited for may have changed first."""
+    if not waiter.done():
+        waiter.set_result(why)

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from psoup.app.cli.actions.parameters import parameters_of
+from psoup.app.cli.actions.pairs import parameters_of
 from psoup.app.cli.common import ExitCode
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
@@ -178,7 +178,9 @@ def test_register_takes_the_values_of_parameters(declared):
     found = orjson.loads(declared("register", sql, *options, "--format", "ndjson").stdout_bytes)
     wanted = {"min": -4, "code": "40", "name": "it's=a", "on": True, "none": None}
     assert (sql, wanted) == (found["sql"], found["params"])
-    assert "min=-4" in declared("register", sql, *options, "--format", "table").stdout
+    table = declared("register", sql, *options, "--format", "table").stdout
+    assert 'min=-4, code="40"' in table
+    assert "on=true, none=null" in table
 
 
 @pytest.mark.parametrize(
@@ -189,19 +191,20 @@ def test_value_that_no_json_value_is_stays_a_text(text):
     assert {"a": text} == parameters_of([f"a={text}"])
 
 
-@pytest.mark.parametrize("params", [("x",), ("=1",), ("a=1", "a=2")])
-def test_register_with_parameters_that_cannot_be_ends_with_2(declared, params):
-    """Said without asking the service."""
-    options = [part for one in params for part in ("-p", one)]
-    declared("register", "SELECT n FROM s WHERE n = :a", *options, code=ExitCode.USAGE)
-    with declared.service() as service:
-        assert [] == list(service.queries())
-
-
-@pytest.mark.parametrize("labels", [("x",), (":x",), ("a:1", "a:2")])
-def test_register_with_labels_that_cannot_be_ends_with_2(declared, labels):
-    """Said without asking the service."""
-    options = [part for label in labels for part in ("--label", label)]
+@pytest.mark.parametrize(
+    ("option", "pairs"),
+    [
+        ("-p", ("x",)),
+        ("-p", ("=1",)),
+        ("-p", ("a=1", "a=2")),
+        ("--label", ("x",)),
+        ("--label", (":x",)),
+        ("--label", ("a:1", "a:2")),
+    ],
+)
+def test_register_with_pairs_that_cannot_be_ends_with_2(declared, option, pairs):
+    """Parameters and labels: said without asking the service."""
+    options = [part for pair in pairs for part in (option, pair)]
     declared("register", "SELECT n FROM s", *options, code=ExitCode.USAGE)
     with declared.service() as service:
         assert [] == list(service.queries())

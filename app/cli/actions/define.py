@@ -1,8 +1,9 @@
 """What `psoup declare`, `drop` and `register` do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from rich.console import Console
 from rich.text import Text
 
@@ -20,7 +21,6 @@ from psoup.engine.query.parameters import Parameters
 from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.definition import check_stream_name
 from psoup.pipeline.dropping import drop_as_seen
-from psoup.pipeline.errors import DefinitionError
 from psoup.pipeline.wording import counted
 
 
@@ -98,7 +98,8 @@ def register_query(
             (name, described[name] or "")
             for name in ("id", "name", "state", "canonical", "materialize")
         ]
-        given = ", ".join(f"{key}={value}" for key, value in described.get("params", {}).items())
+        taken: Parameters = described.get("params", {})
+        given = ", ".join(f"{key}={orjson.dumps(value).decode()}" for key, value in taken.items())
         rows += [("params", given)] if given else []
         rows += [("labels", labelled), ("columns", columns)]
         standard_output().print(plain_table(("", "query"), rows))
@@ -107,23 +108,6 @@ def register_query(
     notes = standard_error()
     if notes.is_terminal:
         notes.print(Text(f"psoup invoke {described['id']}", QUIET))
-
-
-def labels_of(given: Sequence[str]) -> dict[str, str]:
-    """Return labels from `key:value` each.
-
-    Raises:
-        DefinitionError: one has no colon or no key, or a key comes twice.
-    """
-    labels: dict[str, str] = {}
-    for one in given:
-        key, colon, value = one.partition(":")
-        if not key or not colon:
-            raise DefinitionError(f"--label is {one!r}: expected key:value.")
-        if key in labels:
-            raise DefinitionError(f"--label names the key {key!r} twice.")
-        labels[key] = value
-    return labels
 
 
 def _say_warnings(described: JsonObject) -> None:

@@ -56,8 +56,8 @@ class Told(NamedTuple):
     more: bool = False
 
 
-_TOLD: Final = Told(b"")
-"""In place of what was told: a stream lasts minutes."""
+_RELEASED: Final = Told(b"")
+"""Stands for the first events once they are written: a stream lasts minutes, and need not hold them."""
 
 
 class Source(Protocol):
@@ -107,9 +107,8 @@ class EventStream(Response):
         if sending is None:
             raise RuntimeError("a stream of events needs a connection of psoup's own")
         sending.begin_stream()
-        lasts_s = call.room.pace.spread_s(
-            limits.EVENTS_S
-        )  # not all that begin together end together
+        # Not all that begin together end together.
+        lasts_s = call.room.pace.spread_s(limits.EVENTS_S)
         writer = Writer(send, sending, sending.leaving(), latest_s=begun_s + lasts_s)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
@@ -124,7 +123,7 @@ class EventStream(Response):
 
     async def _written(self, writer: "Writer", room: WaitingRoom) -> None:
         """Write all events, until it is time to end."""
-        (written, is_last, more), self._first = self._first, _TOLD
+        (written, is_last, more), self._first = self._first, _RELEASED
         if not await writer.write(retry(limits.EVENTS_RETRY_MS) + written):
             return
         del written
@@ -199,9 +198,8 @@ class Writer:
         if data:
             self.told_s = time.monotonic()
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
-            await asyncio.sleep(
-                0
-            )  # others that are told the same are written to before this one goes on
+            # Others that are told the same are written to before this one goes on.
+            await asyncio.sleep(0)
         try:
             async with asyncio.timeout(self.left_s):
                 await self._send({"type": "http.response.body", "body": b"", "more_body": True})

@@ -230,9 +230,8 @@ def _heard_of(one: Event) -> Heard | None:
     standing = one.standing
     if standing is None or one.since is None or one.next is not None or one.complete:
         return None
-    if (
-        not one.written
-    ):  # nothing has changed since `one.since`: from where it was looked at there is less to see
+    if not one.written:
+        # Nothing has changed since `one.since`: from where it was looked at there is less to see.
         return Heard(b"", standing.since, standing)
     return Heard(chunked(one.written), one.since, standing)
 

@@ -164,9 +164,8 @@ def page_offsets(count: int, limit: int) -> range:
 
 def kept_parameters(call: Call) -> dict[str, str]:
     """Return the parameters that go on with the pages. Of a cursor only that there was one: a page has its own."""
-    given = QueryParams(
-        call.request.scope["query_string"]
-    )  # the request would hold what it has parsed
+    # Not `request.query_params`: a request that waits would hold them.
+    given = QueryParams(call.request.scope["query_string"])
     kept = {
         name: value
         for name, value in given.items()

@@ -57,12 +57,8 @@ def history_response(
     if now_us is None:
         return None
     if not call.service.invocations.reading(snapshot).shape.selects_only:
-        wrong = [
-            (
-                f"?{HISTORY.name}",
-                "is for queries without groups, ORDER BY, LIMIT, OFFSET, LEFT JOIN and row windows",
-            )
-        ]
+        reason = "is for queries without groups, ORDER BY, LIMIT, OFFSET, LEFT JOIN and row windows"
+        wrong = [(f"?{HISTORY.name}", reason)]
         raise InvalidFieldError(
             "Memory does not reach so far, and no job answers this query.", errors=wrong
         )

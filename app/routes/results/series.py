@@ -134,12 +134,8 @@ def _default_step(snapshot: Snapshot, first_us: int, last_us: int) -> int:
 def _steps(first_us: int, last_us: int, every_us: int) -> Sequence[int]:
     """Return the instants from the first to the last."""
     if (last_us - first_us) * every_us < 0:
-        wrong = [
-            (
-                f"?{EVERY.name}",
-                "leads away from `to`: give it the other sign, or change from and to",
-            )
-        ]
+        reason = "leads away from `to`: give it the other sign, or change from and to"
+        wrong = [(f"?{EVERY.name}", reason)]
         raise InvalidFieldError("The series has no end.", errors=wrong)
     points = (last_us - first_us) // every_us + 1
     if points > limits.SERIES_POINTS_MAX:

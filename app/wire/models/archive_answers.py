@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
-from psoup.app.wire.models.invocations import WindowAt
+from psoup.app.wire.models.invocations import WindowAt, window_member
 from psoup.app.wire.parameters import instant
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
@@ -218,5 +218,5 @@ def _instant_of(history: History) -> dict[str, Any]:
         "gen": asked.gen,
         "seq": asked.seq,
         "now": format_instant(asked.now_us),
-        "window": {"begin": format_instant(begin_us), "end": format_instant(end_us)},
+        "window": window_member(begin_us, end_us),
     }

@@ -26,6 +26,7 @@ from psoup.engine.invoke import Answer, PagePosition, PartPosition, Since
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import AggregateCall
+from psoup.engine.results.contract import Cut
 from psoup.engine.tuples.batch import empty_column
 
 OVERFLOW_WARNING: Final = "overflow"
@@ -42,10 +43,10 @@ _HEADER_OF: Final[Mapping[str, str]] = {
     name: f"Psoup-{name.replace('_', '-').title()}"
     for name in (
         *("gen", "seq", "now", "reset", "count", "complete_from", "changes_at", "complete"),
-        *("cursor", "next", "poll_after_ms"),
+        *("cursor", "next", "poll_after_ms", "warnings"),
     )
 }
-"""Members of the envelope that every answer has as headers too."""
+"""Members of the envelope that every answer has as headers too; of `warnings` the codes."""
 
 
 class WindowAt(BaseModel):
@@ -154,21 +155,14 @@ def encode_answer(
         return _without_envelope(answer, rows, shown, ending)
     body: dict[str, Any] = {
         "query": answer.query.query_id,
-        "gen": answer.cut.gen,
-        "seq": answer.cut.seq,
-        "now": format_instant(answer.now_us),
-        "window": {
-            "begin": format_instant(answer.begin_us),
-            "end": format_instant(answer.end_us),
-        },
+        **place_members(answer.cut, answer.now_us),
+        "window": window_member(answer.begin_us, answer.end_us),
         "reset": answer.reset,
     }
     if not shown.count_only:
         if shown.shape == "columns":
             body["columns"] = rows.names
-            body["rows"] = json_arrays(rows)
-        else:
-            body["rows"] = json_rows(rows)
+        body["rows"] = rows_member(rows, shown)
     body |= {
         "removed": _id_texts(answer.removed) or [],
         "keep": _id_texts(answer.keep),
@@ -185,24 +179,25 @@ def answer_headers(
     answer: Answer, *, cursor: str | None, link: str | None, poll_ms: int | None = None
 ) -> dict[str, str]:
     """Return the headers that carry the envelope, for formats without one: `Psoup-` and the member's name."""
-    members: dict[str, Any] = {
-        "gen": answer.cut.gen,
-        "seq": answer.cut.seq,
-        "now": format_instant(answer.now_us),
-        "reset": answer.reset,
-        **_ending(answer, cursor=cursor, link=link, poll_ms=poll_ms),
-    }
-    warnings = members.pop("warnings", ())
-    headers = {
-        _HEADER_OF[name]: ("true" if value else "false") if isinstance(value, bool) else str(value)
-        for name, value in members.items()
-        if value is not None
-    }
-    if warnings:
-        headers["Psoup-Warnings"] = ", ".join(one["code"] for one in warnings)
+    headers = member_headers(
+        {
+            **place_members(answer.cut, answer.now_us),
+            "reset": answer.reset,
+            **_ending(answer, cursor=cursor, link=link, poll_ms=poll_ms),
+        }
+    )
     if link is not None:
         headers["Link"] = f'<{link}>; rel="next"'
     return headers
+
+
+def member_headers(members: Mapping[str, Any]) -> dict[str, str]:
+    """Return members of an envelope as headers, without those that are null; of `warnings` the codes."""
+    return {
+        _HEADER_OF[name]: _header_value(value)
+        for name, value in members.items()
+        if value is not None
+    }
 
 
 def poll_after_ms(answer: Answer) -> int | None:
@@ -227,12 +222,7 @@ def _without_envelope(
     """Return the body of a format other than JSON: rows alone, or operations."""
     if not shown.changes:
         return _ENCODERS[shown.format](rows)
-    end = {
-        "gen": answer.cut.gen,
-        "seq": answer.cut.seq,
-        "now": format_instant(answer.now_us),
-        **ending,
-    }
+    end = {**place_members(answer.cut, answer.now_us), **ending}
     changes = Changes(
         rows,
         answer.reset,
@@ -258,23 +248,43 @@ def _ending(
         "cursor": cursor,
         "next": link,
         "poll_after_ms": poll_after_ms(answer) if poll_ms is None else poll_ms,
-        **_warnings(answer),
+        **overflow_warnings(answer.overflowed),
     }
 
 
-def overflow_warnings(overflowed: Sequence[AggregateCall]) -> list[dict[str, str]]:
-    """Return the warnings of an answer in which these aggregates are NULL somewhere because they overflow."""
+def place_members(cut: Cut, now_us: int | None) -> dict[str, Any]:
+    """Return the members of an envelope that tell the position and the instant it belongs to."""
+    return {"gen": cut.gen, "seq": cut.seq, "now": format_instant(now_us)}
+
+
+def window_member(begin_us: int | None, end_us: int | None) -> dict[str, str | None]:
+    """Return the members of `WindowAt`."""
+    return {"begin": format_instant(begin_us), "end": format_instant(end_us)}
+
+
+def rows_member(rows: RowSet, shown: Presentation) -> Sequence[object] | orjson.Fragment:
+    """Return the member `rows`: arrays with shape=columns, else objects."""
+    return json_arrays(rows) if shown.shape == "columns" else json_rows(rows)
+
+
+def overflow_warnings(overflowed: Sequence[AggregateCall]) -> dict[str, list[dict[str, str]]]:
+    """Return the member `warnings` of an answer in which these aggregates are NULL somewhere because they overflow.
+
+    No aggregates, no member.
+    """
     if not overflowed:
-        return []
+        return {}
     aggregates = ", ".join(sql_expression(call) for call in overflowed)
     detail = f"NULL stands where the value is out of range: {aggregates}. Cast what is added up to DOUBLE."
-    return [{"code": OVERFLOW_WARNING, "detail": detail}]
+    return {"warnings": [{"code": OVERFLOW_WARNING, "detail": detail}]}
 
 
-def _warnings(answer: Answer) -> dict[str, Any]:
-    """Return the member `warnings` where there are some."""
-    warnings = overflow_warnings(answer.overflowed)
-    return {"warnings": warnings} if warnings else {}
+def _header_value(value: object) -> str:
+    if isinstance(value, list):  # warnings
+        return ", ".join(one["code"] for one in value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 def _id_texts(ids: RowIds | None) -> list[str] | None:

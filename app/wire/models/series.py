@@ -6,8 +6,16 @@ from typing import Any, Final
 import orjson
 from pydantic import BaseModel, Field
 
-from psoup.app.wire.answers.encoding import RowSet, json_arrays, json_rows
-from psoup.app.wire.models.invocations import Presentation, WindowAt, overflow_warnings
+from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.models.invocations import (
+    Presentation,
+    WindowAt,
+    member_headers,
+    overflow_warnings,
+    place_members,
+    rows_member,
+    window_member,
+)
 from psoup.app.wire.models.warnings import FewWarnings
 from psoup.app.wire.scalars import format_duration, format_instant
 from psoup.engine import limits
@@ -71,23 +79,16 @@ def encode_series(found: Series, shown: Presentation) -> bytes:
 
 def series_headers(found: Series) -> Mapping[str, str]:
     """Return the headers that tell the position of the points, in every format."""
-    headers = {"Psoup-Gen": str(found.cut.gen), "Psoup-Seq": str(found.cut.seq)}
-    now = format_instant(found.now_us)
-    warnings = overflow_warnings(found.overflowed)
-    if now is not None:
-        headers["Psoup-Now"] = now
-    if warnings:
-        headers["Psoup-Warnings"] = ", ".join(one["code"] for one in warnings)
-    return headers
+    return member_headers(
+        {**place_members(found.cut, found.now_us), **overflow_warnings(found.overflowed)}
+    )
 
 
 def _envelope(found: Series, shown: Presentation, points: list[dict[str, Any]]) -> dict[str, Any]:
     asked_us = found.asked_us
     envelope: dict[str, Any] = {
         "query": found.query.query_id,
-        "gen": found.cut.gen,
-        "seq": found.cut.seq,
-        "now": format_instant(found.now_us),
+        **place_members(found.cut, found.now_us),
         "from": format_instant(asked_us[0]) if asked_us else None,
         "to": format_instant(asked_us[-1]) if asked_us else None,
         "every": _format_step(asked_us[1] - asked_us[0]) if len(asked_us) > 1 else None,
@@ -95,19 +96,18 @@ def _envelope(found: Series, shown: Presentation, points: list[dict[str, Any]]) 
     if shown.shape == "columns" and not shown.count_only:
         envelope["columns"] = list(found.names)
     envelope["points"] = points
-    warnings = overflow_warnings(found.overflowed)
-    return envelope | {"warnings": warnings} if warnings else envelope
+    return envelope | overflow_warnings(found.overflowed)
 
 
 def _point(point: Point, rows: RowSet, shown: Presentation) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "now": format_instant(point.now_us),
-        "window": {"begin": format_instant(point.begin_us), "end": format_instant(point.end_us)},
+        "window": window_member(point.begin_us, point.end_us),
         "count": point.count,
         "complete_from": format_instant(point.complete_from_us),
     }
     if not shown.count_only:
-        answer["rows"] = json_arrays(rows) if shown.shape == "columns" else json_rows(rows)
+        answer["rows"] = rows_member(rows, shown)
     return answer
 
 

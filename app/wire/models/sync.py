@@ -6,9 +6,8 @@ from typing import Annotated, Final, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from psoup.app.wire.models.invocations import ResultsAnswer
+from psoup.app.wire.models.invocations import ResultsAnswer, place_members
 from psoup.app.wire.models.problem import Problem
-from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.results.contract import Cut
 
@@ -97,6 +96,6 @@ def encode_sync(
         "more": more,
         "poll_after_ms": 0 if more else poll_after_ms,
     }
-    first = {"gen": cut.gen, "seq": cut.seq, "now": format_instant(cut.server_now_us)}
+    first = place_members(cut, cut.server_now_us)
     ends = orjson.dumps(rest, option=_PROBLEM_OPTIONS)[1:]
     return b'%b,"results":{%b},%b' % (orjson.dumps(first)[:-1], members, ends)
