@@ -191,9 +191,16 @@ class World:
 
     # --- Invocation -------------------------------------------------------------------------------
 
-    def invoke(self, query_id: QueryId, *, at_us: int | None = None, limit: int = 1_000) -> Answer:
+    def invoke(
+        self,
+        query_id: QueryId,
+        *,
+        at_us: int | None = None,
+        seq: Seq | None = None,
+        limit: int = 1_000,
+    ) -> Answer:
         """Return the whole answer of a query, read page by page, in the twin's words."""
-        pages = [self.page(query_id, Request(limit, now_us=at_us))]
+        pages = [self.page(query_id, Request(limit, now_us=at_us, seq=seq))]
         while (position := pages[-1].next) is not None:
             pages.append(self.page(query_id, Request(limit, position=position)))
         first = pages[0]

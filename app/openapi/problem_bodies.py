@@ -211,6 +211,12 @@ class NowProblem(Problem):
     newest: str | None
 
 
+class SeqProblem(Problem):
+    """The position lies before what is kept."""
+
+    oldest: int = Field(description="The first position that may be asked for.")
+
+
 class OverloadedProblem(Problem):
     """All the work that the service holds is taken."""
 
@@ -264,6 +270,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "window-empty": SqlProblem,
     "query-too-complex": ComplexQueryProblem,
     "now-out-of-range": NowProblem,
+    "seq-out-of-range": SeqProblem,
     "overloaded": OverloadedProblem,
     "not-yet-visible": NotVisibleProblem,
     "store-full": StoreFullProblem,

@@ -321,6 +321,12 @@ MIN_SEQ = Parameter(
     {"type": "integer", "minimum": 0},
     "Do not answer from before this position: read your own writes.",
 )
+SEQ = Parameter(
+    "seq",
+    integer(least=0),
+    {"type": "integer", "minimum": 0},
+    "As of this position: what was known then, at the NOW of then or at `now`. The answer has no cursor.",
+)
 COUNT = Parameter(
     "count", one_of("only"), {"type": "string", "enum": ["only"]}, "`only`: no rows, just how many."
 )
