@@ -27,6 +27,7 @@ class Parameter:
         schema: its JSON schema.
         text: one sentence for the API pages.
         many: it may be given several times; the value is then a tuple.
+        any_bytes: it may hold what is no text: it is read, and never fails for that.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Parameter:
     schema: Mapping[str, Any]
     text: str
     many: bool = False
+    any_bytes: bool = False
 
     def openapi(self) -> dict[str, Any]:
         """Return the parameter object of the OpenAPI."""
@@ -82,6 +84,8 @@ def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Argum
                 field=name[: limits.QUERY_NAME_LENGTH_MAX],
                 nearest=nearest(name, list(known)),
             )
+        if not parameter.any_bytes:
+            _check_text(text)
         try:
             value = parameter.read(text)
         except ValueError as error:
@@ -106,20 +110,32 @@ def _those_that_do(known: Collection[str]) -> str:
 
 
 def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+    """Return names and values; of a value that is not UTF-8 its bytes, as Python writes them into a text."""
     try:
-        text = query_string.decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+        pairs = parse_qsl(
+            query_string.decode("ascii"), keep_blank_values=True, errors="surrogateescape"
+        )
     except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidFieldError(
-            "The query string is not UTF-8.", errors=[("?", "is not percent-encoded UTF-8")]
-        ) from error
-    for name, value in pairs:
-        if "\0" in name or "\0" in value:
-            raise InvalidFieldError(
-                "A parameter holds what no text may hold.",
-                errors=[("?", "holds the character NUL")],
-            )
+        raise _not_utf8() from error
+    for name, _ in pairs:
+        _check_text(name)
     return pairs
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise InvalidFieldError(
+            "A parameter holds what no text may hold.", errors=[("?", "holds the character NUL")]
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _not_utf8() from error
+
+
+def _not_utf8() -> InvalidFieldError:
+    wrong = [("?", "is not percent-encoded UTF-8")]
+    return InvalidFieldError("The query string is not UTF-8.", errors=wrong)
 
 
 def integer(*, least: int) -> Callable[[str], int]:
@@ -366,6 +382,7 @@ CURSOR = Parameter(
     {"type": "string", "maxLength": limits.URL_BYTES_MAX},
     "What the last answer gave as `cursor`: what has changed since is answered, or everything, with `reset` true,"
     " where that cannot be told. Empty: the first answer.",
+    any_bytes=True,
 )
 WAIT = Parameter(
     "wait",
