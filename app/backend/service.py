@@ -44,7 +44,7 @@ from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind
 
-Descriptions = Recent[QueryId, Mapping[str, object]]
+Descriptions = Recent[tuple[QueryId, int], Mapping[str, object]]
 """Live queries as they are described to clients."""
 
 MEMORY_HIGH: Final = "memory-high"
