@@ -20,10 +20,10 @@ from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
 from psoup.app.errors import DiskFullError, MemoryFullError
 from psoup.app.figures.engine import Figures
+from psoup.app.figures.invocation_counts import InvocationCounts
 from psoup.app.figures.throughput import (
     NOTE_EVERY_S,
     Progress,
-    ThreadSafeCount,
     Throughput,
     ThroughputRing,
 )
@@ -127,7 +127,7 @@ class Service:
         self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
-        self.invoked = ThreadSafeCount()
+        self.invoked = InvocationCounts()
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None

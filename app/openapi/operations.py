@@ -174,6 +174,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "status": Operation(
         _OPERATIONS, "Answers what the service holds, what it has done, and how fast, in one look."
     ),
+    "top_queries": Operation(
+        _OPERATIONS,
+        "Answers which queries match most, take most bytes, or are invoked most. Matches and bytes are counted for a"
+        " condition, by the engine since it began, and are some seconds old; invocations by the process that answers.",
+    ),
     "limits": Operation(
         _OPERATIONS,
         "Answers every limit by its name, those in force by settings, and how much is used.",
