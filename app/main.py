@@ -56,6 +56,7 @@ from psoup.app.routes import (
     queries,
     staging,
     streams,
+    top,
     tuples,
 )
 from psoup.app.routes.endpoint import Context
@@ -84,6 +85,7 @@ ENDPOINTS = (
     *sync.ENDPOINTS,
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
+    *top.ENDPOINTS,
 )
 
 

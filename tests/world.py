@@ -31,6 +31,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Staged,
     StageId,
@@ -170,6 +171,13 @@ class World:
         streams = {source.stream: source.stream_id for source in bound.clause.sources}
         content = Register(query_id, bound.canonical, streams, name, materialize=materialize)
         return self.append_content(content, fold=fold).query_id or query_id
+
+    def replace(self, query_id: QueryId, name: str, sql: str, *, fold: bool = True) -> Appended:
+        """Give a query that has this name another definition."""
+        bound = bind(sql, self.streams)
+        streams = {source.stream: source.stream_id for source in bound.clause.sources}
+        content = Register(query_id, bound.canonical, streams, name)
+        return self.append_content(Replace(content), fold=fold)
 
     def remove(self, query_id: QueryId, *, fold: bool = True) -> Appended:
         """Remove a query."""

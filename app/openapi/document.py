@@ -27,7 +27,7 @@ from psoup.app.wire.models.archive_answers import HistoryBody
 from psoup.app.wire.models.batch_queries import QueryLine
 from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.problem import Problem
-from psoup.app.wire.models.queries import QueryBody
+from psoup.app.wire.models.queries import QueryBody, QueryDefinition
 from psoup.app.wire.models.streams import StreamBody
 from psoup.app.wire.models.sync import SyncBody
 from psoup.app.wire.rows.body import JSON
@@ -38,6 +38,7 @@ _BODIES: Final = (
     HoldBody,
     HistoryBody,
     QueryBody,
+    QueryDefinition,
     QueryLine,
     InvokeBody,
     SyncBody,

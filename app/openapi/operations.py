@@ -93,6 +93,18 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _QUERIES,
         "Lists standing queries in the order of their registration, filtered, a page at a time.",
     ),
+    "put_query": Operation(
+        _QUERIES,
+        "Registers a query under the name in the path, so that declaring it again changes nothing: `200`. Where the name"
+        " stands for another definition (SQL, values of parameters, `materialize`) that is `409`, or with `replace=true`"
+        " the query is replaced: its handle stays, `version` is one more, and clients with a cursor get a `reset`."
+        " Labels belong to no definition: they are those of the registration or replacement.",
+    ),
+    "remove_queries": Operation(
+        _QUERIES,
+        "Removes all queries that have each `label` given, and answers how many. They go one after the other: a request"
+        " that fails amid it may be sent again.",
+    ),
     "get_query": Operation(
         _QUERIES,
         "Answers a query's canonical text, window, columns and state: `live`, `filling` or `suspended`.",
@@ -162,6 +174,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "status": Operation(
         _OPERATIONS, "Answers what the service holds, what it has done, and how fast, in one look."
     ),
+    "top_queries": Operation(
+        _OPERATIONS,
+        "Answers which queries match most, take most bytes, or are invoked most. Matches and bytes are counted for a"
+        " condition, by the engine since it began, and are some seconds old; invocations by the process that answers.",
+    ),
     "limits": Operation(
         _OPERATIONS,
         "Answers every limit by its name, those in force by settings, and how much is used.",
@@ -170,7 +187,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 """By operation id."""
 PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "streams/{name}": "Name of a stream: a letter or `_`, and up to 63 letters, digits or `_`.",
-    "queries/{id}": f"Handle of a query, as its registration answers it: `{handle_pattern('q_')}`.",
+    "queries/{id}": f"Handle of a query, as its registration answers it: `{handle_pattern('q_')}`; for PUT a name.",
     "stages/{id}": "Handle of a staged part.",
     "histories/{id}": "Handle of a history.",
     "batches/{seq}": "Position of a batch.",

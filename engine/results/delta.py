@@ -44,6 +44,7 @@ class StreamRecord:
         forgotten_us: largest tuple time among rows below `floor_row`, None if there are none.
         arrival_us: arrival time of the last batch, None before the first.
         queries: standing queries that read it.
+        replaced_seq: the last operation that gave a query over it another definition; 0 = none has.
     """
 
     stream_id: StreamId
@@ -57,6 +58,7 @@ class StreamRecord:
     dropped_row: int = 0
     arrival_us: int | None = None
     queries: int = 0
+    replaced_seq: Seq = Seq(0)
 
     @property
     def complete_from_us(self) -> int | None:
@@ -89,6 +91,7 @@ class StreamRecord:
             self.dropped_row,
             arrival_us,
             self.queries,
+            self.replaced_seq,
         )
 
     def keeping(
@@ -107,6 +110,7 @@ class StreamRecord:
             self.dropped_row,
             self.arrival_us,
             self.queries,
+            self.replaced_seq,
         )
 
     def counting(self, queries: int) -> "StreamRecord":
@@ -123,6 +127,7 @@ class StreamRecord:
             self.dropped_row,
             self.arrival_us,
             queries,
+            self.replaced_seq,
         )
 
 
@@ -202,6 +207,10 @@ class QueryRecord:
     """As in `BoundQuery`."""
     text: RegisteredText | None = None
     """The text that was registered, where it has parameters."""
+    version: int = 1
+    """How many definitions it has had."""
+    defined_seq: Seq = Seq(0)
+    """The operation that replaced its definition last; 0 = it has the one it was registered with."""
 
 
 @value_type

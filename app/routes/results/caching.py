@@ -41,7 +41,7 @@ def entity_tag(
         shown: how it is written.
         past: rows of the answer up to which the page may reach; None = as far as the answer.
     """
-    facts = (_VERSION, answer.state, request, shown, past)
+    facts = (_VERSION, answer.query.version, answer.state, request, shown, past)
     return f'W/"{tokens.digest(f"tag {answer.query.query_id}", repr(facts).encode())}"'
 
 

@@ -192,7 +192,7 @@ def _written(
 ) -> Event:
     """Return a page as an event; `is_first`: of its answer."""
     answer = found.answer
-    call.service.invoked.add(1)
+    call.service.invoked.note(answer.query.query_id)
     standing = standing_of(answer) if is_first else None
     if answer.unchanged:
         return Event(b"", standing, since, None, answer.complete)
