@@ -57,6 +57,7 @@ from psoup.app.routes import (
     staging,
     streams,
     tuples,
+    validation,
 )
 from psoup.app.routes.endpoint import Context
 from psoup.app.routes.results import events, invocations, sync
@@ -79,6 +80,7 @@ ENDPOINTS = (
     *staging.ENDPOINTS,
     *batches.ENDPOINTS,
     *queries.ENDPOINTS,
+    *validation.ENDPOINTS,
     *invocations.ENDPOINTS,
     *events.ENDPOINTS,
     *sync.ENDPOINTS,
