@@ -58,6 +58,7 @@ from psoup.app.routes import (
     streams,
     top,
     tuples,
+    validation,
 )
 from psoup.app.routes.endpoint import Context
 from psoup.app.routes.results import events, invocations, sync
@@ -80,6 +81,7 @@ ENDPOINTS = (
     *staging.ENDPOINTS,
     *batches.ENDPOINTS,
     *queries.ENDPOINTS,
+    *validation.ENDPOINTS,
     *invocations.ENDPOINTS,
     *events.ENDPOINTS,
     *sync.ENDPOINTS,

@@ -109,6 +109,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _QUERIES,
         "Answers a query's canonical text, window, columns and state: `live`, `filling` or `suspended`.",
     ),
+    "validate_query": Operation(
+        _QUERIES,
+        "Answers what a registration of the same body would, and stores nothing: canonical text, window, columns and"
+        " warnings; the plan by which rows meet the query, and a forecast from a sample of the rows that are held. What"
+        " a registration refuses is refused here in the same words.",
+    ),
     "remove_query": Operation(
         _QUERIES,
         "Removes a query with what is kept of its answers. Its handle is never used again.",

@@ -27,11 +27,13 @@ from psoup.app.routes.registration import (
 )
 from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
+from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
 from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle
 from psoup.app.wire.parameters import LIMIT, PAGE
 from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits
+from psoup.engine.errors import NotFoundError
 from psoup.engine.log.operation import QueryId, Remove
 from psoup.engine.results.delta import QueryRecord
 
@@ -83,8 +85,9 @@ async def list_queries(call: Call) -> Response:
 
 
 async def get_query(call: Call) -> Response:
-    """Describe one standing query."""
-    return json_answer(await _description(call, call.query_id()))
+    """Describe one standing query, with its plan once it is applied."""
+    described = functools.partial(_described_with_plan, call, call.query_id())
+    return json_answer(await call.answered(described, latest=call.answered_by))
 
 
 async def delete_query(call: Call) -> Response:
@@ -104,11 +107,13 @@ def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
     )
 
 
-async def _description(call: Call, query_id: QueryId) -> Description:
-    return await call.service.answering.run(
-        functools.partial(standing_or_pending, call, query_id),
-        deadline_s=call.service.settings.invoke_deadline_s,
-    )
+def _described_with_plan(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query, with its plan where it stands. Blocks. Raises NotFoundError."""
+    try:
+        snapshot = call.service.results.snapshot(query_id)
+    except NotFoundError:
+        return standing_or_pending(call, query_id)
+    return {**describe_snapshot(call, snapshot), "plan": standing_plan(call, snapshot)}
 
 
 def _is_in(call: Call, record: QueryRecord | PendingQuery, state: str) -> bool:

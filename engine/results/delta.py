@@ -155,6 +155,10 @@ class JoinRecord:
     suspended: Suspension | None = None
 
 
+ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
+"""Canonical text, streams, materialize: clauses equal in all three share one evaluation and one result."""
+
+
 @value_type
 class ClauseRecord:
     """A standing query clause.
@@ -177,6 +181,11 @@ class ClauseRecord:
     kept_row: int = 0
     block_row: int = 0
     join: JoinRecord | None = None
+
+    @property
+    def key(self) -> ClauseKey:
+        """What makes two clauses the same one."""
+        return self.text, self.streams, self.materialize
 
     @property
     def paged_segments(self) -> range:
@@ -211,6 +220,14 @@ class QueryRecord:
     """How many definitions it has had."""
     defined_seq: Seq = Seq(0)
     """The operation that replaced its definition last; 0 = it has the one it was registered with."""
+
+
+def clause_sharers(
+    key: ClauseKey, clauses: Iterable[ClauseRecord], queries: Iterable[QueryRecord]
+) -> int:
+    """Return how many of the queries have the clause of this key."""
+    found = {one.clause_id for one in clauses if one.key == key}
+    return sum(query.clause_id in found for query in queries)
 
 
 @value_type

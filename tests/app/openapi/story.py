@@ -112,6 +112,7 @@ _QUERIES: Final = (
     Step("remove_queries", "of a user", "By label", "DELETE", "/v1/queries", 200, query={"label": "user:43"}),
     Step("get_query", "dear", "The query", "GET", "/v1/queries/{query}", 200),
     Step("list_queries", "named", "By name", "GET", "/v1/queries", 200, query={"name": "dear"}),
+    Step("validate_query", "plan", "A query that is not registered", "POST", "/v1/validate", 200, body={"sql": SQL}),
     Step("list_queries", "of a user", "By stream and label", "GET", "/v1/queries", 200,
          query={"stream": "trades", "label": "user:42"}),
     Step("register_queries", "two", "One that stands, one that is refused", "POST",
