@@ -32,6 +32,7 @@ CONTENTS: Final[Mapping[str, Sequence[str]]] = {
         "docs/loading.md",
         "docs/pipeline.md",
         "docs/recipes.md",
+        "docs/spark_job.md",
     ),
     "Operate": (
         "docs/deployment.md",
