@@ -9,10 +9,17 @@ from psoup.app.wire.handles import handle_pattern
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation as the API pages describe it."""
+    """One operation as the API pages describe it.
+
+    Attributes:
+        tag: one of TAGS.
+        text: what it does.
+        body: what it takes, where no model says it.
+    """
 
     tag: str
     text: str
+    body: str = ""
 
 
 _STREAMS: Final = "Streams"
@@ -21,6 +28,7 @@ _QUERIES: Final = "Queries"
 _RESULTS: Final = "Results"
 _ARCHIVE: Final = "Archive"
 _OPERATIONS: Final = "Operations"
+_TAKES_ROWS: Final = "Rows of the stream, as objects, as lines, as CSV below a line of names, as an Arrow stream, or by columns."
 TAGS: Final[Mapping[str, str]] = {
     _STREAMS: "Declarations: the columns of rows, what dates them, how long they are kept.",
     _ROWS: "Data on its way in: one batch in one request, or parts that are committed together.",
@@ -51,11 +59,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "Stores a batch of rows, all of them or none. `200`: every later answer shows them; `202`: committed, not"
         " applied by the deadline, and `min_seq` waits for `seq`. With the two `Psoup-Txn` headers a batch is stored at"
         " most once, however often it is sent. Bodies may be compressed with gzip or zstd.",
+        _TAKES_ROWS,
     ),
     "stage_rows": Operation(
         _ROWS,
         "Checks and keeps a part of a commit. Nobody sees its rows before the commit that names it; an hour later"
         " it is forgotten.",
+        _TAKES_ROWS,
     ),
     "commit_stages": Operation(
         _ROWS,
@@ -123,6 +133,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _QUERIES,
         "Registers one query a line and answers one line for each, in order: a handle, or the problem of that line."
         " Lines that fail leave the others as they are.",
+        "A query on each line, as `POST /v1/queries` takes it.",
     ),
     "invoke_query": Operation(
         _RESULTS,
@@ -167,6 +178,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "put_history_part": Operation(
         _ARCHIVE,
         "Sends one part of a claimed history's rows, in the answer's order. A part sent again replaces the first.",
+        "Rows with the columns of the answer, as an Arrow stream.",
     ),
     "health": Operation(
         _OPERATIONS, "Says that the process runs, whatever state the service is in."

@@ -1,6 +1,6 @@
 """The bodies of failures with the members that go with their codes, as the OpenAPI shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import BaseModel, Field
@@ -279,3 +279,8 @@ PROBLEM_BODIES: Final[Mapping[str, type[Problem]]] = {
     code: _BY_CODE.get(code, SimpleProblem) for code in PROBLEM_TYPES
 }
 """The model of each code's body."""
+CODES: Final[Mapping[type[Problem], Sequence[str]]] = {
+    model: tuple(code for code, theirs in PROBLEM_BODIES.items() if theirs is model)
+    for model in PROBLEM_BODIES.values()
+}
+"""The codes whose bodies have a model."""
