@@ -6,5 +6,5 @@ checked), `tuples` (rows in), `staging` (parts and commits), `registration` (bin
 (register, list, remove), `selected_queries` (which of them are meant), `query_changes` (by name, by label),
 `batch_queries` (many at once), `results` (invoking), `list_pages` (pages of lists),
 `batches` (the log for an archive), `archive_answers` (for the job that computes them), `health` (readiness,
-figures, limits), `top` (the queries that cost most).
+figures, limits), `top` (the queries that cost most), `pages` (how pages and their files are answered).
 """

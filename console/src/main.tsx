@@ -1,0 +1,19 @@
+/** The console: one page that shows what standing queries answer. */
+
+import { render } from "preact";
+
+import { keepAnswering } from "./answer.ts";
+import { keepRefreshing } from "./catalogue.ts";
+import { takeFiles } from "./files/drop.tsx";
+import { Shell, applyTheme } from "./shell.tsx";
+import { keepChecking, openPlaces } from "./workspace.ts";
+import "uplot/dist/uPlot.min.css";
+import "./style.css";
+
+applyTheme();
+render(<Shell />, document.getElementById("console")!);
+takeFiles();
+void keepRefreshing();
+keepChecking();
+keepAnswering();
+openPlaces();
