@@ -103,6 +103,7 @@ _IN: Final = (
          keep=("stage", "other"), is_shown=False),
     Step("discard_stage", "other", "A part that nobody commits", "DELETE", "/v1/stages/{other}", 204),
     Step("get_stream", "trades", "The stream with its rows", "GET", TRADES, 200),
+    Step("sample_stream", "latest", "The latest two rows", "GET", f"{TRADES}/sample", 200, query={"limit": "2"}),
     Step("list_streams", "all", "All streams", "GET", "/v1/streams", 200, query={"limit": "10"}),
 )  # fmt: skip
 _QUERIES: Final = (
@@ -127,6 +128,14 @@ _QUERIES: Final = (
     Step("invoke_query", "columns", "Names once", "GET", RESULTS, 200, query={"shape": "columns"}),
     Step("invoke_query", "count", "How many", "GET", RESULTS, 200, query={"count": "only"}),
     Step("invoke_query", "csv", "As CSV", "GET", RESULTS, 200, query={"format": "csv"}),
+    Step("explain_row", "answered", "A row that is answered", "GET", "/v1/queries/{query}/explain", 200,
+         query={"row_id": "1"}),
+    Step("explain_row", "left out", "A row that is not", "GET", "/v1/queries/{query}/explain", 200,
+         query={"row_id": "2"}),
+    Step("explain_given", "row", "A row that is not stored", "POST", "/v1/queries/{query}/explain", 200,
+         body={"row": trade(3, "ACME", 39.5)}),
+    Step("match_rows", "two", "A row that is dear, and one that is not", "POST", f"{TRADES}/match", 200,
+         body={"rows": [trade(3, "ACME", 41.5), trade(3, "ACME", 39.5)], "limit": 10}),
     Step("invoke_series", "every second", "Each second, back from NOW", "GET", "/v1/queries/{query}/series", 200,
          query={"from": "now", "to": "-2s", "every": "-1s"}),
     Step("invoke_series", "lines", "A line for each row", "GET", "/v1/queries/{query}/series", 200,
