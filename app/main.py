@@ -55,7 +55,7 @@ from psoup.app.routes import (
     health,
     queries,
     staging,
-    streams,
+    stream_changes,
     top,
     tuples,
 )
@@ -75,7 +75,7 @@ from psoup.engine.store.contract import Store, WorkerStore
 from psoup.storage.opening import open_store, open_worker_store
 
 ENDPOINTS = (
-    *streams.ENDPOINTS,
+    *stream_changes.ENDPOINTS,
     *tuples.ENDPOINTS,
     *staging.ENDPOINTS,
     *batches.ENDPOINTS,
