@@ -136,7 +136,7 @@ class Service:
         self.pending = PendingQueries(
             self.applied, find=self.backend.pending, find_all=self.backend.pending_all
         )
-        self.catalogue = Catalogue(self.results)
+        self.catalogue = Catalogue(self.results, self._catch_up)
         self.submission = Submission(
             log=store.log,
             applied=self.applied,
@@ -314,6 +314,11 @@ class Service:
         self.answering.check()
         self.backend.check()
         self.throughput.check()
+
+    async def _catch_up(self) -> None:
+        """Wait until what the log holds now is applied, for CATCH_UP_S at most."""
+        head = await asyncio.to_thread(self.store.log.head)
+        await self.applied.wait(head, timeout_s=limits.CATCH_UP_S)
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""

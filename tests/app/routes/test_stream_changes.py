@@ -89,6 +89,7 @@ async def test_change_of_a_declaration_that_has_changed_is_refused(api: Api):
         first = await api.get(TRADES)
 
 
+@pytest.mark.services
 async def test_changes_at_once_are_all_done(api: Api):
     """Those that change different parts lose none of them: one that was overtaken begins again."""
     await api.declare()
@@ -98,6 +99,24 @@ async def test_changes_at_once_are_all_done(api: Api):
     assert [200, 200] == [one.status_code for one in answers]
     kept = (await api.get(TRADES)).json()["retention"]
     assert ("1h", 9) == (kept["time"], kept["rows"])
+
+
+@pytest.mark.services
+async def test_rows_sent_amid_a_change_are_all_stored(api: Api):
+    """A batch that was checked against the declaration of before is checked once more."""
+    await api.declare()
+
+    async def send(first: int) -> None:
+        for second in range(first, first + 4):
+            answer = await api.rows([row(second, sym="A", px=1)])
+            assert 200 == answer.status_code, answer.text
+
+    for number in range(6):
+        change = patch(api, {"retention": {"rows": 1_000 + number}})
+        answer, _, _ = await asyncio.gather(change, send(10 * number), send(100 + 10 * number))
+        assert 200 == answer.status_code
+    stream = (await api.get(TRADES)).json()
+    assert (48, 1_005) == (stream["rows"], stream["retention"]["rows"])
 
 
 @pytest.mark.parametrize(
