@@ -21,6 +21,7 @@ from psoup.engine.errors import EngineError
 from psoup.engine.kernels.memory import keep_memory
 from psoup.engine.kernels.warm import warm_up
 from psoup.engine.log.operation import (
+    Alter,
     Declare,
     Drop,
     Operation,
@@ -230,6 +231,8 @@ class Engine:
                 pass
             case Declare():
                 ingest.declare(state, draft, operation=operation, content=content)
+            case Alter():
+                ingest.alter(state, draft, content=content)
             case Drop():
                 ingest.drop(state, draft, eddy=eddy, content=content)
             case _:

@@ -299,6 +299,8 @@ STANDBY_LOOK_S: Final = 1.0
 """How often a standby looks whether the lease has ended, at least."""
 FOLLOW_S: Final = 0.25
 """How often an API worker looks at the applied position, if nothing tells it that it has moved."""
+CATCH_UP_S: Final = 1.0
+"""How long a request that was checked against a declaration of before waits for the one that is in force by now."""
 FIGURES_EVERY_S: Final = 1.0
 """How often an engine lets API workers know its figures."""
 FIGURES_BYTES_MAX: Final = 1 * MIB

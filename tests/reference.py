@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from psoup.engine.log.operation import (
+    Alter,
     Declare,
     Drop,
     Operation,
@@ -152,16 +153,16 @@ class Reference:
         match operation.content:
             case Declare(schema=schema):
                 self.streams[StreamId(operation.seq)] = ReferenceStream(schema)
+            case Alter(stream_id=stream_id, schema=schema):
+                self.streams[stream_id].schema = schema
             case Drop(stream_id=stream_id, queries=queries):
                 del self.streams[stream_id]
                 for query_id in queries:
                     del self.queries[query_id]
             case Rows() as rows:
                 self._take(operation, rows)
-            case Register() as query:
-                self._register(operation, query)
-            case Replace(query=query):
-                self._register(operation, query)
+            case Register() | Replace() as content:
+                self._register(operation, content)
             case Remove(query_id=query_id):
                 del self.queries[query_id]
             case Tick():
@@ -169,7 +170,8 @@ class Reference:
         for stream in self.streams.values():
             _forget(stream, operation.arrival_us)
 
-    def _register(self, operation: Operation, query: Register) -> None:
+    def _register(self, operation: Operation, content: Register | Replace) -> None:
+        query = content.query if isinstance(content, Replace) else content
         schemas = {name: (i, self.streams[i].schema) for name, i in query.streams.items()}
         bound = bind(query.sql, schemas)
         ids = tuple(source.stream_id for source in bound.clause.sources)

@@ -22,6 +22,7 @@ from psoup.engine.invoke import invoke
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.groups import read_groups
 from psoup.engine.log.operation import (
+    Alter,
     Commit,
     Content,
     Declare,
@@ -104,6 +105,13 @@ class World:
         appended = self.append_content(Declare(schema), fold=fold)
         if not appended.duplicate:
             self.streams[schema.name] = (StreamId(appended.seq), schema)
+        return appended
+
+    def alter(self, schema: StreamSchema, *, fold: bool = True) -> Appended:
+        """Declare a stream otherwise."""
+        stream_id, declared = self.streams[schema.name]
+        appended = self.append_content(Alter(stream_id, schema, declared=declared), fold=fold)
+        self.streams[schema.name] = (stream_id, schema)
         return appended
 
     def drop(self, name: str, queries: Sequence[QueryId] = (), *, fold: bool = True) -> Appended:

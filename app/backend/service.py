@@ -137,7 +137,7 @@ class Service:
         self.pending = PendingQueries(
             self.applied, find=self.backend.pending, find_all=self.backend.pending_all
         )
-        self.catalogue = Catalogue(self.results)
+        self.catalogue = Catalogue(self.results, self._catch_up)
         self.standing = StandingIndexes(self.results, store.log, self.bound, self.catalogue.streams)
         self.submission = Submission(
             log=store.log,
@@ -318,6 +318,11 @@ class Service:
         self.answering.check()
         self.backend.check()
         self.throughput.check()
+
+    async def _catch_up(self) -> None:
+        """Wait until what the log holds now is applied, for CATCH_UP_S at most."""
+        head = await asyncio.to_thread(self.store.log.head)
+        await self.applied.wait(head, timeout_s=limits.CATCH_UP_S)
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""

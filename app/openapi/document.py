@@ -31,12 +31,13 @@ from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.matches import MatchBody
 from psoup.app.wire.models.problem import Problem
 from psoup.app.wire.models.queries import QueryBody, QueryDefinition
-from psoup.app.wire.models.streams import StreamBody
+from psoup.app.wire.models.streams import StreamBody, StreamPatchBody
 from psoup.app.wire.models.sync import SyncBody
 from psoup.app.wire.rows.body import JSON
 
 _BODIES: Final = (
     StreamBody,
+    StreamPatchBody,
     CommitBody,
     HoldBody,
     HistoryBody,

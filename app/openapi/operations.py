@@ -49,6 +49,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "get_stream": Operation(
         _STREAMS, "Answers a stream's definition, what it holds now, and how far back it is whole."
     ),
+    "change_stream": Operation(
+        _STREAMS,
+        "Changes what a stream keeps: of `retention` the parts given, where `null` lifts a bound. What that drops goes at once;"
+        " what is gone does not come back where a bound is widened. Sent twice it changes nothing the second time. With"
+        " `If-Match` it is `412` where the declaration is another one than the `ETag` says.",
+    ),
     "drop_stream": Operation(
         _STREAMS,
         "Drops a stream with its rows. A stream that standing queries read is dropped only with `cascade=true`,"

@@ -12,7 +12,7 @@ from psoup.app.routes import (
     queries,
     samples,
     staging,
-    streams,
+    stream_changes,
     top,
     tuples,
     validation,
@@ -21,7 +21,7 @@ from psoup.app.routes.endpoint import Endpoint
 from psoup.app.routes.results import events, invocations, sync
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (
-    *streams.ENDPOINTS,
+    *stream_changes.ENDPOINTS,
     *samples.ENDPOINTS,
     *tuples.ENDPOINTS,
     *staging.ENDPOINTS,

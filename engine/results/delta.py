@@ -284,6 +284,7 @@ class Delta:
         dropped_segments: segments that are no longer held: their blocks are removed.
         dropped_pages: clauses and segments of theirs that are no longer held: their pages are removed.
         composites: what joins have found; written once, like blocks.
+        altered: streams among those written that are declared otherwise than before.
         dropped_composites: pages of composites of which no tuple is held any more, or no clause stands.
     """
 
@@ -304,6 +305,7 @@ class Delta:
     dropped_pages: frozenset[tuple[ClauseId, int]] = frozenset()
     composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
     dropped_composites: frozenset[CompositeKey] = frozenset()
+    altered: frozenset[StreamId] = frozenset()
 
 
 def merge(deltas: Sequence[Delta]) -> Delta:
@@ -356,6 +358,7 @@ def merge(deltas: Sequence[Delta]) -> Delta:
         dropped_pages=pages,
         composites=_written((delta.composites for delta in deltas), composites),
         dropped_composites=composites,
+        altered=frozenset[StreamId]().union(*(delta.altered for delta in deltas)) - streams,
     )
 
 

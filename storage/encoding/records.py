@@ -14,6 +14,7 @@ import orjson
 
 from psoup.engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_CEILING
 from psoup.engine.log.operation import (
+    Alter,
     Content,
     Declare,
     Drop,
@@ -57,6 +58,8 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
     match content:
         case Declare():
             kind, value = "declare", schema_to_dict(content.schema)
+        case Alter():
+            kind, value = "alter", [content.stream_id, schema_to_dict(content.schema)]
         case Drop():
             assert len(set(content.queries)) == len(content.queries)
             kind, value = "drop", [content.stream_id, content.name, content.queries]
@@ -88,6 +91,8 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
     match kind:
         case "declare":
             return Declare(schema_from_dict(value))
+        case "alter":
+            return Alter(StreamId(value[0]), schema_from_dict(value[1]))
         case "drop":
             return Drop(StreamId(value[0]), value[1], tuple(value[2]))
         case "rows":

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from psoup.engine import limits
 from psoup.engine.log.operation import (
+    Alter,
     Content,
     Declare,
     Drop,
@@ -64,6 +65,8 @@ class Catalogue:
         """Begin with nothing declared; no stream is admitted beside `streams_max` others."""
         self._streams_max = streams_max
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
+        self._altered: dict[StreamId, Seq] = {}
+        """The last operation that declared a stream otherwise."""
         self._queries: dict[QueryId, _Standing] = {}
         self._names: dict[str, QueryId] = {}
         self._producers: dict[StreamId, dict[str, _Producer]] = {}
@@ -76,6 +79,8 @@ class Catalogue:
         match content:
             case Declare():
                 return self._admit_declare(content)
+            case Alter():
+                return self._admit_alter(content)
             case Drop():
                 self._admit_drop(content)
                 return None
@@ -158,10 +163,14 @@ class Catalogue:
         match content:
             case Declare():
                 self._streams[content.schema.name] = (StreamId(seq), content.schema)
+            case Alter():
+                self._streams[content.schema.name] = (content.stream_id, content.schema)
+                self._altered[content.stream_id] = seq
             case Drop():
                 self._remove(content.queries)
                 del self._streams[content.name]
                 self._producers.pop(content.stream_id, None)
+                self._altered.pop(content.stream_id, None)
             case Rows():
                 self._enter_version(seq, content.stream_id, content.txn, content.rows)
             case Register():
@@ -198,9 +207,19 @@ class Catalogue:
             stream_id, schema = found
             if schema != content.schema:
                 raise refusals.stream_differs(stream_id)
-            return Original(Seq(stream_id))
+            return Original(self._altered.get(stream_id, Seq(stream_id)))
         if len(self._streams) >= self._streams_max:
             raise refusals.streams_quota(self._streams_max)
+        return None
+
+    def _admit_alter(self, content: Alter) -> Original | None:
+        name, stream_id = content.schema.name, content.stream_id
+        if not self.in_force(name, stream_id):
+            raise refusals.stream_not_found()
+        if self.in_force(name, stream_id, content.schema):
+            return Original(self._altered.get(stream_id, Seq(stream_id)))
+        if not self.in_force(name, stream_id, content.declared):
+            raise refusals.stale_declaration()
         return None
 
     def _admit_drop(self, content: Drop) -> None:

@@ -6,11 +6,12 @@ answered with what the log holds in the end.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import (
+    Alter,
     Content,
     Declare,
     Drop,
@@ -96,7 +97,7 @@ class Clients:
         verb = self._rng.choice(
             [self._rows] * 7
             + [self._register] * 3
-            + [self._replace, self._remove, self._drop, self._declare]
+            + [self._replace, self._alter, self._remove, self._drop, self._declare]
         )
         content = verb(results, streams) if streams else self._declare(results, streams)
         if content is None:
@@ -115,6 +116,11 @@ class Clients:
             if free
             else None
         )
+
+    def _alter(self, _: ResultsReader, streams: Streams) -> Content | None:
+        stream = self._rng.choice(streams)
+        schema = replace(stream.schema, retention=workload.retention(self._rng))
+        return Alter(stream.stream_id, schema, declared=stream.schema)
 
     def _drop(self, results: ResultsReader, streams: Streams) -> Content | None:
         if self._rng.random() < 0.7:
@@ -224,7 +230,7 @@ class Clients:
         ]
         content = intent.content
         same = sum(_mark(other.content) == _mark(content) for other in self.intents)
-        if same > 1 or isinstance(content, Declare | Drop):
+        if same > 1 or isinstance(content, Alter | Declare | Drop):
             return  # of several equal ones nobody can tell which is which
         once = isinstance(content, Rows) and content.txn
         most = len(intent.acknowledged) + intent.unknown

@@ -6,6 +6,7 @@ answer is the twin's at the seq it names.
 """
 
 from collections import Counter
+from dataclasses import replace
 from enum import StrEnum
 from random import Random
 
@@ -62,6 +63,7 @@ class Simulator:
         verbs = [self.append] * 6 + [self.register] * 2
         verbs += [
             self.declare,
+            self.alter,
             self.replace,
             self.remove,
             self.drop,
@@ -85,6 +87,15 @@ class Simulator:
             self.schemas[schema.name] = schema
             self.world.declare(schema, fold=False)
             self.counts["declare"] += 1
+
+    def alter(self) -> None:
+        """Let a stream keep more or less."""
+        if self.schemas:
+            name = self.rng.choice(sorted(self.schemas))
+            kept = workload.retention(self.rng)
+            self.schemas[name] = replace(self.schemas[name], retention=kept)
+            self.world.alter(self.schemas[name], fold=False)
+            self.counts["alter"] += 1
 
     def drop(self) -> None:
         """Drop a stream, with what reads it; not often, or nothing would grow old."""

@@ -10,10 +10,22 @@ from tests.simulation.faults import Fault
 from tests.simulation.simulation import Simulation
 from tests.simulation.simulator import Boundary, Simulator
 
-VERBS = {"declare", "drop", "append", "version", "register", "replace", "remove", "tick", "advance"}
+VERBS = {
+    "declare",
+    "alter",
+    "drop",
+    "append",
+    "version",
+    "register",
+    "replace",
+    "remove",
+    "tick",
+    "advance",
+}
 WISHES = (
     "answer",
     "declare",
+    "alter",
     "drop",
     "register",
     "replace",

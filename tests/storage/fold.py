@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import (
+    Alter,
     Declare,
     Drop,
     Materialize,
@@ -110,6 +111,10 @@ class Fold:
                 stream = StreamRecord(StreamId(operation.seq), schema)
                 self.streams[stream.stream_id] = stream
                 return replace(delta, streams={stream.stream_id: stream})
+            case Alter(stream_id, schema):
+                self.streams[stream_id] = replace(self.streams[stream_id], schema=schema)
+                streams = {stream_id: self.streams[stream_id]}
+                return replace(delta, streams=streams, altered=frozenset([stream_id]))
             case Drop(stream_id, _, queries):
                 return self._drop(delta, stream_id, queries)
             case Rows():

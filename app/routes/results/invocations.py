@@ -14,6 +14,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
+from psoup.app.http.entity_tags import is_listed
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results import invoke_many, series
@@ -21,7 +22,6 @@ from psoup.app.routes.results.caching import (
     NO_CACHE,
     cache_headers,
     entity_tag,
-    is_known,
     not_modified,
 )
 from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
@@ -202,7 +202,8 @@ def answer_response(
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
     tag = entity_tag(call.context.tokens, answer, request, shown, asked.past)
-    known = is_known(tag, call.header("if-none-match"))
+    if_none_match = call.header("if-none-match")
+    known = if_none_match is not None and is_listed(tag, if_none_match)
     has_links = answer.next is not None or bool(pages)
     caching = cache_headers(tag, answer, request, has_links=has_links)
     if known and caching["Cache-Control"] == NO_CACHE:

@@ -9,6 +9,7 @@ from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import (
+    Alter,
     Content,
     Declare,
     Drop,
@@ -172,6 +173,10 @@ def _checked(content: Content) -> list[Argument]:
     match content:
         case Declare():
             return [content.schema.name, declaration_digest(content.schema)]
+        case Alter():
+            schema = content.schema
+            before = declared(content.declared)
+            return [schema.name, content.stream_id, before, declaration_digest(schema)]
         case Drop():
             return [content.name, content.stream_id, declared(content.declared), *content.queries]
         case Rows():
@@ -181,10 +186,8 @@ def _checked(content: Content) -> list[Argument]:
                 return [*front, ""]
             txn = content.txn
             return [*front, keys.name_hash(txn.app), txn.version, txn.digest.hex()]
-        case Register():
-            return _checked_query(content)
-        case Replace():
-            return _checked_query(content.query)
+        case Register() | Replace():
+            return _checked_query(content.query if isinstance(content, Replace) else content)
         case Remove():
             return [content.query_id]
         case Tick():

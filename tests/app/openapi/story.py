@@ -104,6 +104,10 @@ _IN: Final = (
     Step("discard_stage", "other", "A part that nobody commits", "DELETE", "/v1/stages/{other}", 204),
     Step("get_stream", "trades", "The stream with its rows", "GET", TRADES, 200),
     Step("sample_stream", "latest", "The latest two rows", "GET", f"{TRADES}/sample", 200, query={"limit": "2"}),
+    Step("change_stream", "longer", "Keep more", "PATCH", TRADES, 200, body={"retention": {"time": "2h"}}),
+    Step("change_stream", "stale", "", "PATCH", TRADES, 412, headers={"If-Match": '"another"'},
+         body={"retention": {"time": "1h"}}),
+    Step("change_stream", "back", "", "PATCH", TRADES, 200, body={"retention": {"time": "1h"}}, is_shown=False),
     Step("list_streams", "all", "All streams", "GET", "/v1/streams", 200, query={"limit": "10"}),
 )  # fmt: skip
 _QUERIES: Final = (

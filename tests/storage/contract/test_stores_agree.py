@@ -19,9 +19,9 @@ from hypothesis.stateful import (
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.limits import SECOND_US, SEGMENT_ROWS
-from psoup.engine.log.operation import Content, Drop, Materialize, Remove, Replace, Tick
+from psoup.engine.log.operation import Alter, Content, Drop, Materialize, Remove, Replace, Tick
 from psoup.engine.store.contract import Store
-from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.tuples.schema import Retention, StreamId, StreamSchema
 from psoup.storage.memory.store import MemoryStore
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_hits, shown_pages
 from tests.storage.fold import Fold
@@ -130,6 +130,12 @@ class StoresAgree(RuleBasedStateMachine):
         answer = self.append(declare(name, columns))
         if not isinstance(answer, tuple) and not answer.duplicate:
             self.in_force[name] = answer.seq
+
+    @rule(name=names, offset=offsets, kept=st.integers(1, 3), columns=looked_at)
+    def alter(self, name, offset, kept, columns):
+        schema = replace(declare(name, 1).schema, retention=Retention(rows=kept))
+        stream_id = StreamId(self.current(name, offset))
+        self.append(Alter(stream_id, schema, declared=declared(name, columns)))
 
     @rule(name=names, offset=offsets, listed=st.booleans(), more=st.booleans(), columns=looked_at)
     def drop(self, name, offset, listed, more, columns):

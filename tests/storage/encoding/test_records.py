@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.bits import LITTLE
 from psoup.engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
-from psoup.engine.log.operation import Materialize, QueryId, Register, Replace, Tick
+from psoup.engine.log.operation import Alter, Materialize, QueryId, Register, Replace, Tick
 from psoup.engine.query.hops import Hops
 from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Bound, Window
@@ -206,6 +206,12 @@ def test_replacement_of_any_text_reads_back(text):
     kind, header, body = encoding.encode_content(Replace(query))
     assert ("replace", encoding.encode_content(query)[1:]) == (kind, (header, body))
     assert Replace(query) == encoding.decode_content(kind, header, body)
+
+
+def test_alteration_reads_back():
+    """It is written with the whole declaration that the stream has from then on."""
+    content = Alter(StreamId(7), declare("ä", 2).schema)
+    assert content == encoding.decode_content(*encoding.encode_content(content))
 
 
 def test_stream_record_of_before_reads_back():

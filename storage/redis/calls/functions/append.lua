@@ -4,6 +4,7 @@
 -- producers are, and these:
 --   kind header body rows count_max sums, then by kind:
 --   declare  name declaration
+--   alter    name stream_id declared declaration
 --   drop     name stream_id declared (query_id)*
 --   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
 --   register query_id query_name sql (name stream_id declared)*        (query_name '' = unnamed)
@@ -19,12 +20,19 @@ local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
 local KIND, HEADER, BODY, ROWS, COUNT_MAX, SUMS, FIRST = 1, 2, 3, 4, 5, 6, 7
 local FIRST_OPERATION = 4
 
+-- A row of streams: id, digest of the declaration, and the seq that has changed that last, if one has. Then which seq has
+-- made the declaration.
+local function stream_row(row)
+  local stream_id, declaration, altered = string.match(row or '', '^(%d+) (%S+) ?(%d*)$')
+  return stream_id, declaration, altered ~= '' and altered or stream_id
+end
+
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
 -- does not tell: where a crash has lost the end of the log, another stream may have it.
 local function in_force(k, name, stream_id, declared)
-  local row = redis.call('HGET', k[STREAMS], name)
-  if not row or string.match(row, '^%d+') ~= stream_id then return false end
-  return declared == '' or declared == string.match(row, '%S+$')
+  local found, declaration = stream_row(redis.call('HGET', k[STREAMS], name))
+  if found ~= stream_id then return false end
+  return declared == '' or declared == declaration
 end
 
 -- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams, and the seq that has replaced
@@ -45,15 +53,28 @@ local check, enter = {}, {}
 function check.declare(k, a)
   local row = redis.call('HGET', k[STREAMS], a[FIRST])
   if row then
-    local stream_id, declaration = string.match(row, '^(%d+) (%S+)$')
+    local stream_id, declaration, seq = stream_row(row)
     if declaration ~= a[FIRST + 1] then return {'DIFFERS', stream_id} end
-    return {'DUP', stream_id, ''}
+    return {'DUP', seq, ''}
   end
   if redis.call('HLEN', k[STREAMS]) >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
 function enter.declare(k, a, seq)
   replace(k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
+end
+
+function check.alter(k, a)
+  local row = redis.call('HGET', k[STREAMS], a[FIRST])
+  local stream_id, declaration, seq = stream_row(row)
+  if stream_id ~= a[FIRST + 1] then return {'NOSTREAM'} end
+  if declaration == a[FIRST + 3] then return {'DUP', seq, ''} end
+  if a[FIRST + 2] ~= '' and a[FIRST + 2] ~= declaration then return {'STALE'} end
+  return nil, row
+end
+
+function enter.alter(k, a, seq, row)
+  replace(k[STREAMS], a[FIRST], table.concat({a[FIRST + 1], a[FIRST + 3], seq}, ' '), row)
 end
 
 function check.drop(k, a)
