@@ -36,7 +36,7 @@ BUILD_CONSOLE = cd console && export PATH="$$PATH:$(WHEEL_OF_NODE)/bin" && $(NPM
 COMPILE_KERNELS := echo "3 of 3: compiling kernels: half a minute, once"; \
 	$(BIN)/python -c 'from psoup.engine.engine import warm_up; warm_up()'
 
-.PHONY: help install demo demo-spark test check format bench torture sim docs js console lock clean
+.PHONY: help install demo demo-spark test check format bench torture sim docs site js console lock clean
 
 help: ## list what one can do here
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ docs: $(VENV)/.installed-dev ## write anew: tables of docs/settings.md, pictures
 	@$(BIN)/python -m tests.docs.window_pictures
 	@$(BIN)/python -m tests.app.openapi.story
 
+site: $(VENV)/.installed-dev ## build the pages as a site into site/, to be read without a network
+	@$(BIN)/python -m tests.docs.website
+
 js: $(VENV)/.installed-dev ## build the JavaScript client into clients/js/dist, by node of PATH or of a wheel
 	@cd clients/js && export PATH="$$PATH:$(WHEEL_OF_NODE)/bin" && rm -rf dist \
 		&& $(NPM_CI) && $(NPM) run build
@@ -94,7 +97,7 @@ lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashe
 		| $(LOCK) - --output-file .ci/build-requirements.txt >/dev/null
 
 clean: ## remove the environment and everything that was built or cached
-	rm -rf $(VENV) build dist $(dir $(CONSOLE)) console/node_modules .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site $(dir $(CONSOLE)) console/node_modules .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp for each set of packages: a second call installs nothing.
 $(VENV)/.installed-core: $(VENV)/.created $(INSTALLED_BY)

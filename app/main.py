@@ -56,7 +56,9 @@ from psoup.app.routes import (
     queries,
     staging,
     streams,
+    top,
     tuples,
+    validation,
 )
 from psoup.app.routes.endpoint import Context
 from psoup.app.routes.results import events, invocations, sync
@@ -79,11 +81,13 @@ ENDPOINTS = (
     *staging.ENDPOINTS,
     *batches.ENDPOINTS,
     *queries.ENDPOINTS,
+    *validation.ENDPOINTS,
     *invocations.ENDPOINTS,
     *events.ENDPOINTS,
     *sync.ENDPOINTS,
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
+    *top.ENDPOINTS,
 )
 
 

@@ -66,6 +66,26 @@ class Window(NamedTuple):
         return f" BEGIN ({self.begin.sql()}) END ({self.end.sql()})"
 
 
+class Hops(NamedTuple):
+    """The instants that NOW is rounded down to: whole multiples of `every_us` from `align_us` on, and before."""
+
+    every_us: int
+    align_us: int
+
+    def last(self, time: int) -> int:
+        """Return the last hop at or before an instant."""
+        return time - (time - self.align_us) % self.every_us
+
+    def next(self, time: int) -> int:
+        """Return the first hop at or after an instant."""
+        return EVER if time == EVER else time + (self.align_us - time) % self.every_us
+
+    def sql(self) -> str:
+        """Return them as SQL writes them."""
+        align = instant(self.align_us)[:19].replace("T", " ")
+        return f" EVERY INTERVAL '{self.every_us // SECOND}' SECOND ALIGN TIMESTAMP '{align}'"
+
+
 @dataclass
 class Row:
     """One tuple of a stream. `dropped` is the position at which retention let it go."""
@@ -122,11 +142,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """A standing query of some shape, over stream a, or over a and b, which may have a `[RANGE]`."""
+    """A standing query of some shape, over stream a, or over a and b, which may have a `[RANGE]`; NOW may hop."""
 
     shape: str
     window: Window
     range_us: int | None = None
+    hops: Hops | None = None
 
     @property
     def form(self) -> "Form":
@@ -156,7 +177,8 @@ class Query:
         source = f"{{a}} AS x, {{b}} AS y{own} WHERE x.k = y.k AND x.v % 3 <> 0"
         if not self.form.joins:
             source = "{a} WHERE v % 3 <> 0"
-        return f"SELECT {self.form.listed} FROM {source}{self.form.then}{self.window.sql()}"
+        hops = "" if self.hops is None else self.hops.sql()
+        return f"SELECT {self.form.listed} FROM {source}{self.form.then}{self.window.sql()}{hops}"
 
     def matches(self, streams: dict[str, Stream]) -> Iterator[Match]:
         """Yield every match there ever was, in no particular order."""
@@ -177,6 +199,8 @@ class Query:
         if entered < dropped and all(spans):
             enters = max(span[0] for span in spans if span)
             leaves = min(span[1] for span in spans if span)
+            if self.hops is not None:
+                enters, leaves = self.hops.next(enters), self.hops.next(leaves)
             order = (min(p.time for p in parts), *(p.number for p in parts))
             x, last = parts[0], parts[-1]
             values: dict[str, int] = {"n": x.number, "k": x.k, "v": last.v, "w": x.v % 3}
@@ -289,10 +313,15 @@ class Service:
         self.position += 1
         return self.streams[stream].append(self.position, rows)
 
-    def now(self, query: Query) -> int | None:
-        """Return NOW of a query: the largest time its streams have seen."""
+    def newest(self, query: Query) -> int | None:
+        """Return the largest time that the streams of a query have seen."""
         newest = [self.streams[name].newest for name in query.streams]
         return max((time for time in newest if time is not None), default=None)
+
+    def now(self, query: Query) -> int | None:
+        """Return NOW of a query: the largest time its streams have seen, or the last hop before it."""
+        newest = self.newest(query)
+        return newest if newest is None or query.hops is None else query.hops.last(newest)
 
     def visible(self, query: Query, at: Stand) -> list[Shown]:
         """Return what a query shows at a stand, in order."""

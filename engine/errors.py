@@ -197,8 +197,14 @@ class NowOutOfRangeError(EngineError):
     code = "now-out-of-range"
 
 
+class SeqOutOfRangeError(EngineError):
+    """`seq=` lies before what is kept; extra `oldest`, the first position that may be asked for."""
+
+    code = "seq-out-of-range"
+
+
 class NotYetVisibleError(EngineError):
-    """`min_seq` is not applied yet; extra `applied`."""
+    """`min_seq` or `seq` is not applied yet; extra `applied`."""
 
     code = "not-yet-visible"
 

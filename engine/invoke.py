@@ -27,6 +27,7 @@ from psoup.engine.errors import (
 )
 from psoup.engine.invocation.answer import Answer, PagePosition, PartPosition, Request, Since
 from psoup.engine.invocation.answering import nothing_yet
+from psoup.engine.invocation.as_of import as_of
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.join_invocation import JoinInvocation
 from psoup.engine.invocation.pinning import pinned
@@ -69,7 +70,9 @@ def invoke(
 
     Raises:
         NotFoundError: the query is not standing.
-        NotYetVisibleError: `min_seq` is not applied yet.
+        NotYetVisibleError: `min_seq` or `seq` is not applied yet.
+        SeqOutOfRangeError: `seq` lies before what retention has kept.
+        InvalidFieldError: NOW at `seq` is not known, and no `now_us` is given.
         NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
         PageExpiredError: the page needs tuples that are not held any more, or another history.
         QuerySuspendedError: the query joins streams, and ran over a bound.
@@ -140,6 +143,8 @@ def answered(
     cache: InvocationCache,
 ) -> Answer:
     """Return one page of what the query of a snapshot answers. Raises as `invoke` does."""
+    if request.seq is not None and request.position is None:
+        snapshot, request = as_of(results, snapshot, request, request.seq)
     at = pinned(snapshot, request)
     reading = cache.reading(snapshot)
     if at is None:

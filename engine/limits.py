@@ -231,6 +231,10 @@ LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000
 """Streams or queries of one listing at most."""
+TOP_QUERIES_DEFAULT: Final = 20
+"""Queries of `GET /v1/top` where no number is asked for."""
+TOP_QUERIES_MAX: Final = 100
+"""Queries of `GET /v1/top` at most: as many clauses an engine tells of."""
 CUT_CACHE_BYTES_MAX: Final = 64 * MIB
 """Row orders of answers being paged through, kept so that a page costs a page."""
 HITS_CACHE_BYTES_MAX: Final = 128 * MIB

@@ -55,3 +55,11 @@ SKELETONS_KEPT_MAX: Final = 1_000
 """Skeletons of queries known, so that their likes are bound quickly: programs write far fewer."""
 SKELETON_LENGTH_MAX: Final = 4_096
 """Characters of a text whose skeleton is looked at, and of its canonical text: bounds what is kept of skeletons."""
+
+# Asking about queries and rows: nothing is stored.
+SHARING_LOOKED_AT_MAX: Final = 10_000
+"""Standing queries among which those of one condition are counted: some 10 ms of a worker and its store."""
+FORECAST_ROWS_MAX: Final = 65_536
+"""Tuples that a forecast looks at: a scan of a millisecond, and half a dozen segments for a worker to read."""
+FORECAST_STRETCHES: Final = 4
+"""Places of a stream that they lie at: each may be a segment more to read."""

@@ -17,6 +17,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
 )
@@ -157,17 +158,22 @@ class Reference:
                     del self.queries[query_id]
             case Rows() as rows:
                 self._take(operation, rows)
-            case Register(query_id=query_id, sql=sql, streams=streams):
-                schemas = {name: (i, self.streams[i].schema) for name, i in streams.items()}
-                bound = bind(sql, schemas)
-                ids = tuple(source.stream_id for source in bound.clause.sources)
-                self.queries[query_id] = ReferenceQuery(operation.seq, bound, ids)
+            case Register() as query:
+                self._register(operation, query)
+            case Replace(query=query):
+                self._register(operation, query)
             case Remove(query_id=query_id):
                 del self.queries[query_id]
             case Tick():
                 pass
         for stream in self.streams.values():
             _forget(stream, operation.arrival_us)
+
+    def _register(self, operation: Operation, query: Register) -> None:
+        schemas = {name: (i, self.streams[i].schema) for name, i in query.streams.items()}
+        bound = bind(query.sql, schemas)
+        ids = tuple(source.stream_id for source in bound.clause.sources)
+        self.queries[query.query_id] = ReferenceQuery(operation.seq, bound, ids)
 
     def _take(self, operation: Operation, rows: Rows) -> None:
         stream = self.streams[rows.stream_id]

@@ -31,6 +31,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Staged,
     StageId,
@@ -171,6 +172,13 @@ class World:
         content = Register(query_id, bound.canonical, streams, name, materialize=materialize)
         return self.append_content(content, fold=fold).query_id or query_id
 
+    def replace(self, query_id: QueryId, name: str, sql: str, *, fold: bool = True) -> Appended:
+        """Give a query that has this name another definition."""
+        bound = bind(sql, self.streams)
+        streams = {source.stream: source.stream_id for source in bound.clause.sources}
+        content = Register(query_id, bound.canonical, streams, name)
+        return self.append_content(Replace(content), fold=fold)
+
     def remove(self, query_id: QueryId, *, fold: bool = True) -> Appended:
         """Remove a query."""
         return self.append_content(Remove(query_id), fold=fold)
@@ -191,9 +199,16 @@ class World:
 
     # --- Invocation -------------------------------------------------------------------------------
 
-    def invoke(self, query_id: QueryId, *, at_us: int | None = None, limit: int = 1_000) -> Answer:
+    def invoke(
+        self,
+        query_id: QueryId,
+        *,
+        at_us: int | None = None,
+        seq: Seq | None = None,
+        limit: int = 1_000,
+    ) -> Answer:
         """Return the whole answer of a query, read page by page, in the twin's words."""
-        pages = [self.page(query_id, Request(limit, now_us=at_us))]
+        pages = [self.page(query_id, Request(limit, now_us=at_us, seq=seq))]
         while (position := pages[-1].next) is not None:
             pages.append(self.page(query_id, Request(limit, position=position)))
         first = pages[0]

@@ -20,10 +20,10 @@ from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
 from psoup.app.errors import DiskFullError, MemoryFullError
 from psoup.app.figures.engine import Figures
+from psoup.app.figures.invocation_counts import InvocationCounts
 from psoup.app.figures.throughput import (
     NOTE_EVERY_S,
     Progress,
-    ThreadSafeCount,
     Throughput,
     ThroughputRing,
 )
@@ -44,7 +44,7 @@ from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind
 
-Descriptions = Recent[QueryId, Mapping[str, object]]
+Descriptions = Recent[tuple[QueryId, int], Mapping[str, object]]
 """Live queries as they are described to clients."""
 
 MEMORY_HIGH: Final = "memory-high"
@@ -127,7 +127,7 @@ class Service:
         self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
-        self.invoked = ThreadSafeCount()
+        self.invoked = InvocationCounts()
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None

@@ -27,8 +27,9 @@ from psoup.engine.log.operation import Operation, Tick
 from psoup.engine.query.bind.binder import Bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import ClauseRecord, Delta, merge
-from psoup.engine.results.live import HeldBytes, LiveResults
+from psoup.engine.results.live import LiveResults
 from psoup.engine.results.page import Page
+from psoup.engine.results.text_bytes import HeldBytes
 from psoup.engine.store.contract import Store
 from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
@@ -255,7 +256,7 @@ class Fold:
         if self._live is not None:
             self._live.apply(deltas[0] if len(deltas) == 1 else merge(deltas))
         for operation, delta in zip(group, deltas, strict=True):
-            self._publishing.add(delta, self.counted.count(operation))
+            self._publishing.add(delta, self.counted.count(operation, delta))
         self._applied = deltas[-1].seq
 
     def _now_us(self) -> int:

@@ -21,7 +21,14 @@ SPREAD_S = 2
 """Retries of many clients are spread over this many seconds."""
 
 _LOG = structlog.get_logger("psoup.problems")
-_INSTANTS = frozenset({"oldest", "newest", "retry_at"})
+_INSTANTS = frozenset(
+    {
+        ("now-out-of-range", "oldest"),
+        ("now-out-of-range", "newest"),
+        ("history-failed", "retry_at"),
+    }
+)
+"""Extras in microseconds, by code and name."""
 _INTERNAL_ONLY = frozenset({"retry_after_s", "rate", "supported_header", "stream_id"})
 
 
@@ -99,6 +106,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
         422, "The answer is too large to be found when it is asked for"
     ),
     "now-out-of-range": ProblemType(422, "The instant asked for is outside what is kept"),
+    "seq-out-of-range": ProblemType(422, "The position asked for is before what is kept"),
     "rate-limited": ProblemType(429, "Over a rate", retry_after_s=1),
     "quota-exceeded": ProblemType(429, "Over a number or a size", retry_after_s=10),
     "headers-too-large": ProblemType(431, "The headers are over a limit", closes=True),
@@ -152,7 +160,7 @@ def problem_body(error: EngineError, *, instance: str) -> dict[str, object]:
     for name, given in error.extras.items():
         value = given
         if name not in _INTERNAL_ONLY and name not in body:
-            if name in _INSTANTS and isinstance(value, int):
+            if (error.code, name) in _INSTANTS and isinstance(value, int):
                 value = format_instant(value)
             body[name] = value
     return body

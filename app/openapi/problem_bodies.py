@@ -1,6 +1,6 @@
 """The bodies of failures with the members that go with their codes, as the OpenAPI shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import BaseModel, Field
@@ -211,6 +211,12 @@ class NowProblem(Problem):
     newest: str | None
 
 
+class SeqProblem(Problem):
+    """The position lies before what is kept."""
+
+    oldest: int = Field(description="The first position that may be asked for.")
+
+
 class OverloadedProblem(Problem):
     """All the work that the service holds is taken."""
 
@@ -264,6 +270,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "window-empty": SqlProblem,
     "query-too-complex": ComplexQueryProblem,
     "now-out-of-range": NowProblem,
+    "seq-out-of-range": SeqProblem,
     "overloaded": OverloadedProblem,
     "not-yet-visible": NotVisibleProblem,
     "store-full": StoreFullProblem,
@@ -272,3 +279,8 @@ PROBLEM_BODIES: Final[Mapping[str, type[Problem]]] = {
     code: _BY_CODE.get(code, SimpleProblem) for code in PROBLEM_TYPES
 }
 """The model of each code's body."""
+CODES: Final[Mapping[type[Problem], Sequence[str]]] = {
+    model: tuple(code for code, theirs in PROBLEM_BODIES.items() if theirs is model)
+    for model in PROBLEM_BODIES.values()
+}
+"""The codes whose bodies have a model."""

@@ -3,7 +3,8 @@
 Reading order: `endpoint` (an endpoint as a declaration), `table` (which one a request is for), `streams` (declare,
 list, drop), `stream_names` (what was meant by a name that is not declared), `received_rows` (a body of rows,
 checked), `tuples` (rows in), `staging` (parts and commits), `registration` (bind, submit, describe), `queries`
-(register, list, remove), `batch_queries` (many at once), `results` (invoking), `list_pages` (pages of lists),
+(register, list, remove), `selected_queries` (which of them are meant), `query_changes` (by name, by label),
+`batch_queries` (many at once), `results` (invoking), `list_pages` (pages of lists),
 `batches` (the log for an archive), `archive_answers` (for the job that computes them), `health` (readiness,
-figures, limits), `pages` (how pages and their files are answered).
+figures, limits), `top` (the queries that cost most), `pages` (how pages and their files are answered).
 """

@@ -2,8 +2,7 @@
 
 import functools
 import time
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import Response
@@ -11,10 +10,11 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import READ, REGISTER
-from psoup.app.routes import batch_queries
+from psoup.app.routes import batch_queries, query_changes
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
 from psoup.app.routes.registration import (
+    SQL_PROBLEMS,
     Description,
     Registration,
     describe_pending,
@@ -23,19 +23,15 @@ from psoup.app.routes.registration import (
     standing_or_pending,
     state_of,
     tell,
+    told_answer,
 )
+from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
+from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
-from psoup.app.wire.models.queries import (
-    FILLING,
-    LIVE,
-    SUSPENDED,
-    QueryAnswer,
-    QueryBody,
-    QueryList,
-    new_handle,
-)
-from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
+from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle
+from psoup.app.wire.parameters import LIMIT, PAGE
+from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits
 from psoup.engine.errors import NotFoundError
 from psoup.engine.log.operation import QueryId, Remove
@@ -61,15 +57,7 @@ async def post_query(call: Call) -> Response:
         )
         return registration, submitted
 
-    told = tell(call, *await service.catalogue.retried_once(attempt))
-    if told.reads:
-        description = await service.answering.run(
-            told.describe, deadline_s=service.settings.invoke_deadline_s
-        )
-    else:
-        description = told.describe()
-    headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
-    return json_answer(description, status=told.status, headers=headers)
+    return await told_answer(call, tell(call, *await service.catalogue.retried_once(attempt)))
 
 
 async def list_queries(call: Call) -> Response:
@@ -79,9 +67,9 @@ async def list_queries(call: Call) -> Response:
     def read() -> tuple[list[Description], str | None, list[Description]]:
         # The pending ones before those that are applied: none is missed that is applied in between.
         records: dict[QueryId, QueryRecord | PendingQuery] = {
-            one.query_id: one for one in _selected_pending(call)
+            one.query_id: one for one in selected_pending(call)
         }
-        records |= {one.query_id: one for one in _selected(call)}
+        records |= {one.query_id: one for one in selected(call)}
         page, following = list_page(
             call,
             sorted(records.values(), key=lambda one: one.seq),
@@ -97,8 +85,9 @@ async def list_queries(call: Call) -> Response:
 
 
 async def get_query(call: Call) -> Response:
-    """Describe one standing query."""
-    return json_answer(await _description(call, call.query_id()))
+    """Describe one standing query, with its plan once it is applied."""
+    described = functools.partial(_described_with_plan, call, call.query_id())
+    return json_answer(await call.answered(described, latest=call.answered_by))
 
 
 async def delete_query(call: Call) -> Response:
@@ -118,11 +107,13 @@ def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
     )
 
 
-async def _description(call: Call, query_id: QueryId) -> Description:
-    return await call.service.answering.run(
-        functools.partial(standing_or_pending, call, query_id),
-        deadline_s=call.service.settings.invoke_deadline_s,
-    )
+def _described_with_plan(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query, with its plan where it stands. Blocks. Raises NotFoundError."""
+    try:
+        snapshot = call.service.results.snapshot(query_id)
+    except NotFoundError:
+        return standing_or_pending(call, query_id)
+    return {**describe_snapshot(call, snapshot), "plan": standing_plan(call, snapshot)}
 
 
 def _is_in(call: Call, record: QueryRecord | PendingQuery, state: str) -> bool:
@@ -147,35 +138,6 @@ def _described(call: Call, page: Sequence[QueryRecord | PendingQuery]) -> list[D
     return described
 
 
-def _selected(call: Call) -> Sequence[QueryRecord]:
-    results = call.service.results
-    labels: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
-    stream: str | None = call.arguments.get(STREAM)
-    if call.arguments.get(STATE) not in (None, LIVE, SUSPENDED):
-        return []  # before it is applied, a query is not in the Results Structure
-    records = results.queries() if stream is None else _readers(call, stream)
-    return [one for one in records if all(one.labels.get(k) == v for k, v in labels)]
-
-
-def _selected_pending(call: Call) -> Sequence[PendingQuery]:
-    """Return the queries asked for that are not applied, each with its description. May block."""
-    if call.arguments.get(STATE) not in (None, FILLING):
-        return []
-    described = (
-        replace(one, description=describe_pending(call, one))
-        for one in call.service.pending.all()
-        if _is_asked_for(call, streams=one.content.streams, labels=one.content.labels)
-    )
-    return [one for one in described if one.description is not None]
-
-
-def _is_asked_for(call: Call, *, streams: Container[str], labels: Mapping[str, str]) -> bool:
-    """Return whether a list asks for queries of these streams and labels."""
-    stream: str | None = call.arguments.get(STREAM)
-    wanted: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
-    return (stream is None or stream in streams) and all(labels.get(k) == v for k, v in wanted)
-
-
 def _filter_warnings(call: Call) -> list[Description]:
     """Return a warning where the list asks for the queries of a stream that is not declared. Blocks."""
     name: str | None = call.arguments.get(STREAM)
@@ -189,24 +151,6 @@ def _filter_warnings(call: Call) -> list[Description]:
     return [{"code": "unknown-stream", "detail": f"no stream of this name is declared: {hint}"}]
 
 
-def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:
-    results = call.service.results
-    try:
-        stream_id = results.stream(stream).stream_id
-    except NotFoundError:
-        return []
-    return results.readers(stream_id)
-
-
-SQL_PROBLEMS: Final = (
-    "sql-syntax",
-    "unknown-stream",
-    "unknown-column",
-    "type-mismatch",
-    "unsupported-sql",
-    "window-empty",
-    "query-too-complex",
-)
 _REGISTERED: Final = Shown(
     "The query.",
     QueryAnswer,
@@ -234,7 +178,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         list_queries,
         {200: Shown("A page of queries, in the order of their registration.", QueryList)},
         READ,
-        parameters=(LABEL, STREAM, STATE, LIMIT, PAGE),
+        parameters=(NAME, LABEL, STREAM, STATE, LIMIT, PAGE),
         problems=("bad-page",),
         from_memory=True,
     ),
@@ -264,5 +208,6 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         rate="register",
         changes=True,
     ),
+    *query_changes.ENDPOINTS,
     *batch_queries.ENDPOINTS,
 )

@@ -27,6 +27,7 @@ class Parameter:
         schema: its JSON schema.
         text: one sentence for the API pages.
         many: it may be given several times; the value is then a tuple.
+        any_bytes: it may hold what is no text: it is read, and never fails for that.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Parameter:
     schema: Mapping[str, Any]
     text: str
     many: bool = False
+    any_bytes: bool = False
 
     def openapi(self) -> dict[str, Any]:
         """Return the parameter object of the OpenAPI."""
@@ -82,6 +84,8 @@ def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Argum
                 field=name[: limits.QUERY_NAME_LENGTH_MAX],
                 nearest=nearest(name, list(known)),
             )
+        if not parameter.any_bytes:
+            _check_text(text)
         try:
             value = parameter.read(text)
         except ValueError as error:
@@ -106,20 +110,32 @@ def _those_that_do(known: Collection[str]) -> str:
 
 
 def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+    """Return names and values; of a value that is not UTF-8 its bytes, as Python writes them into a text."""
     try:
-        text = query_string.decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+        pairs = parse_qsl(
+            query_string.decode("ascii"), keep_blank_values=True, errors="surrogateescape"
+        )
     except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidFieldError(
-            "The query string is not UTF-8.", errors=[("?", "is not percent-encoded UTF-8")]
-        ) from error
-    for name, value in pairs:
-        if "\0" in name or "\0" in value:
-            raise InvalidFieldError(
-                "A parameter holds what no text may hold.",
-                errors=[("?", "holds the character NUL")],
-            )
+        raise _not_utf8() from error
+    for name, _ in pairs:
+        _check_text(name)
     return pairs
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise InvalidFieldError(
+            "A parameter holds what no text may hold.", errors=[("?", "holds the character NUL")]
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _not_utf8() from error
+
+
+def _not_utf8() -> InvalidFieldError:
+    wrong = [("?", "is not percent-encoded UTF-8")]
+    return InvalidFieldError("The query string is not UTF-8.", errors=wrong)
 
 
 def integer(*, least: int) -> Callable[[str], int]:
@@ -226,12 +242,11 @@ def text_up_to(length: int, *, least: int = 1) -> Callable[[str], str]:
     return read
 
 
-def label(text: str) -> tuple[str, str]:
-    """Return `key:value`, split at the first colon."""
-    key, colon, value = text.partition(":")
-    if not colon or not key or not value:
-        raise ValueError("expected key:value")
-    return key, value
+def flag(name: str, text: str) -> Parameter:
+    """Return a parameter that is `true` or `false`."""
+    words = ("true", "false")
+    schema = {"type": "string", "enum": list(words), "default": "false"}
+    return Parameter(name, one_of(*words), schema, text)
 
 
 LIMIT = Parameter(
@@ -252,36 +267,9 @@ AFTER = Parameter(
     {"type": "integer", "minimum": 0, "default": 0},
     "Only batches past this position.",
 )
-CASCADE = Parameter(
+CASCADE = flag(
     "cascade",
-    one_of("true", "false"),
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
     "Remove the standing queries that read the stream as well.",
-)
-LABEL = Parameter(
-    "label",
-    label,
-    {"type": "string", "pattern": "^[^:]+:.+$", "examples": ["user:42"]},
-    "Only queries that have this label; several mean all of them.",
-    many=True,
-)
-STREAM = Parameter(
-    "stream",
-    text_up_to(limits.COLUMN_NAME_LENGTH_MAX),
-    {"type": "string", "minLength": 1, "maxLength": limits.COLUMN_NAME_LENGTH_MAX},
-    "Only queries that read this stream.",
-)
-STATE = Parameter(
-    "state",
-    one_of("live", "filling", "suspended"),
-    {"type": "string", "enum": ["live", "filling", "suspended"]},
-    "Only queries in this state.",
-)
-DESCRIBE = Parameter(
-    "describe",
-    one_of("full", "ids"),
-    {"type": "string", "enum": ["full", "ids"], "default": "full"},
-    "`ids`: of each query only its handle and position.",
 )
 NOW = Parameter(
     "now",
@@ -320,6 +308,12 @@ MIN_SEQ = Parameter(
     integer(least=0),
     {"type": "integer", "minimum": 0},
     "Do not answer from before this position: read your own writes.",
+)
+SEQ = Parameter(
+    "seq",
+    integer(least=0),
+    {"type": "integer", "minimum": 0},
+    "As of this position: what was known then, at the NOW of then or at `now`. The answer has no cursor.",
 )
 COUNT = Parameter(
     "count", one_of("only"), {"type": "string", "enum": ["only"]}, "`only`: no rows, just how many."
@@ -360,6 +354,7 @@ CURSOR = Parameter(
     {"type": "string", "maxLength": limits.URL_BYTES_MAX},
     "What the last answer gave as `cursor`: what has changed since is answered, or everything, with `reset` true,"
     " where that cannot be told. Empty: the first answer.",
+    any_bytes=True,
 )
 WAIT = Parameter(
     "wait",
@@ -379,10 +374,8 @@ LINGER = Parameter(
     {"type": "string", "default": limits.LINGER_S_DEFAULT, "examples": ["250ms", "2s"]},
     f"What changes within it is one answer: seconds, clipped to {limits.LINGER_S_MAX:g}.",
 )
-HISTORY = Parameter(
+HISTORY = flag(
     "history",
-    one_of("true", "false"),
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
     "`true`: where the window reaches past what is kept in memory, the answer that a job computes from the archive.",
 )
 HISTORY_STATE = Parameter(

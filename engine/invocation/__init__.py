@@ -3,6 +3,7 @@
 Reading order:
     answer: what is asked, and what is answered.
     pinning: the position and the instant that all pages of an answer belong to.
+    as_of: what was known at an earlier position.
     continuing: where a client stands, and whether an answer can go on from there.
     changes: what has changed since, for both kinds of queries.
     spans: the rows and times that are visible, to come, new, or dropped.

@@ -127,7 +127,9 @@ class Request:
         min_seq: do not answer from before this position.
         count_only: the count and the rest of the answer, but no rows.
         since: what has changed since then is asked for; None = everything visible. Ignored where there is a
-            `position`, which has its own, and where `now_us` is asked for.
+            `position`, which has its own, and where `now_us` or `seq` is asked for.
+        seq: answer as of this position: by the tuples there were, at the NOW of then or at `now_us`; None = the
+            latest. Ignored where there is a `position`.
     """
 
     limit: int
@@ -136,6 +138,7 @@ class Request:
     min_seq: Seq | None = None
     count_only: bool = False
     since: Since | None = None
+    seq: Seq | None = None
 
 
 @value_type

@@ -82,6 +82,8 @@ class Log(Protocol):
                 name with the same `sql` -> duplicate, with another -> NameTakenError (extra `id`);
                 QUERIES_COUNT_MAX -> QuotaExceededError. A handle that stands already, with the same
                 `sql`, is the same call sent again -> duplicate.
+            Replace: streams as with Register; the query stands under the handle and the name given, else
+                StaleDeclarationError; with the same `sql` -> duplicate.
             Remove: the query is standing, else NotFoundError.
 
         Raises:

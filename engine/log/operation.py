@@ -146,6 +146,13 @@ class Register:
 
 
 @value_type
+class Replace:
+    """The query under the handle of `query`, which has its name, asks for what `query` does from now on."""
+
+    query: Register
+
+
+@value_type
 class Remove:
     """A standing query is removed."""
 
@@ -157,7 +164,7 @@ class Tick:
     """Nothing but the passing of time: lets idle streams expire."""
 
 
-Content = Declare | Drop | Rows | Register | Remove | Tick
+Content = Declare | Drop | Rows | Register | Replace | Remove | Tick
 
 
 @value_type

@@ -44,6 +44,7 @@ class StreamRecord:
         forgotten_us: largest tuple time among rows below `floor_row`, None if there are none.
         arrival_us: arrival time of the last batch, None before the first.
         queries: standing queries that read it.
+        replaced_seq: the last operation that gave a query over it another definition; 0 = none has.
     """
 
     stream_id: StreamId
@@ -57,6 +58,7 @@ class StreamRecord:
     dropped_row: int = 0
     arrival_us: int | None = None
     queries: int = 0
+    replaced_seq: Seq = Seq(0)
 
     @property
     def complete_from_us(self) -> int | None:
@@ -89,6 +91,7 @@ class StreamRecord:
             self.dropped_row,
             arrival_us,
             self.queries,
+            self.replaced_seq,
         )
 
     def keeping(
@@ -107,6 +110,7 @@ class StreamRecord:
             self.dropped_row,
             self.arrival_us,
             self.queries,
+            self.replaced_seq,
         )
 
     def counting(self, queries: int) -> "StreamRecord":
@@ -123,6 +127,7 @@ class StreamRecord:
             self.dropped_row,
             self.arrival_us,
             queries,
+            self.replaced_seq,
         )
 
 
@@ -150,6 +155,10 @@ class JoinRecord:
     suspended: Suspension | None = None
 
 
+ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
+"""Canonical text, streams, materialize: clauses equal in all three share one evaluation and one result."""
+
+
 @value_type
 class ClauseRecord:
     """A standing query clause.
@@ -172,6 +181,11 @@ class ClauseRecord:
     kept_row: int = 0
     block_row: int = 0
     join: JoinRecord | None = None
+
+    @property
+    def key(self) -> ClauseKey:
+        """What makes two clauses the same one."""
+        return self.text, self.streams, self.materialize
 
     @property
     def paged_segments(self) -> range:
@@ -202,6 +216,18 @@ class QueryRecord:
     """As in `BoundQuery`."""
     text: RegisteredText | None = None
     """The text that was registered, where it has parameters."""
+    version: int = 1
+    """How many definitions it has had."""
+    defined_seq: Seq = Seq(0)
+    """The operation that replaced its definition last; 0 = it has the one it was registered with."""
+
+
+def clause_sharers(
+    key: ClauseKey, clauses: Iterable[ClauseRecord], queries: Iterable[QueryRecord]
+) -> int:
+    """Return how many of the queries have the clause of this key."""
+    found = {one.clause_id for one in clauses if one.key == key}
+    return sum(query.clause_id in found for query in queries)
 
 
 @value_type

@@ -224,13 +224,3 @@ def schema_from_dict(value: Mapping[str, object]) -> StreamSchema:
         retention=Retention(*retention),
         future_us=future_us,
     )
-
-
-def schema_differences(one: StreamSchema, other: StreamSchema) -> list[dict[str, object]]:
-    """Return the members in which two declarations differ: `{"member", "declared", "given"}`."""
-    left, right = schema_to_dict(one), schema_to_dict(other)
-    return [
-        {"member": member, "declared": left[member], "given": right[member]}
-        for member in left
-        if left[member] != right[member]
-    ]

@@ -16,6 +16,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
     Txn,
@@ -35,6 +36,8 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
+    """A query; `seq` is that of its registration, or of the last operation that replaced its definition."""
+
     seq: Seq
     definition: str
     name: str | None
@@ -80,6 +83,8 @@ class Catalogue:
                 return self._admit_rows(content)
             case Register():
                 return self._admit_register(content)
+            case Replace():
+                return self._admit_replace(content.query)
             case Remove():
                 if content.query_id not in self._queries:
                     raise refusals.query_not_found()
@@ -160,11 +165,9 @@ class Catalogue:
             case Rows():
                 self._enter_version(seq, content.stream_id, content.txn, content.rows)
             case Register():
-                streams = frozenset(content.streams.values())
-                standing = _Standing(seq, content.definition, content.name, streams)
-                self._queries[content.query_id] = standing
-                if content.name is not None:
-                    self._names[content.name] = content.query_id
+                self._hold(seq, content)
+            case Replace():
+                self._hold(seq, content.query)
             case Remove():
                 self._remove([content.query_id])
             case Tick():
@@ -236,10 +239,29 @@ class Catalogue:
             raise refusals.txn_content_differs(seq)
         return Original(seq)
 
-    def _admit_register(self, content: Register) -> Original | None:
+    def _check_declared(self, content: Register) -> None:
         for name, stream_id in content.streams.items():
             if not self.in_force(name, stream_id, content.declared.get(name)):
                 raise refusals.stale_declaration()
+
+    def _admit_replace(self, content: Register) -> Original | None:
+        self._check_declared(content)
+        standing = self._queries.get(content.query_id)
+        if standing is None or standing.name != content.name:
+            raise refusals.stale_declaration()
+        if standing.definition == content.definition:
+            return Original(standing.seq, content.query_id)
+        return None
+
+    def _hold(self, seq: Seq, content: Register) -> None:
+        streams = frozenset(content.streams.values())
+        standing = _Standing(seq, content.definition, content.name, streams)
+        self._queries[content.query_id] = standing
+        if content.name is not None:
+            self._names[content.name] = content.query_id
+
+    def _admit_register(self, content: Register) -> Original | None:
+        self._check_declared(content)
         taken = None if content.name is None else self._names.get(content.name)
         known = taken if taken is not None else content.query_id
         standing = self._queries.get(known)

@@ -15,7 +15,14 @@ from psoup.engine.results.contract import (
     Snapshot,
     StreamBatches,
 )
-from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.delta import (
+    BatchRecord,
+    ClauseKey,
+    ClauseRecord,
+    QueryRecord,
+    StreamRecord,
+    clause_sharers,
+)
 from psoup.engine.results.page import Page
 from psoup.engine.results.segment_blocks import KeptRows, rows_by_chunk
 from psoup.engine.tuples.batch import Seq
@@ -207,6 +214,14 @@ class RedisReader:
         """Return one standing query; NotFoundError if there is none."""
         return self.snapshot(query_id).query
 
+    def named(self, name: str) -> QueryRecord | None:
+        """Return the standing query of this name; None = there is none. Two round trips."""
+        query_id = self._client.fetch_one("HGET", keys.LOG_NAMES, keys.name_hash(name))
+        if query_id is None:
+            return None
+        (snapshot,) = self.snapshots([QueryId(query_id.decode())])
+        return None if snapshot is None else snapshot.query
+
     def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
         """Return the standing queries that read this stream, ascending by seq."""
         cut, (clauses, queries) = self._list(keys.CLAUSES, keys.QUERIES)
@@ -216,6 +231,12 @@ class RedisReader:
             if stream_id in clause.streams
         }
         return [query for query in self._queries(cut, queries) if query.clause_id in reading]
+
+    def sharing(self, key: ClauseKey) -> int:
+        """Return how many standing queries share the clause of this key."""
+        cut, (clauses, queries) = self._list(keys.CLAUSES, keys.QUERIES)
+        known = map(self._records.clause, clauses, clauses.values())
+        return clause_sharers(key, known, self._queries(cut, queries))
 
     def counts(self) -> Counts:
         """Return how many streams and queries there are.

@@ -21,6 +21,19 @@ pytestmark = pytest.mark.service
 PSOUP = (sys.executable, "-P", "-m", "psoup")
 STARTED = "import psoup.__main__ as program; print(flush=True); program.main()"
 """The same, with a line that tells that Python itself has started: before, an interrupt is Python's affair."""
+INTERRUPTED_IN_ORJSON = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if "orjson" in sys.modules and "zoneinfo" not in sys.modules:  # which orjson looks for while it starts
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["psoup", "--version"]
+import psoup.__main__ as program
+program.main()
+"""
 ROWS = 60_000
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"xz": lzma.compress, "bz2": bz2.compress}
 ENDS = {ExitCode.DONE, ExitCode.INTERRUPTED}
@@ -103,6 +116,13 @@ def test_load_interrupted_at_any_moment_ends_with_130(psoup, packed_files):
 def test_load_interrupted_two_hundred_times_ends_with_130(psoup, packed_files):
     """The same, often enough to find one in a hundred."""
     assert_interrupted_load_ends_in_order(psoup, packed_files, 200)
+
+
+def test_interrupt_while_orjson_starts_ends_with_130():
+    """Its start unwraps what it looks for: interrupted there, it would end the process by SIGSEGV."""
+    command = [sys.executable, "-P", "-c", INTERRUPTED_IN_ORJSON]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ExitCode.INTERRUPTED, "") == (done.returncode, done.stderr)
 
 
 @pytest.mark.parametrize("packing", PACKERS)

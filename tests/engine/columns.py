@@ -12,6 +12,7 @@ from psoup.engine.query.values.value_set import (
     EVERYTHING,
     NO_VALUE,
     NULL_ALONE,
+    intersection,
     values_among,
     values_where,
 )
@@ -72,7 +73,7 @@ def value_sets(draw, kind):
     made = draw(parts)
     for _ in range(draw(st.integers(0, 3))):
         other = draw(parts)
-        made = made.union(other) if draw(st.booleans()) else made.intersect(other)
+        made = made.union(other) if draw(st.booleans()) else intersection((made, other))
     return made
 
 

@@ -15,6 +15,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
 )
@@ -217,6 +218,9 @@ def test_apply_drop_takes_queries_clauses_and_batches_along():
         register(3, "SELECT nothing FROM s"),
         register(3, "SELECT"),
         Remove(QueryId("q9")),
+        Replace(register(9)),
+        Replace(replace(register(1), name="another")),
+        Replace(register(1, "SELECT no FROM s")),
     ],
     ids=lambda content: type(content).__name__,
 )
@@ -268,7 +272,10 @@ def history(kept=None):
         op(Remove(QueryId("q6"))),
         op(Remove(QueryId("q5"))),
         op(register(9, "SELECT ts FROM s WHERE a + 1 = 2")),
+        op(Replace(register(4, "SELECT t FROM s WHERE a < 4 BEGIN (NOW - 9) END (NOW)"))),
+        op(Replace(register(9, "SELECT a FROM s WHERE a + 1 = 2"))),
         op.rows(numbers(7_000, 4_000)),
+        op(Replace(register(4))),
         op.rows(numbers(9_000, 3)),
     ]
 

@@ -41,7 +41,7 @@ def entity_tag(
         shown: how it is written.
         past: rows of the answer up to which the page may reach; None = as far as the answer.
     """
-    facts = (_VERSION, answer.state, request, shown, past)
+    facts = (_VERSION, answer.query.version, answer.state, request, shown, past)
     return f'W/"{tokens.digest(f"tag {answer.query.query_id}", repr(facts).encode())}"'
 
 
@@ -68,7 +68,8 @@ def not_modified(headers: Mapping[str, str]) -> Response:
 def _cache_control(answer: Answer, request: Request, *, has_links: bool) -> str:
     now_us, clock_us = answer.now_us, answer.clock_us
     until_us = None if answer.complete else answer.arrivals_us
-    if has_links or now_us is None or clock_us is None or request.position is not None:
+    is_pinned = request.position is not None or request.seq is not None
+    if has_links or now_us is None or clock_us is None or is_pinned:
         return NO_CACHE
     if request.now_us is not None:  # the clock changes nothing at an instant that is over
         return _IMMUTABLE if until_us is None or until_us > now_us else NO_CACHE

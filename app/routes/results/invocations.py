@@ -58,6 +58,7 @@ from psoup.app.wire.parameters import (
     PAGE,
     PAGES,
     ROWS_LIMIT,
+    SEQ,
     SHAPE,
     WAIT,
 )
@@ -96,7 +97,7 @@ async def get_results(call: Call) -> Response:
     waits = call.arguments.get(WAIT) is not None or call.header("prefer") is not None
     same = None if waits else call.same(query_id)
     if same is not None and (kept := call.context.kept.find(same)) is not None:
-        call.service.invoked.add(1)
+        call.service.invoked.note(query_id)
         return kept
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
@@ -104,8 +105,9 @@ async def get_results(call: Call) -> Response:
         check_wait(call)
     service, latest = call.service, call.answered_by
     await service.pending.wait(query_id, timeout_s=latest - time.monotonic())
-    if asked.request.min_seq is not None:
-        await await_applied(call, asked.request.min_seq, latest=latest)
+    for seq in (asked.request.min_seq, asked.request.seq):
+        if seq is not None:
+            await await_applied(call, seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
 
     if not waits or not asked.at_now or asked.past_memory or wait_s(call) <= 0:
@@ -146,18 +148,24 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
             wrong = [("?pages", "goes with count=only, in JSON: each page has a format of its own")]
             raise InvalidFieldError("Pages are listed beside their count.", errors=wrong)
         now_us: int | None = arguments.get(NOW)
+        seq: Seq | None = arguments.get(SEQ)
+        past_memory = arguments.get(HISTORY) == "true"
+        if seq is not None and past_memory:
+            wrong = [("?seq", "goes with what is in memory: leave out history")]
+            raise InvalidFieldError("No job answers as of a position.", errors=wrong)
         request = Request(
             limit=limit,
             now_us=now_us,
             min_seq=min_seq,
             count_only=shown.count_only,
             since=since_of(call, query_id, arguments.get(CURSOR), count_only=shown.count_only),
+            seq=seq,
         )
-        past_memory = arguments.get(HISTORY) == "true"
-        return Asked(request, now_us is None, lists_pages=lists_pages, past_memory=past_memory)
+        at_now = now_us is None and seq is None
+        return Asked(request, at_now, lists_pages=lists_pages, past_memory=past_memory)
     wrong = [
         (f"?{p.name}", "a page has its own")
-        for p in (NOW, COUNT, PAGES)
+        for p in (NOW, SEQ, COUNT, PAGES)
         if arguments.get(p) is not None
     ]
     if wrong:
@@ -189,7 +197,7 @@ def answer_response(
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
     evaluated_s = time.perf_counter()
-    call.service.invoked.add(1)
+    call.service.invoked.note(query_id)
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
@@ -328,6 +336,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             ROWS_LIMIT,
             PAGE,
             MIN_SEQ,
+            SEQ,
             COUNT,
             PAGES,
             SHAPE,
@@ -346,6 +355,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             "bad-page",
             "page-expired",
             "now-out-of-range",
+            "seq-out-of-range",
             "not-yet-visible",
             "query-filling",
             "query-suspended",

@@ -14,7 +14,7 @@ from psoup.app.http.sending import leaving_of, sending_of
 from psoup.app.routes.endpoint import Call
 from psoup.app.waiting.standing import Standing, has_entered, standing_of
 from psoup.app.waiting.watch import On, Wake
-from psoup.app.wire.parameters import HISTORY, LINGER, NOW, ON, PAGE, WAIT
+from psoup.app.wire.parameters import HISTORY, LINGER, NOW, ON, PAGE, SEQ, WAIT
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, PageExpiredError
 from psoup.engine.invoke import Answer, Request, invoke
@@ -138,7 +138,7 @@ def check_wait(call: Call) -> None:
     arguments = call.arguments
     if arguments.get(WAIT) is None:
         return
-    fixed = [one.name for one in (NOW, PAGE) if arguments.get(one) is not None]
+    fixed = [one.name for one in (NOW, SEQ, PAGE) if arguments.get(one) is not None]
     if arguments.get(HISTORY) == "true":
         fixed.append(HISTORY.name)
     if fixed:

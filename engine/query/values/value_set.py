@@ -89,10 +89,6 @@ class ValueSet:
         """Return what belongs to either."""
         return union((self, other))
 
-    def intersect(self, other: "ValueSet") -> "ValueSet":
-        """Return what belongs to both."""
-        return intersection((self, other))
-
     def complement(self) -> "ValueSet":
         """Return the values (never NULL) that do not belong.
 

@@ -12,6 +12,7 @@ from psoup.engine.query.values.value_set import (
     EVERYTHING,
     NO_VALUE,
     NULL_ALONE,
+    intersection,
     values_among,
     values_where,
 )
@@ -49,7 +50,9 @@ def chunk_with(**values):
 
 def test_grouped_filters_conjuncts_on_one_attribute_must_both_hold():
     """`a > 3 AND a < 6` is one interval: 1 satisfies one conjunct and is not let through."""
-    made = built({"INT64": values_where(CompareOp.GT, 3).intersect(values_where(CompareOp.LT, 6))})
+    made = built(
+        {"INT64": intersection((values_where(CompareOp.GT, 3), values_where(CompareOp.LT, 6)))}
+    )
     values = [i % 10 for i in range(CHUNK_ROWS)]
     expected = {i for i, value in enumerate(values) if value in {4, 5}}
     assert {0: expected} == rows_found(made, chunk_with(INT64=values))

@@ -15,7 +15,6 @@ from psoup.engine.tuples.schema import (
     Retention,
     StreamSchema,
     check_schema,
-    schema_differences,
     schema_from_dict,
     schema_to_dict,
 )
@@ -77,17 +76,6 @@ def test_schema_to_dict_of_any_declaration_is_undone(schema):
     """A declaration that can be kept comes back from the log as the same value."""
     check_schema(schema)
     assert schema == schema_from_dict(schema_to_dict(schema))
-    assert [] == schema_differences(schema, schema)
-
-
-def test_schema_differences_name_members_with_both_values():
-    """What differs is listed with what is declared and what was given."""
-    other = changed(clock=ClockKind.SERVER, future_us=5)
-    expected = [
-        {"member": "clock", "declared": "high-water", "given": "server"},
-        {"member": "future_us", "declared": limits.FUTURE_US_DEFAULT, "given": 5},
-    ]
-    assert expected == schema_differences(SCHEMA, other)
 
 
 def test_schema_column_and_time_index_are_found_by_exact_name():

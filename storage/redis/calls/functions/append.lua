@@ -7,6 +7,7 @@
 --   drop     name stream_id declared (query_id)*
 --   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
 --   register query_id query_name sql (name stream_id declared)*        (query_name '' = unnamed)
+--   replace  as register: of the query that stands under handle and name
 --   remove   query_id
 --   tick
 -- `declaration`, `declared`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
@@ -26,9 +27,10 @@ local function in_force(k, name, stream_id, declared)
   return declared == '' or declared == string.match(row, '%S+$')
 end
 
--- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams.
+-- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams, and the seq that has replaced
+-- it last, if one has.
 local function query_row(row)
-  return string.match(row, '^(%d+) (%S+) (%S+) (%S+)$')
+  return string.match(row, '^(%d+) (%S+) (%S+) (%S+) ?(%d*)$')
 end
 
 -- Producers of one stream are one hash. Field `app`: last version, number of versions committed. Fields
@@ -69,12 +71,14 @@ function check.drop(k, a)
   end
 end
 
+local function unread_streams(k, streams)
+  for stream_id in string.gmatch(streams, '%d+') do add(k[READERS], stream_id, -1) end
+end
+
 local function remove_query(k, query_id)
   local _, name, _, streams = query_row(redis.call('HGET', k[QUERIES], query_id))
   if name ~= '-' then take(k[NAMES], name) end
-  for stream_id in string.gmatch(streams, '%d+') do
-    add(k[READERS], stream_id, -1)
-  end
+  unread_streams(k, streams)
   take(k[QUERIES], query_id)
 end
 
@@ -172,23 +176,34 @@ function enter.rows(k, a, seq, row)
   end
 end
 
-function check.register(k, a)
+-- What a query answers that is asked for again: the seq that has made it what it is, and its handle.
+local function repeated(row, query_id)
+  local seq, _, _, _, replaced = query_row(row)
+  return {'DUP', replaced ~= '' and replaced or seq, query_id}
+end
+
+local function are_in_force(k, a)
   for i = FIRST + 3, #a, 3 do
-    if not in_force(k, a[i], a[i + 1], a[i + 2]) then return {'STALE'} end
+    if not in_force(k, a[i], a[i + 1], a[i + 2]) then return false end
   end
+  return true
+end
+
+function check.register(k, a)
+  if not are_in_force(k, a) then return {'STALE'} end
   local query_id, name = a[FIRST], a[FIRST + 1]
   local known = name ~= '' and redis.call('HGET', k[NAMES], name) or query_id
   local row = redis.call('HGET', k[QUERIES], known)
   if row then
-    local seq, _, sql = query_row(row)
+    local _, _, sql = query_row(row)
     if sql ~= a[FIRST + 2] then return {'NAMETAKEN', known} end
-    return {'DUP', seq, known}
+    return repeated(row, known)
   end
   if redis.call('HLEN', k[QUERIES]) >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
-function enter.register(k, a, seq)
-  local query_id, name = a[FIRST], a[FIRST + 1]
+-- Counts a query as a reader of its streams, each once, and answers their ids.
+local function read_streams(k, a)
   local streams, seen = {}, {}
   for i = FIRST + 4, #a, 3 do
     if not seen[a[i]] then
@@ -197,9 +212,31 @@ function enter.register(k, a, seq)
       add(k[READERS], a[i], 1)
     end
   end
+  return table.concat(streams, ',')
+end
+
+function enter.register(k, a, seq)
+  local query_id, name = a[FIRST], a[FIRST + 1]
   if name ~= '' then replace(k[NAMES], name, query_id) end
-  local row = {seq, name ~= '' and name or '-', a[FIRST + 2], table.concat(streams, ',')}
+  local row = {seq, name ~= '' and name or '-', a[FIRST + 2], read_streams(k, a)}
   replace(k[QUERIES], query_id, table.concat(row, ' '))
+end
+
+function check.replace(k, a)
+  if not are_in_force(k, a) then return {'STALE'} end
+  local row = redis.call('HGET', k[QUERIES], a[FIRST])
+  if not row then return {'STALE'} end
+  local _, name, sql = query_row(row)
+  if name ~= a[FIRST + 1] then return {'STALE'} end
+  if sql == a[FIRST + 2] then return repeated(row, a[FIRST]) end
+  return nil, row
+end
+
+function enter.replace(k, a, seq, row)
+  local first, name, _, streams = query_row(row)
+  unread_streams(k, streams)
+  local changed = {first, name, a[FIRST + 2], read_streams(k, a), seq}
+  replace(k[QUERIES], a[FIRST], table.concat(changed, ' '), row)
 end
 
 function check.remove(k, a)

@@ -119,6 +119,7 @@ async def test_cursor_that_is_none_is_answered_in_full(api: Api, form):
         "",
         "x",
         "é",
+        "\0",
         cursor[:-1],
         cursor[:-1] + "-",
         (await asked(api, other))["cursor"],
@@ -126,6 +127,17 @@ async def test_cursor_that_is_none_is_answered_in_full(api: Api, form):
     ):
         answer = await asked(api, path, given, format=form)
         assert (True, 3) == (answer["reset"], len(answer["rows"])), given
+
+
+@pytest.mark.services
+async def test_bytes_that_are_no_text_are_a_first_load_as_cursor_alone(api: Api):
+    """A cursor is never an error; any other parameter of such bytes is one."""
+    path = await filled(api)
+    answer = await api.get(f"{path}?cursor=%FF%FE%00")
+    assert (200, True) == (answer.status_code, answer.json()["reset"])
+    assert_problem(await api.get(f"{path}?now=%FF"), "invalid-field")
+    assert_problem(await api.get(f"{path}?now=%00"), "invalid-field")
+    assert_problem(await api.get(f"{path}?%FF=1"), "invalid-field")
 
 
 @pytest.mark.parametrize("length", [limits.CURSOR_LENGTH_MAX, limits.CURSOR_LENGTH_MAX + 1, 1_900])

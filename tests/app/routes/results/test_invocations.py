@@ -193,6 +193,46 @@ async def test_results_at_another_instant_hide_what_came_later(api: Api):
 
 
 @pytest.mark.services
+async def test_results_as_of_a_position_leave_out_what_came_later(api: Api):
+    """`seq=` answers as it was answered then, in pages too; of other queries' positions as well, without a cursor."""
+    path = await filled(api, 3)
+    then = (await api.get(path)).json()
+    await api.rows([row(1, sym="LATE", px=50.0)])
+    now, again = (await api.get(path)).json(), await api.get(path, params={"seq": then["seq"]})
+    assert (4, 3) == (now["count"], again.json()["count"])
+    assert {**then, "cursor": None, "poll_after_ms": None} == again.json()
+    assert "private, no-cache" == again.headers["cache-control"]
+    tag = {"If-None-Match": again.headers["etag"]}
+    assert 304 == (await api.get(path, params={"seq": then["seq"]}, headers=tag)).status_code
+    page = (await api.get(path, params={"seq": then["seq"], "limit": 2})).json()
+    assert then["rows"][:2] == page["rows"]
+    rest = (await api.get(page["next"])).json()
+    assert (then["rows"][2:], None) == (rest["rows"], rest["cursor"])
+    with_now = {"seq": then["seq"], "now": "2026-11-21T10:00:01Z"}
+    assert 2 == (await api.get(path, params=with_now)).json()["count"]
+    for wrong in ({"wait": 1}, {"history": "true"}, {"page": page["next"].partition("page=")[2]}):
+        refused = await api.get(path, params={"seq": then["seq"], **wrong})
+        assert refused.status_code in (400, 422)
+    assert_problem(await api.get(path, params={"seq": -1}), "invalid-field")
+
+
+async def test_results_as_of_a_position_to_come_or_forgotten_are_refused():
+    """A later one is waited for and not yet visible; one that retention has passed names the first there is."""
+    settings = dataclasses.replace(SETTINGS, invoke_deadline_s=0.05)
+    async with running(settings) as api:
+        path = await filled(api)
+        assert_problem(await api.get(path, params={"seq": 2**62}), "not-yet-visible")
+        await api.declare("short", retention={"time": "2s"})
+        seqs = [
+            (await api.rows([row(second, px=1)], name="short")).json()["seq"] for second in range(5)
+        ]
+        short = f"/v1/queries/{await api.register('SELECT * FROM short')}/results"
+        problem = assert_problem(await api.get(short, params={"seq": seqs[0]}), "seq-out-of-range")
+        assert seqs[2] == problem["oldest"]
+        assert 200 == (await api.get(short, params={"seq": seqs[2]})).status_code
+
+
+@pytest.mark.services
 async def test_results_wait_for_the_position_asked_for(api: Api):
     """`min_seq` of what is applied answers at once; of what is not, it says so with the applied one."""
     path = await filled(api)

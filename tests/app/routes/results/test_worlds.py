@@ -189,7 +189,8 @@ async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[
                 if life:
                     resets.append(world.seen["reset"] - before)
                 await played(world, steps)
-            service.send(signal.SIGKILL)
+            # The last one stops its server as well.
+            service.send(signal.SIGKILL if life < kills else signal.SIGTERM)
             service.wait()
     finally:
         service.close()
