@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { program } from "../src/snippets.ts";
+import { csvOf, program } from "../src/snippets.ts";
 import { offers, quoted, tokens } from "../src/sql.ts";
 
 const KNOWN = [
@@ -62,4 +62,10 @@ test("copied programs hold the query, the instant and no key", () => {
 test("constants of Python are Python's", () => {
   const text = program("Python", { ...COPIED, params: { a: null, b: true, c: 1, d: "x" } });
   assert.ok(text.includes('"params": {"a": None, "b": True, "c": 1, "d": "x"}'), text);
+});
+
+test("rows are copied as the service writes CSV", () => {
+  const columns = [{ name: "a", type: "string" as const }, { name: "b,c", type: "int64" as const }];
+  const rows = [{ a: 'x "y"\nz', "b,c": 1 }, { a: "", "b,c": null }, { a: null, "b,c": 2n ** 60n }];
+  assert.equal(csvOf(columns, rows), 'a,"b,c"\n"x ""y""\nz",1\n"",\n,1152921504606846976\n');
 });

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import subprocess
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -360,6 +361,72 @@ def test_completion_offers_columns_of_the_stream(desk):
     page.wait_for_timeout(100)  # a moment after it opens it takes no key
     page.keyboard.press("Tab")
     assert "SELECT temperature FROM offered" == page.locator(".cm-line").inner_text()
+
+
+def test_a_name_that_is_taken_is_replaced_when_one_says_so(desk):
+    """Under the same handle, so that whoever follows it sees the new answer."""
+    desk.declare("saved", ("ts", "timestamp"), ("n", "int64"))
+    desk.call(
+        "POST",
+        "/v1/streams/saved/rows",
+        [{"ts": "2026-01-05T10:00:00Z", "n": n} for n in (1, 2, 3)],
+    )
+    query = desk.register("SELECT n FROM saved", name="numbers")
+    other = desk.open("/console?name=numbers")
+    assert shows(other, "3 rows")
+    page = desk.open("/console?name=numbers")
+    assert shows(page, "3 rows")
+    write(page, "SELECT n FROM saved WHERE n > 1")
+    assert shows(page, "the answer below is that of the text before")
+    page.keyboard.press("Control+s")
+    assert "numbers" == page.get_by_label("Name").input_value()
+    page.keyboard.press("Enter")
+    assert shows(page, "Another query has this name. Replace it?")
+    page.get_by_role("button", name="Replace").click()
+    assert shows(page, "2 rows")
+    assert shows(other, "2 rows")
+    (named,) = desk.call("GET", "/v1/queries?name=numbers")["queries"]
+    assert (query, "SELECT n FROM saved WHERE n > 1") == (named["id"], named["canonical"])
+
+
+def test_what_is_copied_runs(desk):
+    """The rows as CSV, the link, and a program for the shell that gives the answer that is shown."""
+    desk.declare("copied", ("ts", "timestamp"), ("s", "string"))
+    desk.call("POST", "/v1/streams/copied/rows", [{"ts": "2026-01-05T10:00:00Z", "s": "it's"}])
+    query = desk.register("SELECT s FROM copied WHERE s = 'it''s'")
+    page = desk.open(f"/console?q={query}", permissions=["clipboard-read", "clipboard-write"])
+    assert shows(page, "it's")
+    copied = {}
+    for what in ("curl", "Link to this view", "Rows as CSV"):
+        page.locator("summary").click()
+        page.get_by_role("button", name=what).click()
+        page.locator("summary", has_text="Copied").wait_for()
+        copied[what] = page.evaluate("navigator.clipboard.readText()")
+    assert url(page) == copied["Link to this view"]
+    assert "s\nit's\n" == copied["Rows as CSV"]
+    shell = ["bash", "-e"]
+    done = subprocess.run(
+        shell, input=copied["curl"], capture_output=True, text=True, check=True, timeout=90
+    )
+    registered, answer = (
+        json.loads(part) for part in re.split(r"(?<=\})(?=\{\"query\")", done.stdout)
+    )
+    assert "SELECT s FROM copied WHERE s = 'it''s'" == registered["canonical"]
+    assert (query, "it's") == (answer["query"], answer["rows"][0]["s"])
+
+
+def test_what_costs_most(desk):
+    """The largest first, by each measure, and each is a link to its query."""
+    desk.declare("costly", ("n", "int64"), time=None)
+    query = desk.register("SELECT n FROM costly", name="all numbers")
+    for _ in range(3):
+        desk.call("GET", f"/v1/queries/{query}/results")
+    page = desk.open("/console?top=bytes")
+    page.get_by_role("link", name="invocations").click()
+    row = page.locator(".costs li").filter(has_text="all numbers")
+    assert int(row.locator(".figure").inner_text()) >= 3
+    row.get_by_role("link").click()
+    page.get_by_role("heading", name="all numbers").wait_for()
 
 
 def test_a_service_with_keys_is_asked_with_the_one_given(chromium, tmp_path):
