@@ -8,7 +8,7 @@ import xxhash
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from psoup.app.routes.results.caching import is_known
+from psoup.app.http.entity_tags import is_listed
 from psoup.app.wire.answers.negotiation import takes_coding
 from psoup.engine.errors import NotFoundError
 
@@ -69,7 +69,8 @@ def _file(name: str, media_type: str, caching: str, request: Request) -> Respons
         return None
     tag = f'"{xxhash.xxh3_128_hexdigest(body)}"'
     headers = {**_POLICY, "Cache-Control": caching, "ETag": tag, "Vary": "Accept-Encoding"}
-    if is_known(tag, request.headers.get("if-none-match")):
+    known = request.headers.get("if-none-match")
+    if known is not None and is_listed(tag, known):
         return Response(status_code=304, headers=headers)
     if takes_gzip:
         headers["Content-Encoding"] = "gzip"

@@ -20,8 +20,12 @@ export const total = signal(0);
 export const problem = signal<Refusal | null>(null);
 /** Whether the first answer is still to come. */
 export const isAwaited = signal(false);
-/** Rows that have entered, or changed, a moment ago. */
-export const entered = signal<ReadonlySet<string>>(new Set());
+type Fresh = ReadonlySet<string>;
+
+/** In the place of the columns that have changed: the whole row has entered. */
+export const EVERY_COLUMN: Fresh = new Set();
+/** What is new since a moment ago: rows, and in groups that have changed the columns. */
+export const entered = signal<ReadonlyMap<string, Fresh>>(new Map());
 /** How long the window is, in milliseconds; null: it has no begin, or is not known yet. */
 export const windowMs = signal<number | null>(null);
 
@@ -61,7 +65,7 @@ function clear(): void {
     rows.value = [];
     total.value = 0;
     problem.value = null;
-    entered.value = new Set();
+    entered.value = new Map();
     windowMs.value = null;
     told.value = { now: null, aheadMs: null };
   });
@@ -124,25 +128,30 @@ function askPast(handle: string): () => void {
 
 let seen = new Map<string, Row>();
 
-/** Show these rows, and mark those that were not there a moment ago. */
+/** Show these rows, and mark what was not there a moment ago. */
 function show(next: readonly Row[], count: number): void {
   const isFirst = seen.size === 0 && rows.peek().length === 0;
-  const fresh = isFirst ? [] : next.filter((row) => !isSame(seen.get(row._id), row)).map((row) => row._id);
+  const fresh = new Map<string, Fresh>();
+  for (const row of isFirst ? [] : next) {
+    const changed = changedIn(seen.get(row._id), row);
+    if (changed) fresh.set(row._id, changed);
+  }
   seen = new Map(next.map((row) => [row._id, row]));
   rows.value = next;
   total.value = count;
-  if (fresh.length === 0) return;
-  entered.value = new Set([...entered.peek(), ...fresh]);
+  if (fresh.size === 0) return;
+  entered.value = new Map([...entered.peek(), ...fresh]);
   setTimeout(() => {
-    const gone = new Set(fresh);
-    entered.value = new Set([...entered.peek()].filter((id) => !gone.has(id)));
+    entered.value = new Map([...entered.peek()].filter(([id, columns]) => fresh.get(id) !== columns));
   }, FLASH_MS);
 }
 
-/** Whether two rows show the same: the same one, or the same group with the same values. */
-function isSame(one: Row | undefined, other: Row): boolean {
-  if (one === undefined || one === other) return one !== undefined;
-  return Object.keys(other).every((name) => name === "_x" || one[name] === other[name]);
+/** The columns in which a row differs from what was shown of it; null: none. */
+function changedIn(before: Row | undefined, row: Row): Fresh | null {
+  if (before === undefined) return EVERY_COLUMN;
+  if (before === row) return null;
+  const names = Object.keys(row).filter((name) => name !== "_x" && row[name] !== before[name]);
+  return names.length > 0 ? new Set(names) : null;
 }
 
 /** The instant that so many milliseconds since 1970 are. */

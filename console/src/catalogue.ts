@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 
 import type { Query, Stream } from "./contract.ts";
+import type { Place } from "./place.ts";
 import { ask, isOnline } from "./service.ts";
 
 const EVERY_MS = 3_000;
@@ -52,6 +53,11 @@ export async function keepRefreshing(): Promise<never> {
 /** What a query is called by: its name, the label `title` that a program gave it, or its text. */
 export function titleOf(query: { name: string | null; labels?: Record<string, string>; canonical: string }): string {
   return query.name ?? query.labels?.title ?? query.canonical.replace(/^SELECT /, "");
+}
+
+/** Where a query is: a name is easier to read than a handle. */
+export function placeOf({ name, id }: { name: string | null; id: string }): Place {
+  return name === null ? { q: id } : { name };
 }
 
 export function hasTitle(query: Query): boolean {

@@ -10,12 +10,15 @@ import { millis } from "./format.ts";
 import { look, place } from "./place.ts";
 import type { Lines, Plot } from "./plot.ts";
 import { ask, at, isAbort, refusalOf } from "./service.ts";
+import { isGrouped } from "./sql.ts";
 import { query } from "./workspace.ts";
 
 const POINTS = 90;
 const LINES_MAX = 8;
 const AGAIN_MS = 2_500;
-const COUNT = "";
+/** In the place of a column: how many rows there are; one line for all. */
+const COUNT = "*";
+const ONE_LINE = "-";
 
 /** What is drawn: a column of numbers, or how many rows there are; a line for each value of `by`. */
 interface Choice {
@@ -28,8 +31,10 @@ function choiceOf(columns: readonly Column[], isCounted: boolean): Choice {
   const { y, by } = place.value;
   const numbers = columns.filter(isNumber).map((one) => one.name);
   const keys = columns.filter(isKey).map((one) => one.name);
-  const column = y !== undefined && (y === COUNT || numbers.includes(y)) ? y : isCounted ? COUNT : (numbers[0] ?? COUNT);
-  return { y: column, by: column === COUNT ? null : by !== undefined ? (keys.includes(by) ? by : null) : (keys[0] ?? null) };
+  const usual = isCounted ? COUNT : (numbers[0] ?? COUNT);
+  const column = y !== undefined && [COUNT, ...numbers].includes(y) ? y : usual;
+  if (column === COUNT || by === ONE_LINE) return { y: column, by: null };
+  return { y: column, by: by !== undefined && keys.includes(by) ? by : (keys[0] ?? null) };
 }
 
 function isNumber({ type }: Column): boolean {
@@ -42,8 +47,7 @@ function isKey({ type }: Column): boolean {
 
 export function Chart() {
   const { id, columns, canonical } = query.value!;
-  const isPlain = !/\bGROUP BY\b|\b(COUNT|SUM|AVG|MIN|MAX|MEDIAN|STDDEV_\w+|VAR_\w+|QUANTILE_CONT)\(/i.test(canonical);
-  const choice = choiceOf(columns, isPlain);
+  const choice = choiceOf(columns, !isGrouped(canonical));
   const lines = useSignal<Lines | null>(null);
   const problem = useSignal<Refusal | null>(null);
   const turn = useSignal(0);
@@ -80,8 +84,8 @@ export function Chart() {
         {choice.y !== COUNT && columns.some(isKey) && (
           <label>
             <span>a line for each</span>
-            <select value={choice.by ?? ""} onChange={(event) => look({ by: event.currentTarget.value })}>
-              <option value="">(one line)</option>
+            <select value={choice.by ?? ONE_LINE} onChange={(event) => look({ by: event.currentTarget.value })}>
+              <option value={ONE_LINE}>(one line)</option>
               {columns.filter(isKey).map(({ name }) => (
                 <option key={name}>{name}</option>
               ))}

@@ -31,17 +31,18 @@ export interface Warning {
 
 /** How the rows of one stream of FROM are found. */
 export interface StreamPlan {
-  stream?: string;
-  alias?: string;
+  stream: string;
+  alias: string;
   driver: string | null;
-  index: string | null;
+  index: "hash" | "ordered" | "none";
   residual: string[];
 }
 
-export interface Plan extends Partial<StreamPlan> {
-  streams?: StreamPlan[];
-  joined_on?: string[];
-  shared_with: number;
+export interface Plan {
+  streams: StreamPlan[];
+  joined_on: string[];
+  residual: string[];
+  shared_with: number | null;
 }
 
 export interface Forecast {
@@ -91,10 +92,16 @@ export interface Series {
   points: Point[];
 }
 
-export interface Explanation {
+/** Why a row is in an answer, or why not: as a whole, or what is asked of it in one place of FROM. */
+export interface Reasons {
   matches: boolean;
-  predicates: { sql: string; value?: unknown; result: boolean | null }[];
-  window: { in: string | null; out: string | null; visible: boolean; because: string };
+  predicates: { sql: string; value: unknown; result: boolean | null }[];
+  window: { in: string | null; out: string | null; visible: boolean; because: string } | null;
+}
+
+export interface Explanation extends Reasons {
+  now: string;
+  parts?: (Reasons & { alias: string; stream: string })[];
 }
 
 export interface TopQuery {

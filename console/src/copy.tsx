@@ -5,7 +5,8 @@ import { useRef } from "preact/hooks";
 
 import { place } from "./place.ts";
 import { ORIGIN, key } from "./service.ts";
-import { LANGUAGES, program } from "./snippets.ts";
+import { LANGUAGES, csvOf, program } from "./snippets.ts";
+import { ordered } from "./table.tsx";
 import { definition, query } from "./workspace.ts";
 
 const SAID_MS = 1_500;
@@ -49,6 +50,9 @@ export function CopyMenu() {
         ))}
         <button type="button" onClick={() => copy("link", location.href)}>
           Link to this view
+        </button>
+        <button type="button" onClick={() => copy("rows", csvOf(query.value!.columns, ordered.value))}>
+          Rows as CSV
         </button>
       </div>
     </details>

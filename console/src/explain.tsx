@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import type { Explanation, Refusal } from "./contract.ts";
+import type { Explanation, Reasons, Refusal } from "./contract.ts";
 import { instant } from "./format.ts";
 import { place } from "./place.ts";
 import { ask, at, isAbort, isMissing, refusalOf } from "./service.ts";
@@ -14,16 +14,21 @@ const RESULTS = new Map([
   [null, { mark: "?", word: "unknown", kind: "warn" }],
 ]);
 
+const INSTANT = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
 /** What is explained: a row that is held, by its id, or one that need not be stored. */
 export interface Question {
   handle: string;
   rowId?: string;
   row?: unknown;
+  /** Where the query reads several streams: in the place of which one the row is asked about. */
+  alias?: string | undefined;
 }
 
-function sendQuestion({ handle, rowId, row }: Question, signal: AbortSignal): Promise<Explanation> {
+function sendQuestion({ handle, rowId, row, alias }: Question, signal: AbortSignal): Promise<Explanation> {
   const path = `/v1/queries/${at(handle)}/explain`;
-  if (row !== undefined) return ask<Explanation>(path, { method: "POST", body: { row }, signal });
+  const body = alias === undefined ? { row } : { rows: { [alias]: row } };
+  if (row !== undefined) return ask<Explanation>(path, { method: "POST", body, signal });
   const now = place.peek().now;
   return ask<Explanation>(`${path}?row_id=${at(rowId!)}${now === undefined ? "" : `&now=${at(now)}`}`, { signal });
 }
@@ -43,35 +48,62 @@ export function Explained({ question }: { question: Question }) {
   }, [JSON.stringify(question)]);
   if (problem.value) return <p class="quiet">{problem.value.detail}</p>;
   if (!found.value) return null;
-  const { matches, predicates, window } = found.value;
+  const { parts } = found.value;
+  if (!parts) return <Told {...found.value} />;
+  return (
+    <>
+      {parts.map((part) => (
+        <Told key={part.alias} place={part.alias} {...part} />
+      ))}
+    </>
+  );
+}
+
+function Told({ place, matches, predicates, window }: Reasons & { place?: string }) {
   return (
     <div class="explained">
-      <p class={matches && window.visible ? "verdict good" : "verdict bad"}>
-        {matches && window.visible ? "In the answer: " : "Not in the answer: "}
-        {matches ? window.because : "a condition is not met"}
-      </p>
+      {place && <h3>As {place}</h3>}
+      <p class={window?.visible ? "verdict good" : "verdict bad"}>{verdict(matches, window)}</p>
       <ul>
-        {predicates.map(({ sql, value, result }) => {
-          const told = RESULTS.get(result)!;
-          return (
-            <li key={sql}>
-              <span class={told.kind} aria-hidden="true">
-                {told.mark}
-              </span>
-              <code>{sql}</code>
-              <span class="quiet">
-                {value !== undefined && `the row has ${JSON.stringify(value)}: `}
-                {told.word}
-              </span>
-            </li>
-          );
-        })}
+        {predicates.map((one) => (
+          <Predicate key={one.sql} {...one} />
+        ))}
       </ul>
-      {window.in && (
+      {window?.in && (
         <p class="quiet">
           In the window from {instant(window.in)} {window.out ? `until ${instant(window.out)}` : "on, for ever"}
         </p>
       )}
     </div>
   );
+}
+
+function verdict(matches: boolean, window: Reasons["window"]): string {
+  if (!matches) return "Not in the answer: a condition is not met";
+  return `${window?.visible ? "In the answer" : "Not in the answer"}: ${window?.because ?? "it has no window"}`;
+}
+
+function Predicate({ sql, value, result }: Reasons["predicates"][number]) {
+  const { mark, word, kind } = RESULTS.get(result)!;
+  return (
+    <li>
+      <span class={kind} aria-hidden="true">
+        {mark}
+      </span>
+      <code>{sql}</code>
+      <span class="quiet">
+        {word}: the row has {valueText(value)}
+      </span>
+    </li>
+  );
+}
+
+/** The value of one column, or of several by their names. */
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return "NULL";
+  if (typeof value === "string" && INSTANT.test(value)) return instant(value);
+  if (typeof value !== "object") return JSON.stringify(value, (_, one) => (typeof one === "bigint" ? String(one) : one));
+  return Object.entries(value)
+    .map(([name, one]) => `${name} ${valueText(one)}`)
+    .join(", ");
 }

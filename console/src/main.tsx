@@ -5,12 +5,13 @@ import { render } from "preact";
 import { keepAnswering } from "./answer.ts";
 import { keepRefreshing } from "./catalogue.ts";
 import { takeFiles } from "./files/drop.tsx";
-import { Shell, applyTheme } from "./shell.tsx";
+import { Shell, applyTheme, keepTitle } from "./shell.tsx";
 import { keepChecking, openPlaces } from "./workspace.ts";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 applyTheme();
+keepTitle();
 render(<Shell />, document.getElementById("console")!);
 takeFiles();
 void keepRefreshing();

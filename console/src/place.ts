@@ -25,7 +25,8 @@ export interface Place {
 }
 
 function read(): Place {
-  return Object.fromEntries(new URLSearchParams(location.search)) as Place;
+  const given = [...new URLSearchParams(location.search)].filter(([, value]) => value !== "");
+  return Object.fromEntries(given) as Place;
 }
 
 export const place = signal<Place>(read());

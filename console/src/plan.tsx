@@ -1,12 +1,34 @@
 /** How the service finds the rows of a query, and what that costs: as it says itself. */
 
-import { bytes, count } from "./format.ts";
-import type { Plan, StreamPlan, Validation } from "./contract.ts";
-import { checked, query } from "./workspace.ts";
+import { useSignal } from "@preact/signals";
+import { Fragment } from "preact";
+import { useEffect } from "preact/hooks";
+
+import type { Forecast, Plan, Query, Validation } from "./contract.ts";
+import { bytes, count, plural } from "./format.ts";
+import { ask, at } from "./service.ts";
+import { checked, definition, query } from "./workspace.ts";
+
+/** What is known of the text as it stands; of a query that is registered, the service is asked for it. */
+function usePlan(): Validation {
+  const found = useSignal<Partial<Validation>>({});
+  const { id } = query.value!;
+  useEffect(() => {
+    const asking = new AbortController();
+    const body = definition();
+    const add = (told: Partial<Validation>) => (found.value = { ...found.peek(), ...told });
+    ask<Query>(`/v1/queries/${at(id)}`, { signal: asking.signal }).then(({ plan }) => plan && add({ plan }), () => {});
+    ask<Validation>("/v1/validate", { method: "POST", body, signal: asking.signal }).then(
+      ({ forecast }) => forecast && add({ forecast }),
+      () => {}, // without the key or the endpoint for it there is no forecast
+    );
+    return () => asking.abort();
+  }, [id]);
+  return checked.value ?? { ...query.value!, ...found.value };
+}
 
 export function PlanView() {
-  const one: Validation = checked.value ?? query.value!;
-  const window = [one.window.begin, one.window.end].map((end) => end ?? "open").join(" to ");
+  const one = usePlan();
   return (
     <div class="plan">
       <dl>
@@ -15,69 +37,103 @@ export function PlanView() {
           <code class="block">{one.canonical}</code>
         </dd>
         <dt>Window</dt>
-        <dd>
-          {one.window.kind}, {window}
-        </dd>
+        <dd>{windowText(one.window)}</dd>
         <dt>Changes are told</dt>
         <dd>{one.delta === "rows" ? "row by row" : "as a whole answer"}</dd>
-        {one.forecast && (
-          <>
-            <dt>Forecast</dt>
-            <dd>
-              {figure(one.forecast.rows, "rows")}, {one.forecast.bytes === null ? "unknown size" : bytes(one.forecast.bytes)},{" "}
-              {figure(one.forecast.matches_per_s, "matches/s")}
-              {one.forecast.basis && <span class="quiet"> from the {one.forecast.basis}</span>}
-            </dd>
-          </>
-        )}
+        {one.forecast && <ForecastLine {...one.forecast} />}
         {one.plan && <PlanLines plan={one.plan} />}
         {one.warnings.map(({ code, detail }) => (
-          <>
+          <Fragment key={code}>
             <dt class="warn">{code}</dt>
             <dd>{detail}</dd>
-          </>
+          </Fragment>
         ))}
       </dl>
     </div>
   );
 }
 
-function figure(value: number | null, noun: string): string {
-  return value === null ? `unknown ${noun}` : `${count(value)} ${noun}`;
-}
-
-function PlanLines({ plan }: { plan: Plan }) {
-  const streams: StreamPlan[] = plan.streams ?? [{ driver: plan.driver ?? null, index: plan.index ?? null, residual: plan.residual ?? [] }];
+function ForecastLine({ rows, bytes: size, matches_per_s, basis }: Forecast) {
+  const known = [
+    rows !== null && figure(rows, "rows"),
+    size !== null && bytes(size),
+    matches_per_s !== null && figure(matches_per_s, "matches/s"),
+  ].filter(Boolean);
   return (
     <>
-      {streams.map((one) => (
-        <>
-          <dt>{one.alias ?? one.stream ?? "Found by"}</dt>
+      <dt>Forecast</dt>
+      <dd>
+        {known.join(", ")}
+        {basis && <div class="quiet">{known.length > 0 ? `from ${basis}` : basis}</div>}
+      </dd>
+    </>
+  );
+}
+
+function figure(value: number, noun: string): string {
+  return `${count(Number(value.toPrecision(3)))} ${noun}`;
+}
+
+function windowText({ kind, begin, end }: Validation["window"]): string {
+  return kind === "none" ? "all rows that are kept" : `${kind}: ${begin ?? "the first row"} to ${end ?? "the last one"}`;
+}
+
+const FOUND_BY = {
+  hash: "by the one value that it names",
+  ordered: "by where its bounds lie",
+  none: "evaluated for every row",
+};
+
+function PlanLines({ plan }: { plan: Plan }) {
+  return (
+    <>
+      {plan.streams.map((one) => (
+        <Fragment key={one.alias}>
+          <dt>{plan.streams.length > 1 ? one.alias : "Rows are found by"}</dt>
           <dd>
-            {one.driver ? <code>{one.driver}</code> : "every row is looked at"}
-            {one.index && <span class="quiet"> by {one.index}</span>}
-            {one.residual.map((condition) => (
-              <div key={condition}>
-                then <code>{condition}</code>
-              </div>
-            ))}
+            {one.driver === null ? (
+              "every row is taken"
+            ) : (
+              <>
+                <code>{one.driver}</code> <span class="quiet">{FOUND_BY[one.index]}</span>
+              </>
+            )}
+            <Conditions then={one.residual} />
           </dd>
-        </>
+        </Fragment>
       ))}
-      {(plan.joined_on ?? []).length > 0 && (
+      {plan.joined_on.length + plan.residual.length > 0 && (
         <>
           <dt>Joined on</dt>
           <dd>
-            {plan.joined_on!.map((condition) => (
+            {plan.joined_on.map((condition) => (
               <div key={condition}>
                 <code>{condition}</code>
               </div>
             ))}
+            <Conditions then={plan.residual} />
           </dd>
         </>
       )}
       <dt>Shared with</dt>
-      <dd>{plan.shared_with === 1 ? "1 other query" : `${count(plan.shared_with)} other queries`}</dd>
+      <dd>{shared(plan.shared_with)}</dd>
     </>
   );
+}
+
+function Conditions({ then }: { then: readonly string[] }) {
+  return (
+    <>
+      {then.map((condition) => (
+        <div key={condition}>
+          <span class="quiet">then</span> <code>{condition}</code>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function shared(others: number | null): string {
+  if (others === null) return "not counted: too many queries stand";
+  return others === 0 ? "no other query" : plural(others, "other query", "other queries");
 }

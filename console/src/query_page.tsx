@@ -6,6 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { isAwaited, isLive, PAST_ROWS_MAX, problem, rows, total } from "./answer.ts";
 import { Chart } from "./chart.tsx";
+import type { Forecast } from "./contract.ts";
 import { CopyMenu } from "./copy.tsx";
 import { SqlEditor } from "./editor.tsx";
 import { count, plural } from "./format.ts";
@@ -97,13 +98,14 @@ function Said() {
   );
 }
 
-function forecast({ rows, matches_per_s }: { rows: number | null; matches_per_s: number | null }): string {
-  const parts = [rows !== null && `about ${plural(rows, "row")}`, matches_per_s !== null && `${matches_per_s} matches/s`];
+function forecast({ rows, matches_per_s }: Forecast): string {
+  const rounded = (value: number) => count(Number(value.toPrecision(2)));
+  const parts = [rows !== null && `about ${plural(rows, "row")}`, matches_per_s !== null && `${rounded(matches_per_s)} matches/s`];
   return parts.filter(Boolean).join(", ");
 }
 
 function SaveForm({ done }: { done: () => void }) {
-  const name = useSignal(query.peek()?.name ?? "");
+  const name = useSignal(query.peek()?.name ?? query.peek()?.labels.title ?? "");
   const isTaken = useSignal(false);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current!.focus(), []);

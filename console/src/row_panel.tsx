@@ -11,7 +11,9 @@ import { query } from "./workspace.ts";
 export function RowPanel() {
   const id = place.value.row!;
   const { id: handle, columns } = query.value!;
-  const row = rows.value.find((one) => one._id === id);
+  const shown = rows.value.find((one) => one._id === id);
+  const held = useRef(shown);
+  const row = (held.current = shown ?? held.current);
   const heading = useRef<HTMLHeadingElement>(null);
   const close = () => look({ row: undefined });
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
@@ -25,7 +27,7 @@ export function RowPanel() {
           ✕
         </button>
       </header>
-      {row ? (
+      {row && (
         <dl>
           {columns.map(({ name, type }) => (
             <div key={name}>
@@ -38,10 +40,9 @@ export function RowPanel() {
             <dd>{row._x === null ? "never" : instant(row._x)}</dd>
           </div>
         </dl>
-      ) : (
-        <p class="quiet">The row is not in the answer of this instant.</p>
       )}
-      <Explained question={{ handle, rowId: id }} />
+      {!shown && <p class="quiet">The row is not in the answer of this instant.</p>}
+      <Explained key={String(shown !== undefined)} question={{ handle, rowId: id }} />
     </aside>
   );
 }

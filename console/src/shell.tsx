@@ -1,8 +1,8 @@
 /** What stands around every page: where one can go, what there is, the theme, and the key where one is needed. */
 
-import { signal, useSignal } from "@preact/signals";
+import { effect, signal, useSignal } from "@preact/signals";
 
-import { hasMore, hasTitle, queries, saved, streams, titleOf } from "./catalogue.ts";
+import { hasMore, hasTitle, placeOf, queries, saved, streams, titleOf } from "./catalogue.ts";
 import { DroppedFile, FilePicker } from "./files/drop.tsx";
 import { count, plural } from "./format.ts";
 import { type Place, follow, page, place, urlOf } from "./place.ts";
@@ -19,6 +19,15 @@ const SEARCHED_FROM = 8;
 
 const theme = signal(localStorage.getItem(THEME) ?? "");
 const isMenuOpen = signal(false);
+
+/** The title of the tab says where it is. */
+export function keepTitle(): void {
+  effect(() => {
+    const { stream } = place.value;
+    const names = { query: query.value ? titleOf(query.value) : "New query", stream: stream ?? "", top: "What costs most" };
+    document.title = `${names[page.value]} – psoup`;
+  });
+}
 
 export function applyTheme(): void {
   theme.subscribe((name) => {
@@ -159,7 +168,7 @@ function Rail() {
           {listed.slice(0, LISTED_MAX).map((one) => (
             <Item
               key={one.id}
-              to={one.name === null ? { q: one.id } : { name: one.name }}
+              to={placeOf(one)}
               isOn={page.value === "query" && query.value?.id === one.id}
               name={titleOf(one)}
               isText={!hasTitle(one)}

@@ -1,6 +1,6 @@
-/** The query that is shown as a program: what one copies into a shell, a notebook or a page. */
+/** The query that is shown as a program, and its rows as a table: what one copies into a shell, a notebook or a page. */
 
-import type { Value } from "./contract.ts";
+import type { Column, Value } from "./contract.ts";
 
 export interface Copied {
   url: string;
@@ -75,4 +75,15 @@ function javascript({ url, handle, now, hasKey }: Copied): string {
     "following.subscribe((mirror) => console.log(mirror.rows));",
     "",
   ].join("\n");
+}
+
+/** Rows as CSV with a header, as the service writes it: NULL is an empty cell, and the empty text `""`. */
+export function csvOf(columns: readonly Column[], rows: readonly Record<string, unknown>[]): string {
+  const cell = (value: unknown) => {
+    if (value === null || value === undefined) return "";
+    const text = String(value);
+    return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = [columns.map(({ name }) => cell(name)), ...rows.map((row) => columns.map(({ name }) => cell(row[name])))];
+  return lines.map((line) => `${line.join(",")}\n`).join("");
 }

@@ -18,6 +18,13 @@ const WINDOWS: [string, string][] = [
   ["BEGIN (NOW - INTERVAL '1' DAY) END (NOW)", "last day"],
 ];
 
+const AGGREGATED = new RegExp(`\\bGROUP BY\\b|\\b(?:${AGGREGATES.replaceAll(" ", "|")})\\(`, "i");
+
+/** Whether the rows of a query are groups: they change, and the clock takes rows out of them. */
+export function isGrouped(canonical: string): boolean {
+  return AGGREGATED.test(canonical.replace(/'(?:[^']|'')*'/g, ""));
+}
+
 const keywords = new Set(KEYWORDS.split(" "));
 const functions = new Set(`${AGGREGATES} ${FUNCTIONS}`.split(" "));
 

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import type { Row } from "../../clients/js/src/rule.ts";
-import { queries, streams, titleOf } from "./catalogue.ts";
+import { queries, streams, streamsOf, titleOf } from "./catalogue.ts";
 import type { Query, Refusal, Stream } from "./contract.ts";
 import { Explained } from "./explain.tsx";
 import { bytes, cell, count, instant, plural } from "./format.ts";
@@ -201,14 +201,23 @@ function RowQuestions({ stream, row }: { stream: Stream; row: Row | null }) {
         </p>
       )}
       {hits.value && <Hits {...hits.value} />}
-      {hits.value && open && (
+      {hits.value && open && reads(open, stream) && (
         <>
           <h3>Why, or why not, {titleOf(open)}</h3>
-          <Explained question={{ handle: open.id, row: asked.value }} />
+          <Explained question={{ handle: open.id, row: asked.value, alias: aliasIn(open, stream) }} />
         </>
       )}
     </section>
   );
+}
+
+function reads(one: Query, stream: Stream): boolean {
+  return streamsOf(one.canonical).some(({ name }) => name === stream.name);
+}
+
+/** The first place of FROM that a stream has in a query over several ones. */
+function aliasIn({ plan }: Query, { name }: Stream): string | undefined {
+  return plan && plan.streams.length > 1 ? plan.streams.find((one) => one.stream === name)?.alias : undefined;
 }
 
 function Hits({ handles, total }: { handles: string[]; total: number }) {

@@ -4,10 +4,11 @@ import { computed, signal, useComputed, useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Row } from "../../clients/js/src/rule.ts";
-import { entered, nowMs, rows, windowMs } from "./answer.ts";
+import { EVERY_COLUMN, entered, nowMs, rows, windowMs } from "./answer.ts";
 import type { Column } from "./contract.ts";
 import { cell, duration, millis } from "./format.ts";
 import { look, place } from "./place.ts";
+import { isGrouped } from "./sql.ts";
 import { query } from "./workspace.ts";
 
 const ROW_PX = 27;
@@ -35,10 +36,6 @@ const order = computed<Order | null>(() => {
   if (isOutput) return { column: stated[2]!, isDown: stated[3] !== undefined };
   return isGrouped(one.canonical) && one.columns[0] ? { column: one.columns[0].name, isDown: false } : { column: "", isDown: true };
 });
-
-export function isGrouped(canonical: string): boolean {
-  return /\bGROUP BY\b/i.test(canonical);
-}
 
 /** Rows in the order in which they are shown. Without a column: as they were told, or the other way round. */
 export const ordered = computed<readonly Row[]>(() => {
@@ -74,7 +71,7 @@ export function AnswerTable({ columns }: { columns: readonly Column[] }) {
   const top = useSignal(0);
   const height = useSignal(400);
   const widths = useComputed(() => widthsOf(columns, ordered.value.slice(0, SAMPLE)));
-  const leaves = useComputed(() => rows.value.some((row) => row._x !== null));
+  const leaves = useComputed(() => !isGrouped(query.value?.canonical ?? "") && rows.value.some((row) => row._x !== null));
   useLayoutEffect(() => {
     const seen = new ResizeObserver(() => (height.value = box.current?.clientHeight ?? 400));
     seen.observe(box.current!);
@@ -176,9 +173,10 @@ interface LineProps {
 
 function Line({ row, place: index, columns, leaves }: LineProps) {
   const left = useComputed(() => leftOf(row._x));
-  const isFading = useComputed(() => left.value !== null && left.value.share < FADING_SHARE);
+  const isFading = useComputed(() => leaves && left.value !== null && left.value.share < FADING_SHARE);
+  const fresh = entered.value.get(row._id);
   const kinds = [
-    entered.value.has(row._id) && "entered",
+    fresh === EVERY_COLUMN && "entered",
     isFading.value && "fading",
     place.value.row === row._id && "open",
     reached.value === row._id && "reached",
@@ -186,7 +184,7 @@ function Line({ row, place: index, columns, leaves }: LineProps) {
   return (
     <tr class={kinds.filter(Boolean).join(" ")} aria-rowindex={index + 2} onClick={() => look({ row: row._id })}>
       {columns.map((column) => (
-        <td key={column.name} class={isNumber(column) ? "number" : ""}>
+        <td key={column.name} class={`${isNumber(column) ? "number" : ""} ${fresh?.has(column.name) ? "changed" : ""}`}>
           <Cell value={row[column.name]} column={column} />
         </td>
       ))}

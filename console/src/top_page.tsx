@@ -3,13 +3,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { titleOf } from "./catalogue.ts";
+import { placeOf, titleOf } from "./catalogue.ts";
 import type { Refusal, TopQuery } from "./contract.ts";
 import { bytes, count } from "./format.ts";
 import { follow, place, urlOf } from "./place.ts";
 import { ask, isAbort, isMissing, refusalOf } from "./service.ts";
 
-const MEASURES = { bytes: "memory", matches: "matches", invokes: "invocations" } as const;
+const MEASURES = { bytes: "bytes of matches", matches: "matches", invokes: "invocations" } as const;
 type Measure = keyof typeof MEASURES;
 const LISTED = 50;
 
@@ -47,7 +47,7 @@ export function TopPage() {
         <ol class="costs">
           {(found.value ?? []).map((one) => (
             <li key={one.id}>
-              <a href={urlOf({ q: one.id })} onClick={follow({ q: one.id })} title={one.canonical}>
+              <a href={urlOf(placeOf(one))} onClick={follow(placeOf(one))} title={one.canonical}>
                 {titleOf(one)}
               </a>
               <span class="bar" aria-hidden="true">

@@ -102,12 +102,11 @@ export async function save(name: string, { replace = false } = {}): Promise<bool
 
 async function put(name: string, replace: boolean): Promise<Query> {
   try {
-    return await ask<Query>(`/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`, {
-      method: "PUT",
-      body: definition(),
-    });
+    const path = `/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`;
+    const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body: definition() });
+    return "columns" in named ? named : (await find(name, undefined))!;
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isMissing(error)) throw error; // a name with a slash has no path
     return register({ ...definition(), name });
   }
 }

@@ -21,6 +21,7 @@ CONTENTS: Final[Mapping[str, Sequence[str]]] = {
     "Begin": (
         "README.md",
         "docs/tutorial.md",
+        "docs/console.md",
         "docs/windows.md",
         "docs/coming_back.md",
         "docs/sql.md",
@@ -55,6 +56,7 @@ CONTENTS: Final[Mapping[str, Sequence[str]]] = {
         "conformance/README.md",
         "benchmarks/README.md",
         "clients/js/README.md",
+        "console/README.md",
     ),
     "Decisions": tuple(
         sorted(

@@ -46,12 +46,17 @@ def build_wheel(folder: Path) -> None:
     _pip(*_of_the_image("wheel"), folder=folder)
 
 
+def console_files() -> tuple[Path, ...]:
+    """Return the files of the console, which git ignores: none where it is not built."""
+    return tuple((tree.ROOT / "app" / "console" / "built").glob("*"))
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel, built by the Dockerfile's command from the files that the Dockerfile copies."""
     folder = tmp_path_factory.mktemp("image")
     sources = [tree.ROOT / name for name in copied()]
-    for path in tree.project_files():
+    for path in (*tree.project_files(), *console_files()):
         if any(path.is_relative_to(source) for source in sources):
             place = folder / path.relative_to(tree.ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)

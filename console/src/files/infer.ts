@@ -35,8 +35,9 @@ function typeOf(name: string, values: unknown[]): Type {
   if (values.length === 0) return "string";
   const texts = values.map(String);
   if (values.every((value) => typeof value === "boolean" || typeof value === "string") && texts.every((one) => BOOL.test(one))) return "bool";
+  if (TIME_NAME.test(name) && perSecond(texts) !== undefined) return "timestamp";
   if (texts.some((one) => CODE.test(one))) return "string";
-  if (texts.every((one) => INTEGER.test(one))) return TIME_NAME.test(name) && perSecond(texts) ? "timestamp" : "int64";
+  if (texts.every((one) => INTEGER.test(one))) return "int64";
   if (texts.every((one) => NUMBER.test(one))) return "float64";
   return texts.every((one) => INSTANT.test(one) && !Number.isNaN(Date.parse(rfc3339(one)))) ? "timestamp" : "string";
 }
@@ -44,7 +45,7 @@ function typeOf(name: string, values: unknown[]): Type {
 /** The unit in which integers count the time since 1970; undefined: none that makes dates of this century of all. */
 function perSecond(texts: readonly string[]): number | undefined {
   return PER_SECOND.find((per) =>
-    texts.every((one) => Number(one) >= SECONDS.least * per && Number(one) <= SECONDS.most * per),
+    texts.every((one) => /^\d+$/.test(one) && Number(one) >= SECONDS.least * per && Number(one) <= SECONDS.most * per),
   );
 }
 
@@ -79,7 +80,7 @@ function valueOf(value: unknown, type: Type, per: number | undefined): unknown {
   if (type === "string") return text;
   if (type === "bool") return BOOL.test(text) ? text.toLowerCase() === "true" : text;
   if (type !== "timestamp") return NUMBER.test(text) ? Number(text) : text;
-  if (per !== undefined) return (Number(text) * 1_000_000) / per;
+  if (per !== undefined) return Number(text) * (1_000_000 / per);
   return INSTANT.test(text) ? rfc3339(text) : text;
 }
 
