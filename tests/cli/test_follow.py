@@ -9,8 +9,8 @@ import pytest
 from psoup.app.cli.actions.following import Pace, looks
 from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges
-from psoup.pipeline.client import PsoupClient, RetryPolicy
-from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+from psoup.client.calls import PsoupClient, RetryPolicy
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from tests.terminals import terminal
 
 COLUMNS = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]

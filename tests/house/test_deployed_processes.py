@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from psoup.storage.embedded.server import find_executable
 from tests.house.deployment import compose, psoup_services
 from tests.patience import WAIT_S, wait_until

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from psoup.app.operate.lifecycle import EXIT_OK
+from psoup.client.calls import PsoupClient
 from psoup.engine.store.contract import WorkerStore
-from psoup.pipeline.client import PsoupClient
 from psoup.storage.opening import open_worker_store
 from tests import patience
 from tests.agreement.joins.world import tuples

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from psoup.pipeline.calling import json_object
-from psoup.pipeline.client import JsonObject, PsoupClient
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.connection import json_object
 
 PAGES_ASKED_MAX: Final = 1_000
 """An answer of very many rows is asked for in larger pages: their addresses are a part of the answer."""

@@ -12,8 +12,8 @@ import pytest
 from psoup.app.operate.lifecycle import EXIT_SETTINGS
 from psoup.app.processes.serve import serve
 from psoup.app.settings import Settings
+from psoup.client.calls import PsoupClient
 from psoup.engine import limits
-from psoup.pipeline.client import PsoupClient
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from tests.agreement.service.process import ServiceProcess
 from tests.app.real_processes import Process
 from tests.oracle_duckdb import ID, TIME

@@ -10,13 +10,9 @@ from typing import Any
 
 import pytest
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import (
-    DefinitionError,
-    JobFailedError,
-    ServiceProblem,
-    ServiceUnreachableError,
-)
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers import claim, computation as computing, parts
 from psoup.pipeline.spark.archive_answers.archive_note import read_note, write_note
 from psoup.pipeline.spark.archive_answers.archive_query import instant_us

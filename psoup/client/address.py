@@ -2,7 +2,7 @@
 
 import httpx
 
-from psoup.pipeline.errors import AddressError
+from psoup.client.errors import AddressError
 
 
 def checked_url(given: str) -> str:

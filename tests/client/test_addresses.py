@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from psoup.pipeline.address import is_same_origin
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import AddressError, ServiceUnreachableError
+from psoup.client.address import is_same_origin
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import AddressError, ServiceUnreachableError
 
 
 @pytest.mark.parametrize(

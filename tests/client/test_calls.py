@@ -4,10 +4,10 @@ import httpx
 import orjson
 import pytest
 
+from psoup.client.calls import Txn
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from psoup.engine import limits
-from psoup.pipeline.client import Txn
-from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
-from tests.pipeline.scripted import Script, ok, problem
+from tests.client.scripted import Script, ok, problem
 
 TXN = Txn("app", 7)
 

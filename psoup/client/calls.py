@@ -11,9 +11,7 @@ from urllib.parse import quote
 import httpx
 import orjson
 
-from psoup.engine import limits
-from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
-from psoup.pipeline.calling import (
+from psoup.client.connection import (
     ARROW_STREAM,
     Caller,
     JsonObject,
@@ -22,8 +20,10 @@ from psoup.pipeline.calling import (
     json_object,
     may_repeat,
 )
-from psoup.pipeline.errors import GenerationChangedError, ServiceProblem
-from psoup.pipeline.registrations import registration_bodies
+from psoup.client.errors import GenerationChangedError, ServiceProblem
+from psoup.client.registrations import registration_bodies
+from psoup.engine import limits
+from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 
 __all__ = ["ARROW_STREAM", "JsonObject", "PsoupClient", "RetryPolicy", "Txn"]
 

@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 import httpx
 import orjson
 
-from psoup.pipeline.address import checked_token, checked_url, is_same_origin
-from psoup.pipeline.errors import (
+from psoup.client.address import checked_token, checked_url, is_same_origin
+from psoup.client.errors import (
     ForeignAddressError,
     ProblemRequest,
     ServiceProblem,

@@ -4,9 +4,9 @@ import httpx
 import orjson
 import pytest
 
-from psoup.pipeline.client import ARROW_STREAM, PsoupClient, Txn
-from psoup.pipeline.errors import GenerationChangedError, ServiceProblem, ServiceUnreachableError
-from tests.pipeline.scripted import Script, ok, problem
+from psoup.client.calls import ARROW_STREAM, PsoupClient, Txn
+from psoup.client.errors import GenerationChangedError, ServiceProblem, ServiceUnreachableError
+from tests.client.scripted import Script, ok, problem
 
 TXN = Txn("spark-1", 7)
 LOST = httpx.ReadError("reset")

@@ -2,7 +2,7 @@
 
 import httpx
 
-from psoup.pipeline.client import PsoupClient, RetryPolicy
+from psoup.client.calls import PsoupClient, RetryPolicy
 
 
 class Time:
