@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from psoup.client.calls import JsonObject, PsoupClient
-from psoup.client.connection import json_object
+from psoup.client.messages import get, json_object
 
 PAGES_ASKED_MAX: Final = 1_000
 """An answer of very many rows is asked for in larger pages: their addresses are a part of the answer."""
@@ -55,7 +55,7 @@ def _page(service: PsoupClient, address: str) -> tuple[list[JsonObject], str | N
     following: Any = address
     cursor: str | None = None
     while following is not None:
-        part = json_object(service.request("GET", following))
+        part = json_object(service.request(get(following)))
         rows += part["rows"]
         following, cursor = part["next"], part["cursor"]
     return rows, cursor
