@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.console.serving import BUILT
@@ -77,7 +77,7 @@ class Desk:
             self.said.append(message.text)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        answer = httpx.request(method, self.url + path, json=body, timeout=90)
+        answer = httpx2.request(method, self.url + path, json=body, timeout=90)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 

@@ -2,7 +2,7 @@
 
 import gzip
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.console import serving
@@ -30,12 +30,12 @@ def built(tmp_path, monkeypatch):
     return tmp_path
 
 
-async def asked(path: str, settings: Settings = SETTINGS, **headers: str) -> httpx.Response:
+async def asked(path: str, settings: Settings = SETTINGS, **headers: str) -> httpx2.Response:
     with application(settings) as app:
-        transport = httpx.ASGITransport(app)
+        transport = httpx2.ASGITransport(app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             return await client.get(
                 path, headers={one.replace("_", "-"): headers[one] for one in headers}

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 import pytest
 from pydantic import ValidationError
@@ -60,7 +60,10 @@ def models(described: Path) -> Iterator[ModuleType]:
 
 def test_python_models_take_real_answers(models: ModuleType):
     """A service's answers are parsed: a stream, a query, its rows, and a refusal with its place in the text."""
-    with served(SETTINGS) as (host, port), httpx.Client(base_url=f"http://{host}:{port}") as client:
+    with (
+        served(SETTINGS) as (host, port),
+        httpx2.Client(base_url=f"http://{host}:{port}") as client,
+    ):
         stream = models.StreamChanged.model_validate_json(
             client.put("/v1/streams/trades", json=STREAM).content
         )
