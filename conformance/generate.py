@@ -10,9 +10,10 @@ from typing import Any
 if not __package__:  # started as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from conformance.model import SECOND, Bound, Hops, Query, Service, Stream, Window
+from conformance.model import Query, Service, Stream
 from conformance.recording import World
 from conformance.situations import by_the_clock, strange_cursors
+from conformance.windows import SECOND, Bound, Hops, Window
 
 FOLDER = Path(__file__).parent / "worlds"
 START = 1_577_872_800 * SECOND

@@ -67,10 +67,11 @@ def describe_plan(plan: QueryPlan, *, shared_with: int | None) -> dict[str, obje
 
 def describe_forecast(forecast: Forecast, stream: str) -> dict[str, object]:
     """Return the members of `ForecastAnswer`; `stream` is the first of FROM."""
+    rate = forecast.matches_per_s
     return {
         "rows": forecast.rows,
         "bytes": forecast.nbytes,
-        "matches_per_s": forecast.matches_per_s,
+        "matches_per_s": None if rate is None else float(f"{rate:.3g}"),
         "basis": _basis(forecast, stream),
     }
 

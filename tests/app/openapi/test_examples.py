@@ -28,7 +28,10 @@ OF_THE_MOMENT = frozenset(
     {
         *(
             (name, "202", JSON)
-            for name in ("declare_stream", "append_rows", "commit_stages", "register_query")
+            for name in (
+                *("declare_stream", "change_stream", "append_rows", "commit_stages"),
+                *("register_query", "put_query", "remove_queries"),
+            )
         ),
         ("ready", "503", JSON),
         ("follow_query", "200", EVENTS),
