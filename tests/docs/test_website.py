@@ -74,6 +74,22 @@ def test_link_to_a_file_that_is_not_there_is_refused(tmp_path: Path):
     ).read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("```sh exit=1\nfalse [a](b.md)\n```", "```sh\nfalse [a](b.md)\n```"),
+        (r"| `a \|\| b` | or |", "| `a || b` | or |"),
+        ("1. one\n   - two", "1. one\n    - two"),
+        ("[same](#here) [far](https://example.com/)", "[same](#here) [far](https://example.com/)"),
+        ("[page](sql.md#joins)", "[page](sql.md#joins)"),
+        ("[home](../README.md)", "[home](index.md)"),
+    ],
+)
+def test_pages_are_converted_to_what_python_markdown_reads(tmp_path: Path, written, read):
+    """What GitHub shows is what the site shows."""
+    assert read == website.Pages(tmp_path).converted(PurePosixPath("docs/faq.md"), written)
+
+
 def test_nothing_of_the_site_comes_from_another_host(site: Path):
     """Scripts, styles, fonts and pictures are files of the site."""
     found = set()

@@ -67,9 +67,10 @@ CONTENTS: Final[Mapping[str, Sequence[str]]] = {
     ),
 }
 """Sections and their pages in the order in which they are read."""
-STYLE: Final = """/* Wide tables scroll by themselves, and long words of a cell break. */
-.md-typeset table:not([class]) { font-size: 0.72rem; }
-.md-typeset table:not([class]) td { min-width: 6rem; overflow-wrap: anywhere; }
+STYLE: Final = """/* Room for tables of many columns; what is wider still scrolls by itself. */
+.md-grid { max-width: 76rem; }
+.md-typeset table:not([class]) { font-size: 0.7rem; }
+.md-typeset table:not([class]) :is(th, td) { min-width: 0; padding: 0.5em 0.7em; }
 .md-typeset img { background: #fff; }
 .md-typeset code { margin: 0; padding: 0.1em 0.2em; }
 """
@@ -154,6 +155,8 @@ class Pages:
 
         def led(found: re.Match[str]) -> str:
             target = found["target"]
+            if target is None and not found[0].startswith("```"):
+                return found[0].replace(r"\|", "|")  # in the code of a table GitHub needs it
             if target is None or target.startswith("#") or "://" in target:
                 return found[0]
             name, hash_, anchor = target.partition("#")
